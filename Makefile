@@ -1,0 +1,71 @@
+# The developer's words. Each of them sets up what it needs; `make help` lists them.
+
+PYTHON ?= python3
+ARGS ?=
+
+# Extras of pyproject.toml that a developer gets, separated by commas.
+EXTRAS := bench
+# What MuJoCo needs to draw without a screen.
+SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+SYSTEM_READY := $(VENV)/.system-ready
+ENVIRONMENT := $(READY) $(SYSTEM_READY)
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo serve test check bench format clean
+
+help: ## list the words
+	@echo "make WORD, where WORD is one of"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@echo 'serve, test and bench pass ARGS on: make test ARGS="-k codec"'
+
+setup: $(ENVIRONMENT) ## create .venv with everything in it
+	@echo "Ready. Next: make demo"
+
+demo: $(ENVIRONMENT) ## a simulation to look at, start to end
+	@$(BIN)/urlab demo
+
+serve: $(ENVIRONMENT) ## run the server (ARGS: a level, a model, options)
+	@$(BIN)/urlab serve $(ARGS)
+
+test: $(ENVIRONMENT) ## run the tests (ARGS: options of pytest)
+	@$(BIN)/pytest $(ARGS)
+
+check: $(ENVIRONMENT) ## style, types and arrows between rooms; stops at the first failure
+	@echo "== lint (ruff check)"
+	@$(BIN)/ruff check --quiet
+	@echo "== format (ruff format; mend with: make format)"
+	@$(BIN)/ruff format --check --quiet
+	@echo "== types (mypy)"
+	@$(BIN)/mypy --no-error-summary
+	@echo "== arrows between rooms (import-linter)"
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(ENVIRONMENT) ## measure (ARGS: options of urlab bench)
+	@$(BIN)/urlab bench $(ARGS)
+
+format: $(ENVIRONMENT) ## put the source into shape
+	@$(BIN)/ruff check --fix --quiet
+	@$(BIN)/ruff format
+
+clean: ## remove what the other words made, .venv included; bench-results stays
+	@rm -rf $(VENV) build dist demo-output MUJOCO_LOG.TXT
+	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find src tests $(wildcard examples) -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml
+	@scripts/create-venv $(PYTHON) $(VENV)
+	@echo "Installing Python packages into $(VENV) (a minute or two the first time)"
+	@$(PIP_INSTALL) --upgrade 'pip>=25.1'
+	@$(PIP_INSTALL) --editable '.[$(EXTRAS)]' --group dev
+	@touch $@
+
+# No stamp while something is missing, so that the reminder comes back.
+$(SYSTEM_READY): | $(READY)
+	@if scripts/system-packages $(SYSTEM_PACKAGES); then touch $@; \
+	else echo "Going on without them: everything but cameras works."; fi
