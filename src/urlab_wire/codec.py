@@ -1,0 +1,117 @@
+"""Bytes <-> plain trees of maps, lists, numbers, strings and binary.
+
+msgpack is the default. Under JSON, binary cannot travel as it is: a map entry ``X`` that holds bytes is sent as
+``X_base64`` instead (``mjb`` also gets ``mjb_size``). numpy arrays and scalars are sent as lists and numbers.
+"""
+
+import base64
+from typing import Any, Generic, TypeVar
+
+import msgspec
+import numpy as np
+
+from urlab_wire.enums import Encoding
+
+MAX_FRAME_BYTES = 256 * 1024 * 1024
+"""No frame of either direction is larger than this."""
+
+T = TypeVar("T")
+
+_JSON_FIRST_BYTES = frozenset(b"{ \t\r\n")
+_PLAIN_TYPES = frozenset((float, int, str, list, bool, bytes, type(None)))
+
+
+class DecodeError(ValueError):
+    """The bytes are neither JSON nor msgpack, or their top level is not a map."""
+
+
+def encode(message: Any, encoding: Encoding = Encoding.MSGPACK) -> bytes:
+    """Encode a map or a struct as one frame."""
+    if encoding is Encoding.JSON:
+        return _json.encode(_without_binary(msgspec.to_builtins(message, **_JSON_BUILTINS)))
+    return _msgpack.encode(message)
+
+
+def decode(frame: bytes) -> dict[str, Any]:
+    """Decode one frame whose encoding is told by its first byte; raises `DecodeError`."""
+    if not frame:
+        raise DecodeError("empty frame")
+    try:
+        tree = _decode_json(frame) if looks_like_json(frame) else _decode_msgpack(frame)
+    except RecursionError as deep:
+        raise DecodeError("nested too deeply") from deep
+    if not isinstance(tree, dict):
+        raise DecodeError(f"the top level is {type(tree).__name__}, not a map")
+    return tree
+
+
+def looks_like_json(frame: bytes) -> bool:
+    """Whether a frame is JSON text: no msgpack map begins with one of these bytes."""
+    return frame[:1] != b"" and frame[0] in _JSON_FIRST_BYTES
+
+
+class TypedDecoder(Generic[T]):
+    """Decodes frames of either encoding straight into one type; raises msgspec's own errors and ValueError."""
+
+    def __init__(self, kind: type[T]) -> None:
+        self._msgpack = msgspec.msgpack.Decoder(kind)
+        self._json = msgspec.json.Decoder(kind)
+
+    def decode(self, frame: bytes) -> T:
+        """Decode one frame."""
+        return self._json.decode(frame) if looks_like_json(frame) else self._msgpack.decode(frame)
+
+
+def _decode_json(frame: bytes) -> Any:
+    try:
+        return msgspec.json.decode(frame)
+    except (msgspec.DecodeError, UnicodeDecodeError) as broken:
+        raise DecodeError(f"broken JSON: {broken}") from broken
+
+
+def _decode_msgpack(frame: bytes) -> Any:
+    try:
+        tree = msgspec.msgpack.decode(frame)
+    except (msgspec.DecodeError, ValueError) as broken:
+        raise DecodeError(f"broken msgpack: {broken}") from broken
+    if isinstance(tree, dict):
+        _check_entries(tree)
+    return tree
+
+
+def _check_entries(tree: dict[Any, Any]) -> None:
+    """Refuse what only msgpack can say. Lists are not searched: they are long, and hold numbers."""
+    for key, value in tree.items():
+        if type(key) is not str:
+            raise DecodeError(f"broken msgpack: a map key is {type(key).__name__}, not a string")
+        if type(value) is dict:
+            _check_entries(value)
+        elif type(value) not in _PLAIN_TYPES:
+            raise DecodeError(f"broken msgpack: {key[:80]!r} is an extension type ({type(value).__name__})")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} cannot be sent over the wire")
+
+
+def _without_binary(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        out: dict[str, Any] = {}
+        for key, value in tree.items():
+            if isinstance(value, bytes | bytearray | memoryview):
+                out[f"{key}_base64"] = base64.b64encode(value).decode("ascii")
+                if key == "mjb":
+                    out["mjb_size"] = len(value)
+            else:
+                out[key] = _without_binary(value)
+        return out
+    if isinstance(tree, list | tuple):
+        return [_without_binary(item) for item in tree]
+    return tree
+
+
+_msgpack = msgspec.msgpack.Encoder(enc_hook=_plain)
+_json = msgspec.json.Encoder()
+_JSON_BUILTINS: dict[str, Any] = {"builtin_types": (bytes, bytearray, memoryview), "enc_hook": _plain}

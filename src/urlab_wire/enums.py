@@ -1,0 +1,111 @@
+"""Words that travel on the wire, as string enums: a member serialises as its wire word."""
+
+from enum import StrEnum
+
+
+class StepMode(StrEnum):
+    """Who advances physics. ``AUTO`` means live."""
+
+    AUTO = "auto"
+    DIRECT = "direct"
+    PUPPET = "puppet"
+    LIVE = "live"
+
+
+class ControlMode(StrEnum):
+    """What a step's ``ctrl`` means: setpoints for the controller, or raw actuator signals."""
+
+    UE_CONTROLLER = "ue_controller"
+    RAW = "raw"
+
+
+class ControlSource(StrEnum):
+    """Whose setpoints the actuators follow: those of the wire, or those of a user interface."""
+
+    ZMQ = "zmq"
+    UI = "ui"
+
+
+class ActuatorType(StrEnum):
+    """The kind of an actuator as its MJCF author wrote it."""
+
+    MOTOR = "motor"
+    POSITION = "position"
+    VELOCITY = "velocity"
+    INT_VELOCITY = "intvelocity"
+    DAMPER = "damper"
+    CYLINDER = "cylinder"
+    MUSCLE = "muscle"
+    ADHESION = "adhesion"
+    DC_MOTOR = "dcmotor"
+
+
+class ControllerKind(StrEnum):
+    """The controllers that an articulation can carry."""
+
+    PD = "pd"
+    PASSTHROUGH = "passthrough"
+
+
+class CameraMode(StrEnum):
+    """What a camera's pixels mean."""
+
+    REAL = "real"
+    DEPTH = "depth"
+    SEMANTIC = "semantic"
+    INSTANCE = "instance"
+
+
+class CameraTiming(StrEnum):
+    """Whether a step waits for a fresh frame or ships the newest one at hand."""
+
+    SYNC = "sync"
+    LATEST = "latest"
+
+
+class ObservationLevel(StrEnum):
+    """How much of the state a reply carries."""
+
+    MINIMAL = "minimal"
+    STANDARD = "standard"
+    FULL = "full"
+
+
+class PIEState(StrEnum):
+    """Where the play lifecycle stands."""
+
+    OFF = "off"
+    COMPILING = "compiling"
+    COMPILE_FAILED = "compile_failed"
+    TIMEOUT = "timeout"
+    READY = "ready"
+
+
+class LightKind(StrEnum):
+    """The lights that ``spawn_light`` knows."""
+
+    DIRECTIONAL = "directional"
+    POINT = "point"
+    SPOT = "spot"
+
+
+class SpaceMode(StrEnum):
+    """How an environment lays out its action and observation spaces."""
+
+    FLAT = "flat"
+    DICT = "dict"
+
+
+class Encoding(StrEnum):
+    """How a session's replies are encoded."""
+
+    MSGPACK = "msgpack"
+    JSON = "json"
+
+
+class OpCategory(StrEnum):
+    """What must be running for an op to be served."""
+
+    EDITOR_ONLY = "editor_only"
+    MANAGER_REQUIRED = "manager_required"
+    NO_MANAGER = "no_manager"

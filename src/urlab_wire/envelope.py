@@ -1,0 +1,44 @@
+"""The frame around every op: requests carry ``op`` and ``session_id``, replies ``op``."""
+
+from typing import Any
+
+import msgspec
+
+from urlab_wire.errors import ErrorCode
+
+ERROR_OP = "error"
+
+
+class Request(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="op"):
+    """Base of all requests. A field that is null counts as absent."""
+
+    session_id: str | None = None
+
+
+class Reply(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="op"):
+    """Base of all replies. Optional fields that are not set do not travel."""
+
+
+class ErrorReply(Reply, tag=ERROR_OP):
+    """What a failed request gets."""
+
+    code: str
+    message: str
+    absolute_path: str | None = None
+
+
+class Envelope(msgspec.Struct):
+    """The part of a request that decides who handles it; everything else is skipped."""
+
+    op: str | None = None
+    session_id: str | None = None
+
+
+def ok_op(op: str) -> str:
+    """The ``op`` of a successful reply."""
+    return "set_mode_ok" if op == "set_viewport_mode" else f"{op}_ok"
+
+
+def error(code: ErrorCode | str, message: str, **extra: Any) -> ErrorReply:
+    """Build an error reply."""
+    return ErrorReply(code=str(code), message=message, **extra)

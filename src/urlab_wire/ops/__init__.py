@@ -1,0 +1,1 @@
+"""One file per namespace, one request/reply pair per op."""

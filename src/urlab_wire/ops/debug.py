@@ -1,0 +1,105 @@
+"""Debug drawings. Positions are metres, colours (r, g, b) in 0..1.
+
+``ttl`` is in wall seconds: 0 shows in the next picture only, a negative one stays until cleared.
+"""
+
+import msgspec
+
+from urlab_wire.envelope import Reply, Request
+
+
+class DrawMarkerRequest(Request, tag="draw_marker"):
+    """A small sphere."""
+
+    location: list[float]
+    color: list[float]
+    ttl: float | None = None
+    label: str | None = None
+    tag: str | None = None
+
+
+class DrawMarkerReply(Reply, tag="draw_marker_ok"):
+    """Done."""
+
+
+class DrawLineRequest(Request, tag="draw_line"):
+    """A line."""
+
+    from_: list[float] = msgspec.field(name="from")
+    to: list[float]
+    color: list[float]
+    ttl: float | None = None
+    thickness: float | None = None
+    tag: str | None = None
+
+
+class DrawLineReply(Reply, tag="draw_line_ok"):
+    """Done."""
+
+
+class DrawBoxRequest(Request, tag="draw_box"):
+    """A wire box."""
+
+    center: list[float]
+    half_extents: list[float]
+    color: list[float]
+    rotation_quat: list[float] | None = None
+    rotation_euler: list[float] | None = None
+    ttl: float | None = None
+    tag: str | None = None
+
+
+class DrawBoxReply(Reply, tag="draw_box_ok"):
+    """Done."""
+
+
+class DrawArrowRequest(Request, tag="draw_arrow"):
+    """An arrow; ``arrow_size`` is in metres."""
+
+    from_: list[float] = msgspec.field(name="from")
+    to: list[float]
+    color: list[float]
+    ttl: float | None = None
+    thickness: float | None = None
+    arrow_size: float | None = None
+    tag: str | None = None
+
+
+class DrawArrowReply(Reply, tag="draw_arrow_ok"):
+    """Done."""
+
+
+class DrawAxesRequest(Request, tag="draw_axes"):
+    """A coordinate frame."""
+
+    location: list[float]
+    rotation_quat: list[float] | None = None
+    rotation_euler: list[float] | None = None
+    scale: float | None = None
+    ttl: float | None = None
+    tag: str | None = None
+
+
+class DrawAxesReply(Reply, tag="draw_axes_ok"):
+    """Done."""
+
+
+class ClearMarkersRequest(Request, tag="clear_markers"):
+    """Remove the drawings of one tag, or all."""
+
+    tag: str | None = None
+
+
+class ClearMarkersReply(Reply, tag="clear_markers_ok"):
+    """Done."""
+
+
+class SetOverlayTextRequest(Request, tag="set_overlay_text"):
+    """Show a text in a corner of every view; an empty one clears it."""
+
+    text: str
+    anchor: str | None = None
+
+
+class SetOverlayTextReply(Reply, tag="set_overlay_text_ok"):
+    """Done."""

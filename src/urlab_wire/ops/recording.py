@@ -1,0 +1,49 @@
+"""Recording: one frame per mj_step, kept by the server until it is saved or cleared."""
+
+from urlab_wire.envelope import Reply, Request
+
+
+class RecordingStartRequest(Request, tag="recording_start"):
+    """Begin; ``max_duration_s`` is a rolling window of simulated time."""
+
+    name: str | None = None
+    max_duration_s: float | None = None
+
+
+class RecordingStartReply(Reply, tag="recording_start_ok"):
+    """The name and the window in force."""
+
+    name: str
+    max_duration_s: float
+
+
+class RecordingStopRequest(Request, tag="recording_stop"):
+    """End; the frames stay until they are cleared or another recording begins."""
+
+
+class RecordingStopReply(Reply, tag="recording_stop_ok"):
+    """What was captured."""
+
+    name: str
+    frame_count: int
+    sim_duration_s: float
+
+
+class RecordingSaveRequest(Request, tag="recording_save"):
+    """Write the running or the last stopped recording; a bare name goes to the replay folder."""
+
+    path: str | None = None
+
+
+class RecordingSaveReply(Reply, tag="recording_save_ok"):
+    """Where the file is."""
+
+    absolute_path: str
+
+
+class RecordingClearRequest(Request, tag="recording_clear"):
+    """Forget the captured frames."""
+
+
+class RecordingClearReply(Reply, tag="recording_clear_ok"):
+    """Done."""

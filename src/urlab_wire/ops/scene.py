@@ -1,0 +1,252 @@
+"""Authoring: levels, imports and actors. Locations are metres, ``rotation_quat`` is x, y, z, w."""
+
+from typing import Any
+
+import msgspec
+
+from urlab_wire.envelope import Reply, Request
+
+
+class ImportXmlRequest(Request, tag="import_xml"):
+    """Import a model file into the project."""
+
+    path: str
+    force_reimport: bool | None = None
+
+
+class ImportXmlReply(Reply, tag="import_xml_ok"):
+    """The blueprint that spawn_actor takes."""
+
+    blueprint_class_path: str
+    blueprint_short_name: str
+    imported_now: bool
+
+
+class CreateLevelRequest(Request, tag="create_level"):
+    """Create an empty level and open it."""
+
+    name: str
+    force_overwrite: bool | None = None
+
+
+class CreateLevelReply(Reply, tag="create_level_ok"):
+    """The path of the new level."""
+
+    level_path: str
+
+
+class LoadLevelRequest(Request, tag="load_level"):
+    """Open a level; unsaved edits of the current one are discarded."""
+
+    level_path: str
+
+
+class LoadLevelReply(Reply, tag="load_level_ok"):
+    """The path of the open level."""
+
+    level_path: str
+
+
+class SaveLevelRequest(Request, tag="save_level"):
+    """Save the open level."""
+
+
+class SaveLevelReply(Reply, tag="save_level_ok"):
+    """The path of the saved level."""
+
+    level_path: str
+
+
+class CurrentLevelRequest(Request, tag="current_level"):
+    """Ask which level is open."""
+
+
+class CurrentLevelReply(Reply, tag="current_level_ok"):
+    """Its path."""
+
+    level_path: str
+
+
+class EnsureManagerRequest(Request, tag="ensure_manager"):
+    """Put a manager into the level if it has none."""
+
+
+class EnsureManagerReply(Reply, tag="ensure_manager_ok"):
+    """The manager actor."""
+
+    actor_name: str
+    actor_path: str
+    was_existing: bool
+
+
+class DestroyAssetRequest(Request, tag="destroy_asset"):
+    """Delete a level or an import from the project."""
+
+    asset_path: str
+
+
+class DestroyAssetReply(Reply, tag="destroy_asset_ok"):
+    """Whether there was one."""
+
+    asset_path: str
+    was_found: bool
+
+
+class SpawnActorRequest(Request, tag="spawn_actor"):
+    """Put a blueprint into the level; with an actor_id that exists, move that actor."""
+
+    blueprint: str
+    actor_id: str | None = None
+    location: list[float] | None = None
+    rotation_quat: list[float] | None = None
+    rotation_euler: list[float] | None = None
+    scale: list[float] | None = None
+
+
+class SpawnActorReply(Reply, tag="spawn_actor_ok"):
+    """The actor."""
+
+    actor_id: str
+    actor_name: str
+    actor_path: str
+    blueprint_class_path: str
+    location: list[float]
+    rotation_quat: list[float]
+    was_existing: bool
+    requires_pie_restart: bool
+
+
+class SpawnGridRequest(Request, tag="spawn_grid"):
+    """Spawn count_x by count_y copies named ``<base>_<i>_<j>``."""
+
+    blueprint: str
+    base_actor_id: str
+    count_x: int
+    count_y: int
+    spacing: list[float] | None = None
+    origin: list[float] | None = None
+    rotation_quat: list[float] | None = None
+    rotation_euler: list[float] | None = None
+    scale: list[float] | None = None
+
+
+class GridActor(msgspec.Struct, kw_only=True):
+    """One cell of a grid."""
+
+    actor_id: str
+    actor_name: str
+    actor_path: str
+    was_existing: bool
+    location: list[float]
+
+
+class SpawnGridReply(Reply, tag="spawn_grid_ok"):
+    """All cells."""
+
+    count: int
+    blueprint_class_path: str
+    actors: list[GridActor]
+    requires_pie_restart: bool
+
+
+class SpawnLightRequest(Request, tag="spawn_light"):
+    """Put a light into the level."""
+
+    kind: str | None = None
+    actor_id: str | None = None
+    location: list[float] | None = None
+    rotation_euler: list[float] | None = None
+    intensity: float | None = None
+    color: list[float] | None = None
+
+
+class SpawnLightReply(Reply, tag="spawn_light_ok"):
+    """The light."""
+
+    actor_id: str
+    actor_name: str
+    actor_path: str
+    kind: str
+    intensity: float
+    color: list[float]
+    location: list[float]
+    rotation_euler: list[float]
+    requires_pie_restart: bool
+
+
+class DestroyActorRequest(Request, tag="destroy_actor"):
+    """Remove an actor from the level."""
+
+    target: str
+    target_by: str | None = None
+
+
+class DestroyActorReply(Reply, tag="destroy_actor_ok"):
+    """Done."""
+
+    requires_pie_restart: bool
+
+
+class SetActorTransformRequest(Request, tag="set_actor_transform"):
+    """Move an actor."""
+
+    target: str
+    target_by: str | None = None
+    location: list[float] | None = None
+    rotation_quat: list[float] | None = None
+    rotation_euler: list[float] | None = None
+
+
+class SetActorTransformReply(Reply, tag="set_actor_transform_ok"):
+    """The actor that moved."""
+
+    target: str
+    actor_name: str
+    requires_pie_restart: bool
+
+
+class DuplicateActorRequest(Request, tag="duplicate_actor"):
+    """Copy an actor; without a location, one metre along +X."""
+
+    target: str
+    new_actor_id: str
+    target_by: str | None = None
+    location: list[float] | None = None
+
+
+class DuplicateActorReply(Reply, tag="duplicate_actor_ok"):
+    """The copy."""
+
+    actor_id: str
+    actor_name: str
+    actor_path: str
+    blueprint_class_path: str
+    location: list[float]
+    rotation_quat: list[float]
+    was_existing: bool
+    requires_pie_restart: bool
+
+
+class ActorHierarchyRequest(Request, tag="actor_hierarchy"):
+    """Ask for the bodies of an actor as a tree."""
+
+    target: str
+    target_by: str | None = None
+
+
+class ActorHierarchyReply(Reply, tag="actor_hierarchy_ok"):
+    """``root`` is {name, class, location, children}."""
+
+    root: dict[str, Any]
+
+
+class SnapshotRequest(Request, tag="snapshot"):
+    """Ask for everything in the level."""
+
+
+class SnapshotReply(Reply, tag="snapshot_ok"):
+    """All actors with tags and, for articulations, their element names."""
+
+    actors: list[dict[str, Any]]
+    in_pie: bool
+    level_path: str

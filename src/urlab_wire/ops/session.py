@@ -1,0 +1,105 @@
+"""hello and meta: the two ops that need no session."""
+
+from typing import Any
+
+import msgspec
+
+from urlab_wire.envelope import Reply, Request
+
+
+class HelloRequest(Request, tag="hello"):
+    """Open a session. ``observer`` (extension) opens one beside the others that may only look."""
+
+    observations: str | None = None
+    encoding: str | None = None
+    include_assets: bool | None = None
+    client_version: str | None = None
+    observer: bool | None = None
+
+
+class CameraTopic(msgspec.Struct, kw_only=True):
+    """Where a camera's frames are streamed, and what they are."""
+
+    mode: str
+    resolution: tuple[int, int]
+    fovy: float
+    zmq_endpoint: str | None
+    zmq_topic: str | None
+
+
+class OriginalNames(msgspec.Struct, kw_only=True):
+    """Live short name -> name in the source XML, where the two differ."""
+
+    actuators: dict[str, str]
+    joints: dict[str, str]
+    sensors: dict[str, str]
+    bodies: dict[str, str]
+
+
+class ControllerBlock(msgspec.Struct, kw_only=True):
+    """The controller of an articulation: kind, current params, and what params may be."""
+
+    kind: str
+    params: dict[str, Any]
+    schema: dict[str, Any]
+
+
+class ArticulationBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What the compiled model cannot carry about one articulation."""
+
+    prefix: str
+    actor_id: str
+    default_control_mode: str
+    actuator_types: dict[str, str]
+    original_names: OriginalNames
+    camera_topics: dict[str, CameraTopic]
+    controller: ControllerBlock | None = None
+
+
+class EntityBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One body outside the articulations' own. The offsets exist for free bodies only."""
+
+    id: int
+    has_free_base: bool
+    free_joint: str | None = None
+    free_joint_id: int | None = None
+    qpos_offset: int | None = None
+    qvel_offset: int | None = None
+
+
+class HelloReply(Reply, tag="hello_ok"):
+    """The handshake. Without a running simulation only the fields up to ``articulations`` are there."""
+
+    session_id: str
+    urlab_version: str
+    mujoco_version_int: int
+    mujoco_version: str
+    manager_present: bool
+    articulations: list[ArticulationBlock]
+    shm_session_dir: str | None = None
+    mjb: bytes | None = None
+    mjcf_compiled: str | None = None
+    vfs_assets: dict[str, bytes] | None = None
+    entities: dict[str, EntityBlock] | None = None
+    global_cameras: dict[str, CameraTopic] | None = None
+    warnings: list[str] | None = None
+
+
+class MetaRequest(Request, tag="meta"):
+    """Ask for the op catalogue."""
+
+
+class OpEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One op of the catalogue. Field lists are absent when empty."""
+
+    name: str
+    category: str
+    namespace: str
+    required_fields: list[str] | None = None
+    reply_fields: list[str] | None = None
+
+
+class MetaReply(Reply, tag="meta_ok"):
+    """The live op catalogue; hello and meta themselves are not in it."""
+
+    ops: list[OpEntry]

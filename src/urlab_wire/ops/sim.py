@@ -1,0 +1,39 @@
+"""The play lifecycle."""
+
+from urlab_wire.envelope import Reply, Request
+from urlab_wire.ops.session import HelloReply
+
+
+class BeginPieRequest(Request, tag="begin_pie"):
+    """Compile the level and start simulating it; ``level_path`` loads another level first."""
+
+    level_path: str | None = None
+    timeout_s: float | None = None
+
+
+class BeginPieReply(Reply, tag="begin_pie_ok"):
+    """Always a state, never an error; ``handshake_payload`` comes with state ready."""
+
+    state: str
+    compile_error: str
+    handshake_payload: HelloReply | None = None
+
+
+class StopPieRequest(Request, tag="stop_pie"):
+    """End the simulation and go back to the editor."""
+
+
+class StopPieReply(Reply, tag="stop_pie_ok"):
+    """Done."""
+
+
+class PieStatusRequest(Request, tag="pie_status"):
+    """Ask where the play lifecycle stands."""
+
+
+class PieStatusReply(Reply, tag="pie_status_ok"):
+    """``sim_time`` is there while a simulation runs."""
+
+    state: str
+    compile_error: str
+    sim_time: float | None = None

@@ -1,0 +1,133 @@
+"""step, reset and forward: advance the simulation or evaluate it, and observe."""
+
+from typing import Any
+
+import msgspec
+
+from urlab_wire.envelope import Reply, Request
+
+
+class ArticulationCommand(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What a step asks of one articulation (or, for ``xfrc_applied`` only, of an entity).
+
+    ``ctrl`` is in actuator order, ``ctrl_map`` is by actuator name; ``xfrc_applied`` maps a body to
+    (fx, fy, fz, tx, ty, tz) in the world frame, held for this step's window only.
+    """
+
+    ctrl: list[float] | None = None
+    ctrl_map: dict[str, float] | None = None
+    control_mode: str | None = None
+    xfrc_applied: dict[str, list[float]] | None = None
+
+
+class StepRequest(Request, tag="step"):
+    """Advance physics. ``time``, ``qpos``, ``qvel`` and ``ctrl`` are those of puppet mode."""
+
+    n_steps: int | None = None
+    observations: str | None = None
+    include_cameras: bool | dict[str, str] | None = None
+    per_articulation: dict[str, ArticulationCommand | None] | None = None
+    mode: str | None = None
+    time: float | None = None
+    qpos: list[float] | None = None
+    qvel: list[float] | None = None
+    ctrl: list[float] | None = None
+
+
+class ClockBlock(msgspec.Struct, kw_only=True):
+    """A time split as ROS does: whole seconds and nanoseconds."""
+
+    sec: int
+    nsec: int
+
+
+class TwistBlock(msgspec.Struct, kw_only=True):
+    """(vx, vy, 0) in m/s and (0, 0, yaw rate) in rad/s."""
+
+    linear: list[float]
+    angular: list[float]
+
+
+class BodyPose(msgspec.Struct, kw_only=True):
+    """World pose of a body; the quaternion is w, x, y, z."""
+
+    xpos: list[float]
+    xquat: list[float]
+
+
+class ArticulationState(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Observed state of one articulation; what is present follows the observation level."""
+
+    qpos: list[float]
+    qvel: list[float]
+    ctrl: list[float] | None = None
+    act: list[float] | None = None
+    sensors: dict[str, list[float]] | None = None
+    twist: TwistBlock | None = None
+    actions: int | None = None
+    bodies: dict[str, BodyPose] | None = None
+    actuator_force: list[float] | None = None
+
+
+class EntityState(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Observed state of one entity; ``qpos`` and ``qvel`` exist for free bodies only."""
+
+    xpos: list[float]
+    xquat: list[float]
+    qpos: list[float] | None = None
+    qvel: list[float] | None = None
+
+
+class PerturbationBlock(msgspec.Struct, kw_only=True):
+    """The force that somebody drags a body with, for a puppet client to apply to its own data."""
+
+    body_id: int
+    version: int
+    xfrc: list[float]
+
+
+class ReplayBlock(msgspec.Struct, kw_only=True):
+    """Where a running replay stands. ``frame`` is the index of the frame shown."""
+
+    active_session: str
+    frame: int
+    total_frames: int
+
+
+class StateReply(Reply):
+    """The observation that step, reset and forward share."""
+
+    time: float
+    step: int
+    sim_time: ClockBlock
+    wall_time: ClockBlock
+    per_articulation: dict[str, ArticulationState]
+    entities: dict[str, EntityState] | None = None
+    cameras: dict[str, Any] | None = None
+    perturbation: PerturbationBlock | None = None
+    replay: ReplayBlock | None = None
+    warnings: list[str] | None = None
+
+
+class StepReply(StateReply, tag="step_ok"):
+    """State after a step."""
+
+
+class ResetRequest(Request, tag="reset"):
+    """Go back to the start, or to a keyframe, with joint overrides ``{prefix: {joint: value}}``."""
+
+    keyframe_name: str | None = None
+    seed: int | None = None
+    per_articulation_qpos: dict[str, dict[str, float | list[float]]] | None = None
+
+
+class ResetReply(StateReply, tag="reset_ok"):
+    """State after a reset."""
+
+
+class ForwardRequest(Request, tag="forward"):
+    """Run mj_forward: derived quantities follow the state, time stands still."""
+
+
+class ForwardReply(StateReply, tag="forward_ok"):
+    """State after mj_forward."""

@@ -1,0 +1,90 @@
+"""The catalogue holds the ops of the protocol reference: no fewer, no others."""
+
+import pytest
+
+from urlab_wire import CATALOGUE, OpSpec
+from urlab_wire.catalogue import meta_ops, op
+from urlab_wire.enums import OpCategory
+from urlab_wire.ops import session
+
+EDITOR, MANAGER, NEITHER = OpCategory.EDITOR_ONLY, OpCategory.MANAGER_REQUIRED, OpCategory.NO_MANAGER
+
+SESSION_OPS = "hello meta"
+OPS = {
+    ("", MANAGER): "step reset",
+    ("runtime", MANAGER): """
+        forward set_mode set_paused set_sim_speed set_control_source set_twist set_qpos set_mocap_pose
+        read_mocap_pose get_contacts list_keyframes configure_controller set_sim_options""",
+    ("recording", MANAGER): "recording_start recording_stop recording_save recording_clear",
+    ("replay", MANAGER): "replay_load replay_list_sessions replay_set_active replay_start replay_stop",
+    ("scene", EDITOR): """
+        import_xml create_level load_level save_level current_level ensure_manager spawn_actor spawn_grid
+        spawn_light destroy_actor destroy_asset set_actor_transform duplicate_actor actor_hierarchy snapshot""",
+    ("sim", EDITOR): "begin_pie stop_pie pie_status",
+    ("outliner", EDITOR): """
+        list_actors list_blueprints find_actors get_actor_bounds select_actor add_quick_convert
+        remove_quick_convert""",
+    ("debug", EDITOR): """
+        draw_marker draw_line draw_box draw_arrow draw_axes clear_markers set_overlay_text""",
+    ("viewport", EDITOR): "set_camera get_camera frame_actor set_viewport_mode track_actor untrack",
+}
+LOOKING = """
+    hello meta step read_mocap_pose get_contacts list_keyframes replay_list_sessions current_level
+    actor_hierarchy snapshot pie_status list_actors list_blueprints find_actors get_actor_bounds get_camera"""
+
+every_op = pytest.mark.parametrize("spec", CATALOGUE.values(), ids=list(CATALOGUE))
+
+
+def test_the_catalogue_has_every_op_in_its_place_and_no_other() -> None:
+    got = {(spec.name, spec.namespace, spec.category) for spec in CATALOGUE.values()}
+    listed = {(name, *place) for place, names in OPS.items() for name in names.split()}
+    assert got == listed | {(name, "", NEITHER) for name in SESSION_OPS.split()}
+
+
+def test_there_are_24_manager_ops_and_38_editor_ops() -> None:
+    categories = [spec.category for spec in CATALOGUE.values()]
+    assert (categories.count(MANAGER), categories.count(EDITOR)) == (24, 38)
+
+
+def test_meta_lists_every_op_but_hello_and_meta() -> None:
+    names = [entry.name for entry in meta_ops()]
+    assert names == [name for name in CATALOGUE if name not in SESSION_OPS.split()]
+
+
+def test_an_observer_may_call_the_ops_that_only_look() -> None:
+    assert {spec.name for spec in CATALOGUE.values() if spec.reads} == set(LOOKING.split())
+
+
+def test_an_op_is_found_by_name() -> None:
+    assert op("step") is CATALOGUE["step"]
+    with pytest.raises(KeyError):
+        op("no_such_op")
+
+
+@every_op
+def test_request_and_reply_are_tagged_with_their_ops(spec: OpSpec) -> None:
+    assert spec.request.__struct_config__.tag_field == spec.reply.__struct_config__.tag_field == "op"
+    assert spec.request.__struct_config__.tag == spec.name
+    assert spec.reply.__struct_config__.tag == spec.reply_op
+
+
+@every_op
+def test_every_op_has_a_time_limit_of_at_most_two_minutes(spec: OpSpec) -> None:
+    assert 0 < spec.limit_s <= 120
+
+
+@every_op
+def test_every_request_and_reply_says_what_it_is(spec: OpSpec) -> None:
+    assert spec.request.__doc__
+    assert spec.reply.__doc__
+
+
+@every_op
+def test_the_meta_entry_is_that_of_the_op(spec: OpSpec) -> None:
+    assert spec.meta() == session.OpEntry(
+        name=spec.name,
+        category=str(spec.category),
+        namespace=spec.namespace,
+        required_fields=spec.required_fields() or None,
+        reply_fields=spec.reply_fields(),
+    )
