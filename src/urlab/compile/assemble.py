@@ -1,0 +1,131 @@
+"""Actors -> one root spec. Each actor's model is attached under its own prefix, at its own pose."""
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mujoco
+
+from urlab.compile.blueprint import MUJOCO_ERRORS, Blueprint, load_blueprint
+from urlab.compile.inertia import agree_on_inertia
+from urlab.compile.rename import rename_body
+from urlab.compile.scene_globals import share_globals, take_globals
+from urlab.errors import CompileError, UrlabError
+from urlab.physics.options import read_options
+from urlab.scene.actor import Actor
+
+
+@dataclass(frozen=True)
+class PlacedActor:
+    """An actor and its model. ``body_names`` are the compiled names of the bodies that it brings."""
+
+    actor: Actor
+    blueprint: Blueprint
+    body_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """The root spec, not compiled yet, with what was put into it."""
+
+    root: Any
+    placed: tuple[PlacedActor, ...]
+    notes: tuple[str, ...]
+
+
+def assemble(actors: Sequence[Actor], model_file: Callable[[str], Path]) -> Assembly:
+    """Put all actors into one spec; CompileError names the actor that cannot be used."""
+    root = mujoco.MjSpec()
+    blueprints = agree_on_inertia(root, _load_all(actors, model_file))
+    leader = _leader(blueprints)
+    if leader is not None:
+        take_globals(root, leader.spec, [one.spec for one in blueprints])
+    placed = tuple(_place(root, actor, one) for actor, one in zip(actors, blueprints, strict=True))
+    return Assembly(root, placed, (*_differences(placed, leader), *_unscaled(placed)))
+
+
+def compile_spec(spec: Any) -> tuple[Any, list[str]]:
+    """Compile; what MuJoCo warns of comes back as text."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = spec.compile()
+    return model, [str(one.message).strip() for one in caught]
+
+
+def blame(placed: Sequence[PlacedActor], refused: BaseException) -> CompileError:
+    """Find out which actor's model does not compile even alone."""
+    for one in placed:
+        try:
+            compile_spec(one.blueprint.spec.copy())
+        except MUJOCO_ERRORS as alone:
+            return CompileError(f"actor {one.actor.name!r} ({one.blueprint.path}): {alone}")
+    return CompileError(f"every actor compiles alone, but not together: {refused}")
+
+
+def _load_all(actors: Sequence[Actor], model_file: Callable[[str], Path]) -> list[Blueprint]:
+    cache: dict[str, Blueprint] = {}
+    for actor in actors:
+        if actor.blueprint not in cache:
+            try:
+                cache[actor.blueprint] = load_blueprint(model_file(actor.blueprint))
+            except UrlabError as failed:
+                raise CompileError(f"actor {actor.name!r}: {failed.message}") from failed
+    return [cache[actor.blueprint] for actor in actors]
+
+
+def _leader(blueprints: Sequence[Blueprint]) -> Blueprint | None:
+    """The model whose global settings the scene takes: the first articulation, else the first of all."""
+    robots = [one for one in blueprints if one.is_articulation]
+    return next(iter(robots or blueprints), None)
+
+
+def _place(root: Any, actor: Actor, blueprint: Blueprint) -> PlacedActor:
+    try:
+        return PlacedActor(actor, blueprint, _attach(root, actor, blueprint))
+    except MUJOCO_ERRORS as refused:
+        raise CompileError(f"actor {actor.name!r} ({blueprint.path}) does not fit in: {refused}") from refused
+
+
+def _attach(root: Any, actor: Actor, blueprint: Blueprint) -> tuple[str, ...]:
+    """Attach a copy of the model; returns the compiled names of its bodies."""
+    child, prefix = blueprint.spec.copy(), f"{actor.name}_"
+    share_globals(child, root)
+    bodies = [body.name for body in child.bodies[1:]]
+    if not blueprint.is_articulation and not bodies:
+        body = root.worldbody.add_body(name=actor.name, pos=actor.pose.pos, quat=actor.pose.quat_wxyz)
+        root.attach(child, prefix=prefix, frame=body.add_frame())
+        return (actor.name,)
+    frame = root.worldbody.add_frame(pos=actor.pose.pos, quat=actor.pose.quat_wxyz)
+    root.attach(child, prefix=prefix, frame=frame)
+    if not blueprint.is_articulation and len(bodies) == 1:
+        rename_body(root, blueprint.spec, prefix, bodies[0], actor.name)
+        return (actor.name,)
+    return tuple(prefix + name for name in bodies)
+
+
+def _differences(placed: Sequence[PlacedActor], leader: Blueprint | None) -> list[str]:
+    """What other articulations would have wanted otherwise."""
+    notes: list[str] = []
+    for one in placed:
+        if leader is None or one.blueprint is leader or not one.blueprint.is_articulation:
+            continue
+        wanted, taken = read_options(one.blueprint.spec.option), read_options(leader.spec.option)
+        notes += [
+            f"{one.actor.name!r} asks for {name} {wanted[name]}, but the scene runs with {taken[name]} "
+            f"of {leader.model_name!r}"
+            for name in wanted
+            if wanted[name] != taken[name]
+        ]
+    return notes
+
+
+def _unscaled(placed: Sequence[PlacedActor]) -> list[str]:
+    """Models that want their masses rescaled: MuJoCo can only rescale a whole scene."""
+    asked = [(one.actor.name, one.blueprint.spec.compiler.settotalmass) for one in placed if len(placed) > 1]
+    return [
+        f"{name!r} asks for a total mass of {mass:g} kg (settotalmass), which only a scene of one actor can follow"
+        for name, mass in asked
+        if mass > 0
+    ]

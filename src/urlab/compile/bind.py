@@ -1,0 +1,204 @@
+"""Compiled model -> the maps of names, ids and offsets that everything else works with."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+
+from urlab.compile.assemble import PlacedActor
+from urlab.compile.compiled_scene import (
+    ActuatorSlot,
+    BodySlot,
+    CameraSlot,
+    CompiledArticulation,
+    CompiledEntity,
+    JointSlot,
+    OriginalNames,
+    SensorSlot,
+)
+from urlab.errors import CompileError, known
+from urlab.scene.sidecar import CameraConfig, Sidecar
+from urlab_wire.enums import ActuatorType, CameraMode
+
+DEFAULT_RESOLUTION = (640, 480)
+_QPOS_DIM = {0: 7, 1: 4, 2: 1, 3: 1}
+_QVEL_DIM = {0: 6, 1: 3, 2: 1, 3: 1}
+_FREE = int(mujoco.mjtJoint.mjJNT_FREE)
+_ON_JOINT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+
+
+def bind_joints(model: Any) -> tuple[JointSlot, ...]:
+    """All joints of the model; their short names are their names."""
+    return tuple(_joint(model, index, "") for index in range(model.njnt))
+
+
+@dataclass(frozen=True)
+class Owned:
+    """Per actor name, the ids of what it owns, ascending. Made in one pass over the model."""
+
+    joints: Mapping[str, list[int]]
+    actuators: Mapping[str, list[int]]
+    sensors: Mapping[str, list[int]]
+    bodies: Mapping[str, list[int]]
+    cameras: Mapping[str, list[int]]
+
+
+def find_owners(model: Any, actor_names: Iterable[str]) -> Owned:
+    """Sort the model's elements by the actor whose prefix they carry."""
+    names = frozenset(actor_names)
+    return Owned(
+        joints=_sort(model.joint, model.njnt, names),
+        actuators=_sort(model.actuator, model.nu, names),
+        sensors=_sort(model.sensor, model.nsensor, names),
+        bodies=_sort(model.body, model.nbody, names),
+        cameras=_sort(model.camera, model.ncam, names),
+    )
+
+
+def bind_articulation(model: Any, spec: Any, placed: PlacedActor, owned: Owned) -> CompiledArticulation:
+    """The robot that an actor became."""
+    prefix = placed.actor.name
+    joints = tuple(_joint(model, index, prefix) for index in owned.joints.get(prefix, []))
+    by_id = {joint.id: joint for joint in joints}
+    return CompiledArticulation(
+        prefix=prefix,
+        actor_id=placed.actor.actor_id,
+        joints=joints,
+        actuators=tuple(_actuator(model, spec, index, prefix, by_id) for index in owned.actuators.get(prefix, [])),
+        sensors=tuple(_sensor(model, index, prefix) for index in owned.sensors.get(prefix, [])),
+        bodies=tuple(_body(model, index, prefix) for index in owned.bodies.get(prefix, [])),
+        cameras=bind_cameras(model, placed, owned),
+        original_names=OriginalNames(),
+        sidecar=placed.blueprint.sidecar,
+        start_key=_start_key(model, placed),
+    )
+
+
+def _start_key(model: Any, placed: PlacedActor) -> int | None:
+    wanted = placed.actor.keyframe
+    if not wanted:
+        return None
+    prefix = f"{placed.actor.name}_"
+    index = int(mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_KEY, prefix + wanted))
+    if index < 0:
+        names = [model.key(key).name for key in range(model.nkey)]
+        mine = [name.removeprefix(prefix) for name in names if name.startswith(prefix)]
+        raise CompileError(f"actor {placed.actor.name!r} has no keyframe {wanted!r}; it has: {known(mine)}")
+    return index
+
+
+def bind_entities(model: Any, placed: PlacedActor, owned: Owned) -> Iterable[CompiledEntity]:
+    """The bodies that clients see as entities: all of a thing's; of a robot's, the free ones but its root."""
+    is_robot = placed.blueprint.is_articulation
+    root_joint = next(iter(owned.joints.get(placed.actor.name, [])), None)
+    for name in placed.body_names:
+        body = model.body(name).id
+        free = _free_joint(model, body)
+        if is_robot and (free is None or free.id == root_joint):
+            continue
+        yield CompiledEntity(name, placed.actor.name, placed.actor.actor_id, body, free)
+
+
+def bind_cameras(model: Any, placed: PlacedActor, owned: Owned) -> tuple[CameraSlot, ...]:
+    """The cameras of an actor."""
+    name, sidecar = placed.actor.name, placed.blueprint.sidecar
+    return tuple(_camera(model, index, name, sidecar) for index in owned.cameras.get(name, []))
+
+
+def owner_of(name: str, actor_names: frozenset[str]) -> str | None:
+    """The actor whose prefix a compiled name carries."""
+    if name in actor_names:
+        return name
+    cut = name.find("_")
+    while cut >= 0:
+        if name[:cut] in actor_names:
+            return name[:cut]
+        cut = name.find("_", cut + 1)
+    return None
+
+
+def _sort(element: Any, count: int, actor_names: frozenset[str]) -> dict[str, list[int]]:
+    owned: dict[str, list[int]] = {}
+    for index in range(count):
+        owner = owner_of(element(index).name, actor_names)
+        if owner is not None:
+            owned.setdefault(owner, []).append(index)
+    return owned
+
+
+def _short(name: str, prefix: str) -> str:
+    return name.removeprefix(f"{prefix}_") if prefix else name
+
+
+def _joint(model: Any, index: int, prefix: str) -> JointSlot:
+    name, kind = model.joint(index).name, int(model.jnt_type[index])
+    qpos, qvel = int(model.jnt_qposadr[index]), int(model.jnt_dofadr[index])
+    return JointSlot(
+        id=index,
+        name=name,
+        short=_short(name, prefix),
+        kind=kind,
+        qpos=slice(qpos, qpos + _QPOS_DIM[kind]),
+        qvel=slice(qvel, qvel + _QVEL_DIM[kind]),
+    )
+
+
+def _free_joint(model: Any, body: int) -> JointSlot | None:
+    first = int(model.body_jntadr[body])
+    if first < 0 or int(model.jnt_type[first]) != _FREE:
+        return None
+    return _joint(model, first, "")
+
+
+def _actuator(model: Any, spec: Any, index: int, prefix: str, joints: dict[int, JointSlot]) -> ActuatorSlot:
+    name = model.actuator(index).name
+    on_joint = int(model.actuator_trntype[index]) in _ON_JOINT
+    act = int(model.actuator_actadr[index])
+    return ActuatorSlot(
+        id=index,
+        name=name,
+        short=_short(name, prefix),
+        kind=_authored_kind(spec.actuator(name)),
+        joint=joints.get(int(model.actuator_trnid[index, 0])) if on_joint else None,
+        act_index=act if act >= 0 else None,
+    )
+
+
+def _authored_kind(actuator: Any) -> str:
+    """The word for how the author wrote the actuator; ``general`` has none and is reported as a motor."""
+    word = actuator.type.name.removeprefix("mjACTUATOR_").lower()
+    return word if word in set(ActuatorType) else ActuatorType.MOTOR.value
+
+
+def _sensor(model: Any, index: int, prefix: str) -> SensorSlot:
+    name, start = model.sensor(index).name, int(model.sensor_adr[index])
+    return SensorSlot(index, name, _short(name, prefix), slice(start, start + int(model.sensor_dim[index])))
+
+
+def _body(model: Any, index: int, prefix: str) -> BodySlot:
+    name = model.body(index).name
+    return BodySlot(index, name, _short(name, prefix))
+
+
+def _camera(model: Any, index: int, prefix: str, sidecar: Sidecar) -> CameraSlot:
+    name = model.camera(index).name
+    config = sidecar.cameras.get(_short(name, prefix), CameraConfig())
+    return CameraSlot(
+        id=index,
+        name=name,
+        short=_short(name, prefix),
+        mode=_camera_mode(model, index, config),
+        resolution=config.resolution or _authored_resolution(model, index),
+        fovy=float(model.cam_fovy[index]),
+    )
+
+
+def _camera_mode(model: Any, index: int, config: CameraConfig) -> CameraMode:
+    depth_only = int(model.cam_output[index]) == int(mujoco.mjtCamOutBit.mjCAMOUT_DEPTH)
+    return CameraMode.DEPTH if config.mode is CameraMode.REAL and depth_only else config.mode
+
+
+def _authored_resolution(model: Any, index: int) -> tuple[int, int]:
+    width, height = (int(pixels) for pixels in model.cam_resolution[index])
+    return (width, height) if width > 1 and height > 1 else DEFAULT_RESOLUTION

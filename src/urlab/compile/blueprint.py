@@ -1,0 +1,116 @@
+"""A model file, parsed and made ready to be placed in a scene any number of times."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import mujoco
+
+from urlab.compile.naming import name_the_unnamed
+from urlab.errors import ImportFailed
+from urlab.scene.level import legal_name
+from urlab.scene.sidecar import ActuatorConfig, Sidecar, read_sidecar
+from urlab_wire.enums import ActuatorType
+
+MUJOCO_ERRORS = (ValueError, OSError, mujoco.FatalError, mujoco.UnexpectedError)
+_MOVING = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_BALL)
+_UNNAMED_MODEL = "MuJoCo Model"
+
+
+@dataclass(frozen=True)
+class Blueprint:
+    """``spec`` is a template: it is copied, never changed. ``model_name`` is a legal prefix."""
+
+    path: Path
+    model_name: str
+    spec: Any
+    sidecar: Sidecar
+    is_articulation: bool
+
+
+def load_blueprint(path: Path) -> Blueprint:
+    """Parse a model file and its sidecar; ImportFailed carries MuJoCo's own words."""
+    sidecar = read_sidecar(path)
+    try:
+        spec = _parse(path)
+        _settle(spec)
+    except MUJOCO_ERRORS as refused:
+        raise ImportFailed(f"{path}: {refused}") from refused
+    authored = "" if spec.modelname == _UNNAMED_MODEL else spec.modelname
+    for config in sidecar.actuators:
+        _add_actuator(spec, config, path)
+    name_the_unnamed(spec)
+    return Blueprint(path, legal_name(authored or path.stem), spec, sidecar, _is_articulation(spec))
+
+
+def model_name_of(path: Path) -> str:
+    """The prefix that a model file asks for, without keeping the model."""
+    return load_blueprint(path).model_name
+
+
+def _parse(path: Path) -> Any:
+    """MuJoCo's parser; of a URDF it keeps visuals and fixed links, unless the author wants otherwise."""
+    robot = _urdf_root(path)
+    if robot is None:
+        return mujoco.MjSpec.from_file(str(path))
+    extension = robot.find("mujoco")
+    extension = ET.SubElement(robot, "mujoco") if extension is None else extension
+    compiler = extension.find("compiler")
+    compiler = ET.SubElement(extension, "compiler") if compiler is None else compiler
+    for flag in ("discardvisual", "fusestatic"):
+        compiler.attrib.setdefault(flag, "false")
+    spec = mujoco.MjSpec.from_string(ET.tostring(robot, encoding="unicode"))
+    spec.modelfiledir = str(path.parent)
+    return spec
+
+
+def _urdf_root(path: Path) -> ET.Element | None:
+    try:
+        root = ET.parse(path).getroot()
+    except (ET.ParseError, OSError):
+        return None  # the parser says it better
+    return root if root.tag == "robot" else None
+
+
+def _settle(spec: Any) -> None:
+    """Do here, to this model alone, what its author asks of the compiler and what would act on a whole scene."""
+    for _ in range(len(spec.keys), spec.nkey):
+        spec.add_key()
+    spec.nkey = 0
+    if spec.compiler.discardvisual:
+        spec.discard_visual()
+        spec.compiler.discardvisual = False
+    if spec.compiler.fusestatic:
+        spec.fuse_static()
+        spec.compiler.fusestatic = False
+
+
+def _is_articulation(spec: Any) -> bool:
+    return bool(spec.actuators) or any(joint.type in _MOVING for joint in spec.joints)
+
+
+def _add_actuator(spec: Any, config: ActuatorConfig, path: Path) -> None:
+    if spec.joint(config.joint) is None:
+        raise ImportFailed(f"{path}: actuator {config.name!r} drives joint {config.joint!r}, which does not exist")
+    actuator = spec.add_actuator(name=config.name, trntype=mujoco.mjtTrn.mjTRN_JOINT, target=config.joint)
+    actuator.gear[0] = config.gear
+    _set_kind(actuator, config)
+    if config.ctrlrange is not None:
+        actuator.ctrlrange[:] = config.ctrlrange
+        actuator.ctrllimited = mujoco.mjtLimited.mjLIMITED_TRUE
+    if config.forcerange is not None:
+        actuator.forcerange[:] = config.forcerange
+        actuator.forcelimited = mujoco.mjtLimited.mjLIMITED_TRUE
+
+
+def _set_kind(actuator: Any, config: ActuatorConfig) -> None:
+    if config.kind is ActuatorType.POSITION:
+        gains = {} if config.kv is None else {"kv": config.kv}
+        actuator.set_to_position(kp=1.0 if config.kp is None else config.kp, **gains)
+    elif config.kind is ActuatorType.VELOCITY:
+        actuator.set_to_velocity(kv=1.0 if config.kv is None else config.kv)
+    elif config.kind is ActuatorType.DAMPER:
+        actuator.set_to_damper(kv=1.0 if config.kv is None else config.kv)
+    else:
+        actuator.set_to_motor()

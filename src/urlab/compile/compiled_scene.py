@@ -1,0 +1,134 @@
+"""What compilation yields: one immutable description of a scene that physics can run.
+
+Short names are compiled names without ``<prefix>_``. Ids and offsets are those of the compiled model. All tuples
+are in ascending id order, which is the order of every array on the wire.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import mujoco
+
+from urlab.compile.assemble import PlacedActor
+from urlab.scene.sidecar import Sidecar
+from urlab_wire.enums import CameraMode
+
+
+@dataclass(frozen=True, slots=True)
+class JointSlot:
+    """One joint: where its numbers are. ``kind`` is mjtJoint (0 free, 1 ball, 2 slide, 3 hinge)."""
+
+    id: int
+    name: str
+    short: str
+    kind: int
+    qpos: slice
+    qvel: slice
+
+
+@dataclass(frozen=True, slots=True)
+class ActuatorSlot:
+    """One actuator. ``act_index`` is its activation's index in ``data.act``, or None when it has none.
+
+    ``joint`` is the driven joint when the transmission is joint or jointinparent.
+    """
+
+    id: int
+    name: str
+    short: str
+    kind: str
+    joint: JointSlot | None
+    act_index: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SensorSlot:
+    """One sensor and its slice of ``data.sensordata``."""
+
+    id: int
+    name: str
+    short: str
+    data: slice
+
+
+@dataclass(frozen=True, slots=True)
+class BodySlot:
+    """One body."""
+
+    id: int
+    name: str
+    short: str
+
+
+@dataclass(frozen=True, slots=True)
+class CameraSlot:
+    """One camera: resolution (width, height) in pixels, vertical field of view in degrees."""
+
+    id: int
+    name: str
+    short: str
+    mode: CameraMode
+    resolution: tuple[int, int]
+    fovy: float
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalNames:
+    """Live short name -> name in the source file, where the two differ (generated names are left out)."""
+
+    actuators: dict[str, str] = field(default_factory=dict)
+    joints: dict[str, str] = field(default_factory=dict)
+    sensors: dict[str, str] = field(default_factory=dict)
+    bodies: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledArticulation:
+    """One robot in the compiled model."""
+
+    prefix: str
+    actor_id: str
+    joints: tuple[JointSlot, ...]
+    actuators: tuple[ActuatorSlot, ...]
+    sensors: tuple[SensorSlot, ...]
+    bodies: tuple[BodySlot, ...]
+    cameras: tuple[CameraSlot, ...]
+    original_names: OriginalNames
+    sidecar: Sidecar
+    start_key: int | None = None
+    """The id of the keyframe that it starts from."""
+
+    @property
+    def free_root(self) -> JointSlot | None:
+        """The free joint at its root, if its first joint is one."""
+        first = self.joints[0] if self.joints else None
+        return first if first is not None and first.kind == int(mujoco.mjtJoint.mjJNT_FREE) else None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledEntity:
+    """One body that clients see in ``entities``, by compiled name. ``free_joint`` is None when it is not free."""
+
+    name: str
+    actor_name: str
+    actor_id: str
+    body_id: int
+    free_joint: JointSlot | None
+
+
+@dataclass(frozen=True)
+class CompiledScene:
+    """One compiled scene. The model's options may change while it runs; nothing else does."""
+
+    model: Any
+    spec: Any
+    articulations: tuple[CompiledArticulation, ...]
+    entities: tuple[CompiledEntity, ...]
+    global_cameras: tuple[CameraSlot, ...]
+    joints: tuple[JointSlot, ...]
+    placed: tuple[PlacedActor, ...]
+    notes: tuple[str, ...] = ()
+
+    def articulation(self, prefix: str) -> CompiledArticulation | None:
+        """The articulation of that prefix, or None."""
+        return next((one for one in self.articulations if one.prefix == prefix), None)

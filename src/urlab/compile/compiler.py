@@ -1,0 +1,57 @@
+"""Scene -> CompiledScene."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from urlab.compile.assemble import Assembly, assemble, blame, compile_spec
+from urlab.compile.bind import bind_articulation, bind_cameras, bind_entities, bind_joints, find_owners
+from urlab.compile.blueprint import MUJOCO_ERRORS
+from urlab.compile.compiled_scene import CompiledScene
+from urlab.compile.keyframes import move_keyframes
+from urlab.errors import CompileError, UrlabError
+from urlab.physics.options import apply_options, check_options
+from urlab.scene.level import Level
+
+
+def compile_scene(
+    level: Level, model_file: Callable[[str], Path], overrides: Mapping[str, Any] | None = None
+) -> CompiledScene:
+    """Compile a level; CompileError says which actor is at fault and why.
+
+    Options come from MuJoCo's defaults, then the first articulation, then the level, then ``overrides``.
+    """
+    assembly = assemble(level.actors, model_file)
+    _override(assembly.root, level.options, f"level {level.name!r}")
+    _override(assembly.root, overrides or {}, "the server's options")
+    assembly.root.modelname = level.name
+    try:
+        model, warned = compile_spec(assembly.root)
+    except MUJOCO_ERRORS as refused:
+        raise blame(assembly.placed, refused) from refused
+    move_keyframes(model, assembly.root, assembly.placed)
+    return _bind(assembly, model, warned)
+
+
+def _override(root: Any, options: Mapping[str, Any], source: str) -> None:
+    try:
+        apply_options(root.option, check_options(options))
+    except UrlabError as wrong:
+        raise CompileError(f"{source}: {wrong.message}") from wrong
+
+
+def _bind(assembly: Assembly, model: Any, warned: list[str]) -> CompiledScene:
+    placed = assembly.placed
+    owned = find_owners(model, (one.actor.name for one in placed))
+    robots = [one for one in placed if one.blueprint.is_articulation]
+    things = [one for one in placed if not one.blueprint.is_articulation]
+    return CompiledScene(
+        model=model,
+        spec=assembly.root,
+        articulations=tuple(bind_articulation(model, assembly.root, one, owned) for one in robots),
+        entities=tuple(entity for one in placed for entity in bind_entities(model, one, owned)),
+        global_cameras=tuple(camera for one in things for camera in bind_cameras(model, one, owned)),
+        joints=bind_joints(model),
+        placed=placed,
+        notes=(*assembly.notes, *warned),
+    )

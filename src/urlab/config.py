@@ -1,0 +1,142 @@
+"""How a server was started. Frozen: nothing here changes while it runs."""
+
+import importlib.metadata
+import os
+import sys
+import tempfile
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from ipaddress import ip_address
+from pathlib import Path
+
+from urlab.errors import ConfigError
+from urlab_wire.enums import StepMode
+
+VERSION = importlib.metadata.version("urlab-headless")
+
+STEP_TIME_LIMIT_S = 5.0
+"""A step that runs longer stops at the next sub-step."""
+
+_LAST_PORT = 65535
+
+MAX_REQUEST_BYTES = 64 * 1024 * 1024
+"""A larger request is refused."""
+
+
+class RenderProfile(StrEnum):
+    """How much a picture may cost."""
+
+    AUTO = "auto"
+    FAST = "fast"
+    QUALITY = "quality"
+
+
+class RowLayout(StrEnum):
+    """The generation of the row layouts that the streams use."""
+
+    V1 = "v1"
+    V2 = "v2"
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """One port per socket; 0 means any free one."""
+
+    step: int = 5559
+    state: int = 5555
+    control: int = 5556
+    info: int = 5557
+    camera: int = 5558
+
+
+@dataclass(frozen=True, slots=True)
+class FileRoots:
+    """The folders that file ops over the wire may read from and write to, judged after symlinks are resolved."""
+
+    read: tuple[Path, ...] = ()
+    write: tuple[Path, ...] = ()
+
+    def may_read(self, path: Path) -> bool:
+        """Whether a file may be read."""
+        return _inside(path, self.read)
+
+    def may_write(self, path: Path) -> bool:
+        """Whether a file may be written."""
+        return _inside(path, self.write)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """Everything that `urlab serve` can be told."""
+
+    host: str = "127.0.0.1"
+    ports: Ports = field(default_factory=Ports)
+    step_mode: StepMode = StepMode.AUTO
+    play: bool = True
+    project: Path = field(default_factory=lambda: default_project())
+    model_roots: tuple[Path, ...] | None = None
+    write_roots: tuple[Path, ...] | None = None
+    insecure: bool = False
+    web: bool = True
+    web_port: int = 8080
+    shm: bool = sys.platform == "linux"
+    render_profile: RenderProfile = RenderProfile.AUTO
+    camera_streams: bool = True
+    rows: RowLayout = RowLayout.V1
+    save_debug_xml: bool = False
+    ready_file: Path | None = None
+
+    @property
+    def endpoint_base(self) -> str:
+        """What a port is appended to."""
+        return self.host if self.host.startswith("ipc://") else f"tcp://{self.host}"
+
+    def checked(self) -> "ServerConfig":
+        """This config, or ConfigError when it exposes the server without consent."""
+        if not self.insecure and not is_local(self.host):
+            raise ConfigError(
+                f"--host {self.host} would let anybody on the network drive this server, which has no "
+                f"authentication. Use --host 127.0.0.1, or add --insecure if you mean it."
+            )
+        for name, port in {**asdict(self.ports), "web": self.web_port}.items():
+            if not 0 <= port <= _LAST_PORT:
+                raise ConfigError(f"--{name}-port {port} is not a port: use 1 to {_LAST_PORT}, or 0 for any free one")
+        return replace(self, project=Path(self.project).expanduser().resolve())
+
+    def roots(self) -> FileRoots:
+        """The folders in force: generous on loopback, the project alone elsewhere."""
+        local = (Path.home(), Path.cwd(), Path(tempfile.gettempdir())) if is_local(self.host) else ()
+        read = self.model_roots if self.model_roots is not None else local
+        write = self.write_roots if self.write_roots is not None else local
+        return FileRoots(read=_resolved((*read, self.project)), write=_resolved((*write, self.project)))
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine can reach that address."""
+    if host.startswith("ipc://") or host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def default_project() -> Path:
+    """The per-user data folder: ``$XDG_DATA_HOME/urlab`` or what the platform uses instead."""
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "urlab"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home())) / "urlab"
+    return Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share")) / "urlab"
+
+
+def _resolved(folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    return tuple(dict.fromkeys(folder.expanduser().resolve() for folder in folders))
+
+
+def _inside(path: Path, roots: tuple[Path, ...]) -> bool:
+    try:
+        real = path.resolve()
+    except (OSError, RuntimeError, ValueError):
+        return False  # a loop of symlinks, or no path at all
+    return any(real.is_relative_to(root) for root in roots)

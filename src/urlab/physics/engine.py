@@ -1,0 +1,183 @@
+"""The engine: the one owner of a compiled model and its data.
+
+Whoever touches ``model`` or ``data`` holds the engine's lock: ``with engine.locked(timeout_s):``. Everybody else
+reads ``engine.snapshot``, which is immutable. Per mj_step the engine calls its ``pre_step`` and ``post_step``
+hooks (under the lock, on the stepping thread); after a window of steps it takes a snapshot and calls ``on_snapshot``.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from urlab.errors import OpTimeout
+from urlab.physics.snapshot import Array, Snapshot, SnapshotTaker
+from urlab.physics.warnings import take_warnings
+
+Hook = Callable[[], None]
+
+FULL_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
+"""Everything that mj_step depends on: restoring it repeats the same future bit for bit."""
+
+
+class Turn:
+    """A turn at the physics lock, as a context manager."""
+
+    __slots__ = ("_lock", "_timeout_s")
+
+    def __init__(self, lock: "threading.RLock", timeout_s: float) -> None:
+        self._lock = lock
+        self._timeout_s = timeout_s
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(timeout=self._timeout_s):
+            raise OpTimeout(f"the simulation is busy: no turn within {self._timeout_s:g} s")
+
+    def __exit__(self, *failure: object) -> None:
+        self._lock.release()
+
+
+class Engine:
+    """Physics of one compiled scene."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.data = mujoco.MjData(model)
+        self.pre_step: list[Hook] = []
+        self.post_step: list[Hook] = []
+        self.on_snapshot: list[Callable[[Snapshot], None]] = []
+        self.interrupted = False
+        self._lock = threading.RLock()
+        self._pending: list[Hook] = []
+        self._frame_id = 0
+        self._workers = 0
+        self._binary: bytes | None = None
+        mujoco.mj_forward(model, self.data)
+        self._taker = SnapshotTaker(model)
+        self.snapshot = self._taker.take(self.data, 0)
+
+    def locked(self, timeout_s: float = 5.0) -> "Turn":
+        """Hold model and data; OpTimeout when somebody else does not let go in time."""
+        return Turn(self._lock, timeout_s)
+
+    # -- stepping (the caller holds the lock) -------------------------------------------------------------------
+
+    def advance(self, n_steps: int, deadline: float) -> int:
+        """Run up to ``n_steps`` mj_steps until ``deadline`` (time.monotonic); returns how many ran, at least one."""
+        self.service_pending()
+        for done in range(1, n_steps + 1):
+            self.step_once()
+            if self.interrupted or time.monotonic() > deadline:
+                return done
+        return n_steps
+
+    def interrupt(self) -> None:
+        """Let a running window end at its next sub-step, for good; any thread may call this."""
+        self.interrupted = True
+
+    def step_once(self) -> None:
+        """One mj_step with its hooks."""
+        for hook in self.pre_step:
+            hook()
+        mujoco.mj_step(self.model, self.data)
+        self.stepped()
+
+    def stepped(self) -> None:
+        """Tell the post-step hooks that the state has moved on by one step."""
+        for hook in self.post_step:
+            hook()
+
+    def forward(self) -> None:
+        """Recompute everything that follows from the state, without moving time."""
+        mujoco.mj_forward(self.model, self.data)
+
+    def publish(self) -> None:
+        """Take a snapshot and hand it round."""
+        self._frame_id += 1
+        self.snapshot = snapshot = self._taker.take(self.data, self._frame_id)
+        for listener in self.on_snapshot:
+            listener(snapshot)
+
+    def warnings(self) -> list[str]:
+        """MuJoCo's warnings since the last call."""
+        return take_warnings(self.data)
+
+    # -- state (the caller holds the lock) ----------------------------------------------------------------------
+
+    def reset(self, keyframe_id: int | None = None) -> None:
+        """Back to the model's start, or to a keyframe; warm start, forces and controls are cleared."""
+        if keyframe_id is None:
+            mujoco.mj_resetData(self.model, self.data)
+        else:
+            mujoco.mj_resetDataKeyframe(self.model, self.data, keyframe_id)
+
+    def save_state(self) -> Array:
+        """The full state as one vector."""
+        state = np.empty(mujoco.mj_stateSize(self.model, FULL_STATE))
+        mujoco.mj_getState(self.model, self.data, state, FULL_STATE)
+        return state
+
+    def restore_state(self, state: Array) -> None:
+        """Go back to a saved state and recompute what follows from it."""
+        mujoco.mj_setState(self.model, self.data, state, FULL_STATE)
+        warm_start = self.data.qacc_warmstart.copy()
+        mujoco.mj_forward(self.model, self.data)
+        self.data.qacc_warmstart[:] = warm_start
+
+    # -- requests from any thread, served before the next step --------------------------------------------------
+
+    def request_reset(self) -> None:
+        """Reset before the next step."""
+        self._pending.append(self._reset_and_forward)
+
+    def request_restore(self, state: Array) -> None:
+        """Restore a saved state before the next step."""
+        self._pending.append(lambda: self.restore_state(state))
+
+    def service_pending(self) -> None:
+        """Serve the requests; the caller holds the lock."""
+        while self._pending:
+            self._pending.pop(0)()
+
+    def _reset_and_forward(self) -> None:
+        self.reset()
+        self.forward()
+
+    # -- the rest -----------------------------------------------------------------------------------------------
+
+    @property
+    def worker_threads(self) -> int:
+        """How many threads MuJoCo uses inside one step beside the caller's; 0 is none."""
+        return self._workers
+
+    def set_worker_threads(self, wanted: int) -> None:
+        """Resize MuJoCo's pool, within 0 and the number of cores; the caller holds the lock."""
+        self._workers = max(0, min(wanted, max_worker_threads()))
+        mujoco.mju_threadpool(self.data, self._workers)
+
+    def options_changed(self) -> None:
+        """Forget what was derived from the model's options; the caller holds the lock."""
+        self._binary = None
+
+    def model_binary(self) -> bytes:
+        """The model as an MJB file's bytes. Takes the lock only when the options have changed since the last call."""
+        binary = self._binary
+        if binary is None:
+            with self.locked():
+                buffer = np.empty(mujoco.mj_sizeModel(self.model), np.uint8)
+                mujoco.mj_saveModel(self.model, None, buffer)
+                self._binary = binary = buffer.tobytes()
+        return binary
+
+    def close(self) -> None:
+        """Free the worker pool; the caller holds the lock."""
+        self.set_worker_threads(0)
+
+
+def max_worker_threads() -> int:
+    """The number of logical cores."""
+    return os.cpu_count() or 1

@@ -1,0 +1,96 @@
+"""One coherent frame of the simulation, for everybody who is not stepping it."""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_PARTS = (
+    ("time", mujoco.mjtState.mjSTATE_TIME),
+    ("qpos", mujoco.mjtState.mjSTATE_QPOS),
+    ("qvel", mujoco.mjtState.mjSTATE_QVEL),
+    ("act", mujoco.mjtState.mjSTATE_ACT),
+    ("ctrl", mujoco.mjtState.mjSTATE_CTRL),
+    ("mocap_pos", mujoco.mjtState.mjSTATE_MOCAP_POS),
+    ("mocap_quat", mujoco.mjtState.mjSTATE_MOCAP_QUAT),
+)
+_WANTED = sum(int(bit) for _, bit in _PARTS)
+
+
+class Snapshot:
+    """Copies of one state; ``frame_id`` grows with every snapshot of an engine. Nobody can write to the arrays."""
+
+    __slots__ = ("_layout", "_state", "frame_id", "qacc", "sensordata", "xpos", "xquat")
+
+    def __init__(self, frame_id: int, layout: dict[str, slice], state: Array, data: Any) -> None:
+        self.frame_id = frame_id
+        self._layout = layout
+        self._state = state
+        self.qacc: Array = data.qacc.copy()
+        self.sensordata: Array = data.sensordata.copy()
+        self.xpos: Array = data.xpos.copy()
+        self.xquat: Array = data.xquat.copy()
+        for array in (state, self.qacc, self.sensordata, self.xpos, self.xquat):
+            array.flags.writeable = False
+
+    @property
+    def sim_time(self) -> float:
+        """Simulated seconds."""
+        return float(self._state[0])
+
+    @property
+    def qpos(self) -> Array:
+        """Joint positions, (nq,)."""
+        return self._state[self._layout["qpos"]]
+
+    @property
+    def qvel(self) -> Array:
+        """Joint velocities, (nv,)."""
+        return self._state[self._layout["qvel"]]
+
+    @property
+    def act(self) -> Array:
+        """Activations, (na,)."""
+        return self._state[self._layout["act"]]
+
+    @property
+    def ctrl(self) -> Array:
+        """Controls, (nu,)."""
+        return self._state[self._layout["ctrl"]]
+
+    @property
+    def mocap_pos(self) -> Array:
+        """Positions of the mocap bodies, (nmocap, 3)."""
+        return self._state[self._layout["mocap_pos"]].reshape(-1, 3)
+
+    @property
+    def mocap_quat(self) -> Array:
+        """Orientations of the mocap bodies, w, x, y, z, (nmocap, 4)."""
+        return self._state[self._layout["mocap_quat"]].reshape(-1, 4)
+
+
+class SnapshotTaker:
+    """Takes snapshots of one simulation, cheaply: the state is copied in one call."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._size = mujoco.mj_stateSize(model, _WANTED)
+        self._layout = _layout(model)
+
+    def take(self, data: Any, frame_id: int) -> Snapshot:
+        """Copy a state; the caller holds the physics lock."""
+        state = np.empty(self._size)
+        mujoco.mj_getState(self._model, data, state, _WANTED)
+        return Snapshot(frame_id, self._layout, state, data)
+
+
+def _layout(model: Any) -> dict[str, slice]:
+    layout, start = {}, 0
+    for name, bit in _PARTS:
+        size = mujoco.mj_stateSize(model, int(bit))
+        layout[name] = slice(start, start + size)
+        start += size
+    return layout
