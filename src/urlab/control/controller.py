@@ -1,0 +1,84 @@
+"""What every controller is: a law that turns staged setpoints into ``data.ctrl`` once per sub-step.
+
+A controller registers by being declared: ``class Mine(Controller, kind="mine")``.
+"""
+
+import difflib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+from urlab.compile.compiled_scene import CompiledArticulation
+from urlab.control.indexing import Float64Array
+from urlab.errors import ControllerSchemaViolation, ImportFailed, known
+
+_KINDS: dict[str, type["Controller"]] = {}
+
+
+class Controller(ABC):
+    """The control law of one articulation. Every method is called by the owner of the physics lock."""
+
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls, *, kind: str | None = None, **rest: Any) -> None:
+        super().__init_subclass__(**rest)
+        if kind is None:
+            return
+        if kind in _KINDS:
+            raise TypeError(f"controller kind {kind!r} is already {_KINDS[kind].__qualname__}")
+        cls.kind = kind
+        _KINDS[kind] = cls
+
+    @abstractmethod
+    def __init__(self, articulation: CompiledArticulation, params: Mapping[str, Any]) -> None:
+        """Bind the actuators of ``articulation`` and apply ``params`` as `configure` does."""
+
+    @abstractmethod
+    def params(self) -> dict[str, Any]:
+        """Everything that can be configured, with its value in force; a fresh copy."""
+
+    @abstractmethod
+    def schema(self) -> dict[str, Any]:
+        """What each param may be, as the handshake tells it."""
+
+    @abstractmethod
+    def configure(self, patch: Mapping[str, Any]) -> None:
+        """Apply all of ``patch``, or raise `ControllerSchemaViolation` and apply nothing of it.
+
+        Params that the patch leaves out, or gives as None, keep their values.
+        """
+
+    @abstractmethod
+    def apply(self, model: Any, data: Any, setpoints: Float64Array) -> None:
+        """Write ``data.ctrl`` for the articulation's actuators.
+
+        ``setpoints`` has one entry per actuator of the articulation, in actuator order.
+        """
+
+
+def make_controller(articulation: CompiledArticulation) -> Controller | None:
+    """The controller that the articulation's sidecar asks for; None when it asks for none."""
+    config = articulation.sidecar.controller
+    if config is None:
+        return None
+    chosen = _KINDS.get(config.kind)
+    if chosen is None:
+        raise ImportFailed(
+            f"{articulation.prefix}: controller.kind is {config.kind!r}"
+            f"{did_you_mean(config.kind, _KINDS)}; the kinds are {known(_KINDS)}"
+        )
+    try:
+        return chosen(articulation, config.params)
+    except ControllerSchemaViolation as violation:
+        raise ImportFailed(f"{articulation.prefix}: controller.params: {violation.message}") from violation
+
+
+def controller_kinds() -> tuple[str, ...]:
+    """Every kind that a sidecar can name."""
+    return tuple(sorted(_KINDS))
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """`` (did you mean 'x'?)`` when one of the words is close, else nothing."""
+    close = difflib.get_close_matches(word, list(words), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,0 +1,150 @@
+"""Replay: loaded recordings, and the one that is shown frame by frame."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from urlab.compile.compiled_scene import JointSlot
+from urlab.errors import BadValue, NotReady, PathNotReadable, ReplaySessionNotFound, known
+from urlab.recording.joint_match import JointMapping, match_joints
+from urlab.recording.recorder import Recorder
+from urlab.recording.recording import LIVE, FloatArray, Recording
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplaySession:
+    """A recording, the name that it goes by, and how it fits the current model."""
+
+    name: str
+    recording: Recording
+    mapping: JointMapping
+
+    @property
+    def total_frames(self) -> int:
+        """How many frames it has."""
+        return self.recording.frame_count
+
+
+class ReplayPlayer:
+    """Plays recordings onto the joints of one compiled model. The owner of the physics lock calls everything here.
+
+    The active session is the one that ``start`` will play, at first ``live``: the recorder's frames, copied when
+    they are started. What plays already is not touched by loading, choosing another one or recording more.
+    """
+
+    def __init__(self, joints: Sequence[JointSlot], recorder: Recorder | None = None) -> None:
+        self._joints = tuple(joints)
+        self._recorder = recorder
+        self._loaded: dict[str, ReplaySession] = {}
+        self._active_name = LIVE
+        self._playing: ReplaySession | None = None
+        self._loop = False
+        self._frame = 0
+
+    @property
+    def active_name(self) -> str | None:
+        """The session that plays, or else the one that ``start`` would play; None when there is none."""
+        if self._playing is not None:
+            return self._playing.name
+        return self._active_name if self._active_name in self.names() else None
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether a session plays; at its end it is held, and still plays."""
+        return self._playing is not None
+
+    @property
+    def frame(self) -> int:
+        """The index of the frame shown, from 0."""
+        return self._frame
+
+    @property
+    def total_frames(self) -> int:
+        """Frames of the session that plays; 0 when none does."""
+        return self._playing.total_frames if self._playing is not None else 0
+
+    def load(self, recording: Recording, name: str | None = None) -> ReplaySession:
+        """Add a recording under ``name`` (its own by default), in place of one of that name, and make it active.
+
+        ``live`` belongs to the recorder: a file of that name becomes ``live-2``. PathNotReadable when the
+        recording has no joint in common with the model.
+        """
+        name = name or recording.name
+        session = self._session("live-2" if name == LIVE else name, recording)
+        self._loaded[session.name] = session
+        self._active_name = session.name
+        return session
+
+    def names(self) -> list[str]:
+        """``live`` when the recorder has frames, then the loaded ones in the order of loading."""
+        has_live = self._recorder is not None and self._recorder.has_frames
+        return [LIVE, *self._loaded] if has_live else list(self._loaded)
+
+    def set_active(self, name: str) -> None:
+        """Choose what ``start`` plays; the live recording also answers to the name that it was given."""
+        if name not in self._loaded and self._recorder is not None and name == self._recorder.name:
+            name = LIVE
+        self._check_exists(name)
+        self._active_name = name
+
+    def make_live_active(self) -> None:
+        """For the beginning of a recording: end what plays, and let ``start`` play the frames to come."""
+        self.stop()
+        self._active_name = LIVE
+
+    def start(self, loop: bool = False) -> int:
+        """Play the active session from frame 0, which is current at once; returns how many frames it has."""
+        self._check_exists(self._active_name)
+        self._playing = self._loaded.get(self._active_name) or self._live_session()
+        self._loop, self._frame = loop, 0
+        return self._playing.total_frames
+
+    def advance(self, frames: int) -> None:
+        """Go on by that many frames; the last one is held, or with loop followed by the first."""
+        playing = self._require_playing()
+        if frames < 0:
+            raise BadValue(f"a replay was asked to advance by {frames} frames; it only goes forward")
+        following = self._frame + frames
+        self._frame = following % playing.total_frames if self._loop else min(following, playing.total_frames - 1)
+
+    def current(self, qpos: FloatArray, qvel: FloatArray) -> float:
+        """Write the current frame into the model's full arrays and return its timestamp in simulated seconds.
+
+        Joints that the recording lacks keep what the arrays hold.
+        """
+        playing = self._require_playing()
+        recording, mapping = playing.recording, playing.mapping
+        qpos[mapping.qpos_to] = recording.qpos[self._frame, mapping.qpos_from]
+        qvel[mapping.qvel_to] = recording.qvel[self._frame, mapping.qvel_from]
+        return float(recording.times[self._frame])
+
+    def stop(self) -> None:
+        """End the replay, if one plays; the arrays that were written stay as they are."""
+        self._playing = None
+        self._frame = 0
+
+    def _live_session(self) -> ReplaySession:
+        if self._recorder is None:
+            raise NotReady("there is no recorder, so no live session")
+        return self._session(LIVE, self._recorder.recording())
+
+    def _session(self, name: str, recording: Recording) -> ReplaySession:
+        mapping = match_joints(recording.joints, self._joints)
+        if not mapping.pairs:
+            recorded, present = (
+                known(one.name for one in recording.joints),
+                known(one.name for one in self._joints),
+            )
+            raise PathNotReadable(
+                f"recording {name!r} and the model have no joint in common; "
+                f"the recording has: {recorded}; the model has: {present}"
+            )
+        return ReplaySession(name, recording, mapping)
+
+    def _check_exists(self, name: str) -> None:
+        if name not in self.names():
+            raise ReplaySessionNotFound(f"no replay session is called {name!r}; there are: {known(self.names())}")
+
+    def _require_playing(self) -> ReplaySession:
+        if self._playing is None:
+            raise NotReady("no replay is playing; replay_start begins one")
+        return self._playing

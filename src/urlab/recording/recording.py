@@ -1,0 +1,98 @@
+"""A recording as data: what was captured, frame by frame, for every joint of a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from urlab.compile.compiled_scene import JointSlot
+
+FloatArray = NDArray[np.float64]
+
+LIVE = "live"
+"""The name of a recording that was given none, and of the recorder's frames in the list of replay sessions."""
+
+QVEL_DIM_OF_QPOS_DIM = {7: 6, 4: 3, 1: 1}
+"""Joints have 7 (free), 4 (ball) or 1 (hinge, slide) positions; this many velocities go with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedJoint:
+    """One joint of a recording: its full compiled name and how many columns it has in ``qpos`` and ``qvel``."""
+
+    name: str
+    qpos_dim: int
+    qvel_dim: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """Frames in the order of their capture; the arrays are read-only.
+
+    ``times`` (n,) in simulated seconds, ``qpos`` (n, nq) and ``qvel`` (n, nv) in MuJoCo's units. The columns of
+    the joints follow one another in the order of ``joints``. Times go backwards where the simulation was reset.
+    """
+
+    name: str
+    joints: tuple[RecordedJoint, ...]
+    times: FloatArray
+    qpos: FloatArray
+    qvel: FloatArray
+
+    def __post_init__(self) -> None:
+        frames = len(self.times)
+        columns = {
+            "qpos": sum(one.qpos_dim for one in self.joints),
+            "qvel": sum(one.qvel_dim for one in self.joints),
+        }
+        for attribute, width in (("times", None), *columns.items()):
+            array = read_only(getattr(self, attribute))
+            expected = (frames,) if width is None else (frames, width)
+            if array.shape != expected:
+                raise ValueError(f"{attribute} has shape {array.shape}, the joints and times need {expected}")
+            object.__setattr__(self, attribute, array)
+
+    @property
+    def frame_count(self) -> int:
+        """How many frames there are."""
+        return len(self.times)
+
+    @property
+    def sim_duration_s(self) -> float:
+        """Simulated seconds between the first and the last frame; jumps back in time (resets) count nothing."""
+        steps = np.diff(self.times)
+        if steps.size == 0:
+            return 0.0
+        if (steps >= 0).all():
+            return float(self.times[-1] - self.times[0])
+        return float(steps[steps > 0].sum())
+
+    def without_repeats(self) -> "Recording":
+        """The recording without frames that equal the one before them in timestamp and state."""
+        columns = (self.times[:, None], self.qpos, self.qvel)
+        repeats = np.logical_and.reduce([(one[1:] == one[:-1]).all(axis=1) for one in columns])
+        keep = np.concatenate(([True], ~repeats))[: self.frame_count]
+        return Recording(self.name, self.joints, self.times[keep], self.qpos[keep], self.qvel[keep])
+
+
+def read_only(array: FloatArray) -> FloatArray:
+    """A view of ``array`` as float64 that refuses writes; the array itself stays as it was."""
+    view = np.asarray(array, dtype=np.float64).view()
+    view.flags.writeable = False
+    return view
+
+
+def recorded_joints(slots: Sequence[JointSlot]) -> tuple[RecordedJoint, ...]:
+    """The column layout of a model's full ``qpos`` and ``qvel``.
+
+    Raises ValueError when the slots, in the given order, do not cover both arrays from 0 without gaps.
+    """
+    nq = nv = 0
+    for slot in slots:
+        if (slot.qpos.start, slot.qvel.start) != (nq, nv):
+            raise ValueError(f"joint {slot.name!r} begins at {slot.qpos.start}/{slot.qvel.start}, not at {nq}/{nv}")
+        nq, nv = slot.qpos.stop, slot.qvel.stop
+    return tuple(
+        RecordedJoint(one.name, one.qpos.stop - one.qpos.start, one.qvel.stop - one.qvel.start) for one in slots
+    )
