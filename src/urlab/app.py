@@ -1,0 +1,189 @@
+"""The composition root: builds a server from its parts, and runs it in this process."""
+
+import contextlib
+import json
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from urlab import robots
+from urlab.compile.blueprint import model_name_of
+from urlab.config import ServerConfig
+from urlab.errors import ConfigError, LoadLevelFailed, OpTimeout, known
+from urlab.manager import Play
+from urlab.ops import Dispatcher
+from urlab.physics.warnings import route_mujoco_log
+from urlab.scene.actor import Actor
+from urlab.scene.level import Level, read_level, unique_name
+from urlab.scene.project import Project, level_name
+from urlab.transport import ZmqRpcServer
+from urlab_client import URLabClient
+from urlab_client.transports import InProcessTransport
+from urlab_wire.enums import StepMode
+
+log = logging.getLogger("urlab.app")
+
+DEFAULT_LEVEL = "demo"
+_MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
+_CLOSE_LIMIT_S = 2.0
+_SWITCH_INTERVAL_S = 0.0005
+"""How long a Python thread may hold the interpreter: the default of 5 ms would ruin live pacing."""
+
+
+class Server:
+    """A project, a level, the ops on them; and, once started, the sockets."""
+
+    def __init__(self, config: ServerConfig, targets: Sequence[str | Path] = ()) -> None:
+        route_mujoco_log()
+        self.config = config.checked()
+        self.project = open_project(self.config.project)
+        self.play = Play(
+            self.project,
+            open_targets(self.project, targets),
+            self.config.roots(),
+            pinned_mode=None if config.step_mode is StepMode.AUTO else config.step_mode,
+            save_debug=config.save_debug_xml,
+        )
+        self.dispatcher = Dispatcher(self.config, self.play)
+        self._rpc: ZmqRpcServer | None = None
+
+    def begin(self, mode: StepMode = StepMode.LIVE) -> None:
+        """Prepare this process and, unless told otherwise, start to play."""
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
+        if self.config.play:
+            self.play.begin(mode=mode)
+
+    def bind_sockets(self) -> ZmqRpcServer:
+        """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
+        self._rpc = ZmqRpcServer(
+            self.config.endpoint_base,
+            self.config.ports.step,
+            self.dispatcher.handle,
+            self.dispatcher.takes_long,
+        )
+        return self._rpc
+
+    def open_sockets(self) -> None:
+        """Serve, on ports that are bound now unless they were before."""
+        (self._rpc or self.bind_sockets()).start()
+
+    def endpoints(self) -> dict[str, Any]:
+        """Where everything is; what this server does not have is None."""
+        return {
+            "pid": os.getpid(),
+            "step": self._rpc.endpoint if self._rpc is not None else None,
+            "state": None,
+            "control": None,
+            "info": None,
+            "web": None,
+            "project": str(self.project.folder),
+            "cameras": {},
+        }
+
+    def write_ready_file(self) -> None:
+        """Tell whoever waits for it that everything is up; the file appears whole or not at all."""
+        path = self.config.ready_file
+        if path is None:
+            return
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            part.write_text(json.dumps(self.endpoints()), encoding="utf-8")
+            part.replace(path)
+        except OSError as refused:
+            part.unlink(missing_ok=True)
+            raise ConfigError(f"--ready-file {path} cannot be written: {refused.strerror}") from refused
+
+    def remove_ready_file(self) -> None:
+        """Take the ready file away, ours or one that a killed server left behind."""
+        if self.config.ready_file is not None:
+            with contextlib.suppress(OSError):
+                self.config.ready_file.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Stop playing (an unsaved recording is kept) and close every socket."""
+        self.dispatcher.drain()
+        try:
+            self.play.stop(_CLOSE_LIMIT_S)
+        except OpTimeout as busy:
+            log.warning("closing anyway: %s", busy.message)
+        if self._rpc is not None:
+            self._rpc.stop()
+            self._rpc = None
+
+
+def launch(target: str | Path | Sequence[str | Path] | None = None, **options: Any) -> URLabClient:
+    """Start a server inside this process and return a connected client; closing the client ends the server.
+
+    ``target`` is a level's name, a model file, or several model files; None is the shipped demo level.
+    ``step_mode`` (default direct) and ``observations`` are the client's; every other option is a field of
+    `ServerConfig`. There are no ports and no second process.
+    """
+    step_mode = StepMode(options.pop("step_mode", StepMode.DIRECT))
+    observations = options.pop("observations", "standard")
+    targets = [target] if isinstance(target, str | Path) else list(target or [])
+    server = Server(replace(ServerConfig(), **options), targets)
+    server.begin(step_mode)
+    client = URLabClient(
+        "inproc://urlab",
+        step_mode=step_mode,
+        transport=InProcessTransport(server.dispatcher.handle, on_close=server.close),
+    )
+    try:
+        client.discover(observations)
+        _refuse_failed_start(server)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def open_project(folder: Path) -> Project:
+    """The project in that folder, with what is shipped."""
+    return Project(
+        folder,
+        shipped_models={name: robots.model_path(name) for name in robots.model_names()},
+        shipped_levels={name: robots.level_path(name) for name in robots.level_names()},
+    )
+
+
+def open_targets(project: Project, targets: Sequence[str | Path]) -> Level:
+    """The level that was named, or a fresh one that holds the named models; nothing named is the demo."""
+    names = [str(target) for target in targets]
+    if not names:
+        return project.open_level(DEFAULT_LEVEL)
+    if all(Path(name).suffix.lower() in _MODEL_SUFFIXES or name in project.shipped_models for name in names):
+        return _fresh_level(project, names)
+    if len(names) > 1:
+        raise LoadLevelFailed(f"give one level, or any number of model files ({', '.join(_MODEL_SUFFIXES)}): {names}")
+    if Path(names[0]).suffix.lower() == ".toml":
+        return read_level(Path(names[0]))
+    _refuse_unknown(project, names[0])
+    return project.open_level(names[0])
+
+
+def _refuse_unknown(project: Project, name: str) -> None:
+    if level_name(name) not in project.level_names():
+        raise LoadLevelFailed(
+            f"there is no level or model {name!r}; levels: {known(project.level_names())}; "
+            f"models: {known(project.shipped_models)}; or give a model file ({', '.join(_MODEL_SUFFIXES)})"
+        )
+
+
+def _fresh_level(project: Project, models: Sequence[str]) -> Level:
+    actors: list[Actor] = []
+    for model in models:
+        path = project.model_file(model)
+        blueprint = model if model in project.shipped_models else str(path.resolve())
+        name = unique_name(model_name_of(path), (actor.name for actor in actors))
+        actors.append(Actor(name, blueprint))
+    return Level("Untitled", tuple(actors))
+
+
+def _refuse_failed_start(server: Server) -> None:
+    status = server.play.status()
+    if server.config.play and status.compile_error:
+        raise ConfigError(f"the scene cannot be played: {status.compile_error}")

@@ -1,0 +1,58 @@
+"""A robot while it is simulated: its staged controls, its controller, its twist."""
+
+from typing import Any
+
+import numpy as np
+
+from urlab.compile import CompiledArticulation
+from urlab.control import Controller, StagedControl, TwistController, make_controller
+from urlab_wire.enums import ControlMode
+
+
+class RunningArticulation:
+    """One articulation of a running scene. The owner of the physics lock calls everything here."""
+
+    def __init__(self, compiled: CompiledArticulation) -> None:
+        self.compiled = compiled
+        self.staged = StagedControl(compiled)
+        self.controller: Controller | None = make_controller(compiled)
+        self.twist: TwistController | None = TwistController() if compiled.sidecar.twist else None
+        self.bypass_controller = False
+        self._actuator_ids = np.array([actuator.id for actuator in compiled.actuators], dtype=np.intp)
+        self._body_ids = {body.name: body.id for body in compiled.bodies}
+        self._body_ids |= {body.short: body.id for body in compiled.bodies}
+
+    @property
+    def prefix(self) -> str:
+        """Its name."""
+        return self.compiled.prefix
+
+    @property
+    def default_control_mode(self) -> ControlMode:
+        """What a step's ctrl means when the step does not say."""
+        return ControlMode.RAW if self.controller is None else ControlMode.UE_CONTROLLER
+
+    def body_id(self, name: str) -> int | None:
+        """The body of that short or compiled name, or None."""
+        return self._body_ids.get(name)
+
+    def take_start(self, model: Any, data: Any) -> None:
+        """Go to the keyframe that the level names for this robot, if it does."""
+        key = self.compiled.start_key
+        if key is None:
+            return
+        for joint in self.compiled.joints:
+            data.qpos[joint.qpos] = model.key_qpos[key, joint.qpos]
+            data.qvel[joint.qvel] = model.key_qvel[key, joint.qvel]
+        data.ctrl[self._actuator_ids] = model.key_ctrl[key, self._actuator_ids]
+
+    def stage_from(self, ctrl: Any) -> None:
+        """Stage what a full ``ctrl`` array holds for this robot, replacing what was staged."""
+        self.staged.clear(ctrl[self._actuator_ids])
+
+    def apply_control(self, model: Any, data: Any) -> None:
+        """Turn the staged setpoints into ``data.ctrl``, before a sub-step."""
+        if self.controller is None or self.bypass_controller:
+            self.staged.write(data)
+        else:
+            self.controller.apply(model, data, self.staged.active)

@@ -1,0 +1,242 @@
+"""The manager: one running scene. It owns no physics of its own; it brings the parts together.
+
+Thread safety: every public method may be called from any thread and takes the physics lock where it needs it.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from urlab.compile import CompiledScene
+from urlab.config import STEP_TIME_LIMIT_S, FileRoots
+from urlab.errors import ModeLocked, UnknownArticulation, known
+from urlab.manager.articulation import RunningArticulation
+from urlab.manager.command import CommandReader
+from urlab.manager.joints import joint_write
+from urlab.manager.modes import MODES, Mode
+from urlab.manager.observation import Observer
+from urlab.manager.step_counter import StepCounter
+from urlab.manager.tape import Tape
+from urlab.manager.wrenches import Wrenches
+from urlab.physics import Engine, PhysicsLoop
+from urlab.physics.keyframes import find_keyframe
+from urlab_wire.enums import ControlSource, ObservationLevel, StepMode
+from urlab_wire.ops.stepping import (
+    ArticulationState,
+    EntityState,
+    PerturbationBlock,
+    ReplayBlock,
+    StepRequest,
+)
+
+
+@dataclass(slots=True)
+class Observation:
+    """The state at one moment, as a reply shows it. ``steps`` is the counter's total at that moment."""
+
+    time: float
+    steps: int
+    articulations: dict[str, ArticulationState]
+    entities: dict[str, EntityState]
+    perturbation: PerturbationBlock | None
+    replay: ReplayBlock | None
+    warnings: list[str]
+
+
+class Manager:
+    """One play of one compiled scene."""
+
+    def __init__(
+        self,
+        scene: CompiledScene,
+        *,
+        replays_dir: Path,
+        roots: FileRoots,
+        counter: StepCounter,
+        pinned_mode: StepMode | None = None,
+    ) -> None:
+        self.scene = scene
+        self.counter = counter
+        self.pinned_mode = pinned_mode
+        self.seed: int | None = None
+        self.engine = Engine(scene.model)
+        self.loop = PhysicsLoop(self.engine)
+        self.wrenches = Wrenches(self.engine.data)
+        self.articulations = {one.prefix: RunningArticulation(one) for one in scene.articulations}
+        self.tape = Tape(self.engine, scene, replays_dir, roots)
+        self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
+        self._observer = Observer(scene, list(self.articulations.values()), self.engine.data)
+        self._bodies = {scene.model.body(index).name: index for index in range(scene.model.nbody)}
+        self._modes = {name: mode(self) for name, mode in MODES.items()}
+        self._mode = self._modes[StepMode.LIVE]
+        self.engine.pre_step.append(self._before_step)
+        self.engine.post_step.append(self._after_step)
+
+    # -- lifecycle ----------------------------------------------------------------------------------------------
+
+    def start(self, mode: StepMode) -> None:
+        """Begin simulating, unpaused, in a mode, every robot from the keyframe that the level gives it."""
+        with self.engine.locked():
+            self._go_to_start(None)
+            self.engine.forward()
+            self.engine.publish()
+        self.loop.start()
+        self._enter(self.pinned_mode or mode)
+
+    def stop(self) -> None:
+        """End: physics halts, an unsaved recording is kept on disk."""
+        self.engine.interrupt()
+        self.loop.stop()
+        self.tape.autosave()
+        with self.engine.locked():
+            self.engine.close()
+
+    # -- modes --------------------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> StepMode:
+        """The mode in force."""
+        return self._mode.name
+
+    def set_mode(self, mode: StepMode) -> StepMode:
+        """Switch, auto meaning live; returns the previous mode."""
+        self.require_unpinned()
+        previous = self._mode.name
+        self._enter(mode)
+        return previous
+
+    def require_unpinned(self) -> None:
+        """ModeLocked when the server was started with one fixed mode."""
+        if self.pinned_mode is not None:
+            raise ModeLocked(f"the server was started with --step-mode {self.pinned_mode}; it cannot be switched")
+
+    def _enter(self, mode: StepMode) -> None:
+        entered: Mode = self._modes[StepMode.LIVE if mode is StepMode.AUTO else mode]
+        with self.engine.locked():
+            self._mode = entered
+            if entered.runs_by_itself:
+                self.tape.end_replay()
+            self.wrenches.end_window()
+            for articulation in self.articulations.values():
+                articulation.bypass_controller = False
+            self.loop.set_running(entered.runs_by_itself)
+
+    # -- stepping -----------------------------------------------------------------------------------------------
+
+    def step(self, request: StepRequest, level: ObservationLevel) -> Observation:
+        """Serve a step in the mode in force, and observe."""
+        deadline = time.monotonic() + STEP_TIME_LIMIT_S
+        with self.engine.locked(STEP_TIME_LIMIT_S):
+            self._mode.step(request, deadline)
+            if not self._mode.runs_by_itself:
+                self.engine.publish()
+            return self._observe(level)
+
+    def read(self, level: ObservationLevel) -> Observation:
+        """Observe, changing nothing."""
+        with self.engine.locked():
+            return self._observe(level)
+
+    def forward(self, level: ObservationLevel) -> Observation:
+        """Run mj_forward and observe."""
+        with self.engine.locked():
+            self.engine.forward()
+            self.engine.publish()
+            return self._observe(level)
+
+    def reset(
+        self,
+        level: ObservationLevel,
+        *,
+        keyframe: str | None = None,
+        seed: int | None = None,
+        joint_values: Mapping[str, Mapping[str, list[float]]] | None = None,
+    ) -> Observation:
+        """Back to the level's start or to a keyframe, then joint overrides, then mj_forward. Ends a replay."""
+        with self.engine.locked():
+            key = None if not keyframe else find_keyframe(self.engine.model, keyframe, self.articulations)
+            writes = self._joint_writes(joint_values or {})
+            self.tape.end_replay()
+            self._go_to_start(key)
+            for where, values in writes:
+                self.engine.data.qpos[where] = values
+            self.seed = seed if seed is not None else self.seed
+            self.counter.restart()
+            self.engine.forward()
+            self.engine.publish()
+            return self._observe(level)
+
+    def _go_to_start(self, key: int | None) -> None:
+        """The model's start or a keyframe; robots that the keyframe is not about go where the level starts them."""
+        model, data = self.engine.model, self.engine.data
+        self.engine.reset(key)
+        key_name = "" if key is None else model.key(key).name
+        for articulation in self.articulations.values():
+            if not key_name.startswith(f"{articulation.prefix}_"):
+                articulation.take_start(model, data)
+            articulation.stage_from(data.ctrl)
+
+    def _joint_writes(self, asked: Mapping[str, Mapping[str, list[float]]]) -> list[tuple[slice, Any]]:
+        return [
+            joint_write(self.articulation(prefix).compiled, joint, values)
+            for prefix, joints in asked.items()
+            for joint, values in joints.items()
+        ]
+
+    def _before_step(self) -> None:
+        model, data = self.engine.model, self.engine.data
+        for articulation in self.articulations.values():
+            articulation.apply_control(model, data)
+        if self._mode.runs_by_itself:
+            self.wrenches.keep_dragging()
+
+    def _after_step(self) -> None:
+        self.counter.total += 1
+        if self._mode.runs_by_itself:
+            self.wrenches.end_window()
+
+    def _observe(self, level: ObservationLevel) -> Observation:
+        articulations, entities = self._observer.observe(level)
+        return Observation(
+            time=self.engine.data.time,
+            steps=self.counter.total,
+            articulations=articulations,
+            entities=entities,
+            perturbation=self.wrenches.perturbation if self.mode is StepMode.PUPPET else None,
+            replay=self.tape.replay,
+            warnings=self.engine.warnings(),
+        )
+
+    # -- lookups ------------------------------------------------------------------------------------------------
+
+    def articulation(self, prefix: str) -> RunningArticulation:
+        """The articulation of that prefix; UnknownArticulation lists those that exist."""
+        found = self.articulations.get(prefix)
+        if found is None:
+            raise UnknownArticulation(f"there is no articulation {prefix!r}; there are: {known(self.articulations)}")
+        return found
+
+    def body_id(self, name: str) -> int | None:
+        """The body of that compiled name, or None."""
+        return self._bodies.get(name)
+
+    def set_control_source(self, source: ControlSource, articulation: str | None) -> None:
+        """Choose whose setpoints count, for one articulation or all."""
+        chosen = self.articulations.values() if articulation is None else [self.articulation(articulation)]
+        with self.engine.locked():
+            for one in chosen:
+                one.staged.source = source
+
+    def drag(self, body_id: int, wrench: list[float]) -> None:
+        """Hold a force on a body, as somebody who drags it with a mouse does."""
+        with self.engine.locked():
+            self.wrenches.drag(body_id, np.array(wrench, dtype=np.float64))
+
+    def release(self) -> None:
+        """Let go of the dragged body."""
+        with self.engine.locked():
+            self.wrenches.release()

@@ -1,0 +1,171 @@
+"""The play lifecycle: from a level to a running scene and back."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from urlab.compile import CompiledScene, compile_scene
+from urlab.compile.export import save_debug_files
+from urlab.config import FileRoots
+from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
+from urlab.manager.manager import Manager
+from urlab.manager.step_counter import StepCounter
+from urlab.scene.level import Level
+from urlab.scene.project import Project
+from urlab_wire.enums import PIEState, StepMode
+
+log = logging.getLogger("urlab.play")
+
+DEFAULT_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlayStatus:
+    """Where the lifecycle stands; ``compile_error`` is empty unless the last compilation failed."""
+
+    state: PIEState
+    compile_error: str = ""
+    sim_time: float | None = None
+
+
+class Play:
+    """Owns the open level and, while it plays, its manager. Methods may be called from any thread."""
+
+    def __init__(
+        self,
+        project: Project,
+        level: Level,
+        roots: FileRoots,
+        *,
+        pinned_mode: StepMode | None = None,
+        save_debug: bool = False,
+    ) -> None:
+        self.project = project
+        self.level = level
+        self.roots = roots
+        self.counter = StepCounter()
+        self.on_start: list[Callable[[Manager], None]] = []
+        self.on_stop: list[Callable[[Manager], None]] = []
+        self._pinned_mode = pinned_mode
+        self._save_debug = save_debug
+        self._manager: Manager | None = None
+        self._state = PIEState.OFF
+        self._compile_error = ""
+        self._turn = threading.Lock()
+
+    @property
+    def manager(self) -> Manager:
+        """The running scene; NoActiveManager when nothing plays."""
+        manager = self._manager
+        if manager is None:
+            raise NoActiveManager("no simulation is running: call begin_pie (client.sim.start()) first")
+        return manager
+
+    def require_playing(self) -> None:
+        """NoActiveManager when nothing plays."""
+        _ = self.manager
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether a scene runs."""
+        return self._manager is not None
+
+    def status(self) -> PlayStatus:
+        """Where things stand."""
+        manager = self._manager
+        sim_time = manager.engine.snapshot.sim_time if manager is not None else None
+        return PlayStatus(self._state, self._compile_error, sim_time)
+
+    def begin(
+        self, level_path: str | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S, mode: StepMode | None = None
+    ) -> PlayStatus:
+        """Compile and start. Without a level_path a running scene is left as it is.
+
+        Compilation goes on in the background when it takes longer than ``timeout_s``; status() then tells.
+        """
+        deadline = time.monotonic() + timeout_s
+        if level_path is None and self._state is PIEState.READY:
+            return self.status()
+        if not self._turn.acquire(timeout=timeout_s):
+            return PlayStatus(PIEState.TIMEOUT, f"another start has been compiling for more than {timeout_s:g} s")
+        if level_path is None and self._state is PIEState.READY:
+            self._turn.release()
+            return self.status()
+        finished = threading.Event()
+        self._state, self._compile_error = PIEState.COMPILING, ""
+        work = (level_path, mode, finished)
+        threading.Thread(target=self._begin, args=work, name="urlab-compile", daemon=True).start()
+        if not finished.wait(max(0.0, deadline - time.monotonic())):
+            return PlayStatus(PIEState.TIMEOUT, f"still compiling after {timeout_s:g} s; ask pie_status")
+        return self.status()
+
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """End the running scene, if there is one; OpTimeout when a compilation does not give way."""
+        if not self._turn.acquire(timeout=timeout_s):
+            raise OpTimeout(f"a level has been compiling for more than {timeout_s:g} s")
+        try:
+            self._end()
+            self._state, self._compile_error = PIEState.OFF, ""
+        finally:
+            self._turn.release()
+
+    def _begin(self, level_path: str | None, mode: StepMode | None, finished: threading.Event) -> None:
+        try:
+            self._end()
+            if level_path is not None:
+                self.level = self.project.open_level(level_path)
+            self._start(self._compile(), mode or StepMode.LIVE)
+            self._state = PIEState.READY
+        except UrlabError as failed:
+            self._fail(failed.message)
+        except Exception as crashed:
+            log.exception("starting level %r failed", self.level.name)
+            self._fail(f"{type(crashed).__name__}: {crashed}")
+        finally:
+            self._turn.release()
+            finished.set()
+
+    def _fail(self, message: str) -> None:
+        self._state, self._compile_error = PIEState.COMPILE_FAILED, message
+        log.error("level %r cannot be played: %s", self.level.name, message)
+
+    def _compile(self) -> CompiledScene:
+        if not self.level.actors:
+            log.info("level %r is empty", self.level.name)
+        scene = compile_scene(self.level, self.project.model_file)
+        for note in scene.notes:
+            log.warning("level %r: %s", self.level.name, note)
+        if self._save_debug:
+            for path in save_debug_files(scene, self.project.saved_dir):
+                log.info("wrote %s", path)
+        return scene
+
+    def _start(self, scene: CompiledScene, mode: StepMode) -> None:
+        try:
+            manager = Manager(
+                scene,
+                replays_dir=self.project.replays_dir,
+                roots=self.roots,
+                counter=self.counter,
+                pinned_mode=self._pinned_mode,
+            )
+        except UrlabError as failed:
+            raise CompileError(failed.message) from failed
+        self.counter.restart()
+        with manager.engine.locked():
+            manager.engine.set_worker_threads(self.level.options.get("num_worker_threads", 0))
+        manager.start(mode)
+        self._manager = manager
+        self._tell(self.on_start, manager)
+
+    def _end(self) -> None:
+        manager, self._manager = self._manager, None
+        if manager is not None:
+            self._tell(self.on_stop, manager)
+            manager.stop()
+
+    def _tell(self, listeners: list[Callable[[Manager], None]], manager: Manager) -> None:
+        for listener in listeners:
+            listener(manager)

@@ -1,0 +1,122 @@
+"""hello, meta, and the handshake that hello shares with begin_pie."""
+
+from urlab.compile import CompiledArticulation, CompiledEntity
+from urlab.compile.compiled_scene import CameraSlot
+from urlab.compile.export import export_mjcf
+from urlab.config import VERSION
+from urlab.manager import Manager
+from urlab.manager.articulation import RunningArticulation
+from urlab.ops.checks import one_of
+from urlab.ops.context import Context
+from urlab.ops.registry import handler
+from urlab.physics.version import MUJOCO_VERSION, MUJOCO_VERSION_INT
+from urlab_wire.catalogue import meta_ops
+from urlab_wire.enums import Encoding, ObservationLevel
+from urlab_wire.ops.session import (
+    ArticulationBlock,
+    CameraTopic,
+    ControllerBlock,
+    EntityBlock,
+    HelloReply,
+    HelloRequest,
+    MetaReply,
+    MetaRequest,
+    OriginalNames,
+)
+
+
+@handler("hello")
+def hello(context: Context, request: HelloRequest) -> HelloReply:
+    """Open a session; everything is checked before the old one is replaced."""
+    session = context.session
+    encoding = one_of("encoding", Encoding, request.encoding) if request.encoding else Encoding.MSGPACK
+    session.observer = bool(request.observer)
+    session.observations = (
+        one_of("observations", ObservationLevel, request.observations)
+        if request.observations
+        else context.sessions.last_level()
+    )
+    session.encoding = encoding
+    session.steps_at_start = context.play.counter.total
+    reply = handshake(context, include_assets=bool(request.include_assets))
+    context.sessions.open(session)
+    return reply
+
+
+@handler("meta")
+def meta(context: Context, request: MetaRequest) -> MetaReply:  # noqa: ARG001 - the catalogue is the same for all
+    """The op catalogue."""
+    return MetaReply(ops=meta_ops())
+
+
+def handshake(context: Context, *, include_assets: bool = False) -> HelloReply:
+    """What a client needs to know about the running scene, if there is one."""
+    reply = HelloReply(
+        session_id=context.session.id,
+        urlab_version=f"urlab/{VERSION}",
+        mujoco_version_int=MUJOCO_VERSION_INT,
+        mujoco_version=MUJOCO_VERSION,
+        manager_present=context.play.is_playing,
+        articulations=[],
+    )
+    if context.play.is_playing:
+        _add_scene(reply, context.manager, include_assets)
+    return reply
+
+
+def _add_scene(reply: HelloReply, manager: Manager, include_assets: bool) -> None:
+    scene = manager.scene
+    reply.mjb = manager.engine.model_binary()
+    reply.articulations = [_articulation(one) for one in manager.articulations.values()]
+    if include_assets:
+        with manager.engine.locked():
+            reply.mjcf_compiled, reply.vfs_assets = export_mjcf(scene)
+    reply.entities = {one.name: _entity(one) for one in scene.entities}
+    reply.global_cameras = {one.name: _camera(one, f"global/camera/{one.name}") for one in scene.global_cameras}
+    reply.warnings = list(scene.notes) or None
+
+
+def _articulation(running: RunningArticulation) -> ArticulationBlock:
+    compiled = running.compiled
+    return ArticulationBlock(
+        prefix=compiled.prefix,
+        actor_id=compiled.actor_id,
+        default_control_mode=running.default_control_mode,
+        actuator_types={one.short: one.kind for one in compiled.actuators},
+        original_names=_original_names(compiled),
+        camera_topics={one.short: _camera(one, f"{compiled.prefix}/camera/{one.short}") for one in compiled.cameras},
+        controller=_controller(running),
+    )
+
+
+def _controller(running: RunningArticulation) -> ControllerBlock | None:
+    controller = running.controller
+    if controller is None:
+        return None
+    return ControllerBlock(kind=controller.kind, params=controller.params(), schema=controller.schema())
+
+
+def _original_names(compiled: CompiledArticulation) -> OriginalNames:
+    names = compiled.original_names
+    return OriginalNames(actuators=names.actuators, joints=names.joints, sensors=names.sensors, bodies=names.bodies)
+
+
+def _entity(entity: CompiledEntity) -> EntityBlock:
+    free = entity.free_joint
+    if free is None:
+        return EntityBlock(id=entity.body_id, has_free_base=False)
+    return EntityBlock(
+        id=entity.body_id,
+        has_free_base=True,
+        free_joint=free.name,
+        free_joint_id=free.id,
+        qpos_offset=free.qpos.start,
+        qvel_offset=free.qvel.start,
+    )
+
+
+def _camera(camera: CameraSlot, topic: str) -> CameraTopic:
+    """``zmq_endpoint`` is null: nothing streams."""
+    return CameraTopic(
+        mode=camera.mode, resolution=camera.resolution, fovy=camera.fovy, zmq_endpoint=None, zmq_topic=topic
+    )

@@ -1,0 +1,34 @@
+"""Recording over the wire."""
+
+from urlab.ops.context import Context
+from urlab.ops.registry import handler
+from urlab_wire.ops import recording as wire
+
+
+@handler("recording_start")
+def start(context: Context, request: wire.RecordingStartRequest) -> wire.RecordingStartReply:
+    """Begin."""
+    name, max_duration_s = context.manager.tape.start_recording(request.name, request.max_duration_s)
+    return wire.RecordingStartReply(name=name, max_duration_s=max_duration_s)
+
+
+@handler("recording_stop")
+def stop(context: Context, request: wire.RecordingStopRequest) -> wire.RecordingStopReply:  # noqa: ARG001
+    """End."""
+    recording = context.manager.tape.stop_recording()
+    return wire.RecordingStopReply(
+        name=recording.name, frame_count=recording.frame_count, sim_duration_s=recording.sim_duration_s
+    )
+
+
+@handler("recording_save")
+def save(context: Context, request: wire.RecordingSaveRequest) -> wire.RecordingSaveReply:
+    """Write."""
+    return wire.RecordingSaveReply(absolute_path=str(context.manager.tape.save_recording(request.path)))
+
+
+@handler("recording_clear")
+def clear(context: Context, request: wire.RecordingClearRequest) -> wire.RecordingClearReply:  # noqa: ARG001
+    """Forget."""
+    context.manager.tape.clear_recording()
+    return wire.RecordingClearReply()

@@ -1,0 +1,45 @@
+"""Replay over the wire."""
+
+from urlab.ops.checks import required
+from urlab.ops.context import Context
+from urlab.ops.registry import handler
+from urlab_wire.enums import StepMode
+from urlab_wire.ops import replay as wire
+
+
+@handler("replay_load")
+def load(context: Context, request: wire.ReplayLoadRequest) -> wire.ReplayLoadReply:
+    """Read a recording."""
+    name, total_frames = context.manager.tape.load(required("path", request.path))
+    return wire.ReplayLoadReply(name=name, total_frames=total_frames)
+
+
+@handler("replay_list_sessions")
+def list_sessions(
+    context: Context,
+    request: wire.ReplayListSessionsRequest,  # noqa: ARG001
+) -> wire.ReplayListSessionsReply:
+    """What can be replayed."""
+    return wire.ReplayListSessionsReply(sessions=context.manager.tape.names())
+
+
+@handler("replay_set_active")
+def set_active(context: Context, request: wire.ReplaySetActiveRequest) -> wire.ReplaySetActiveReply:
+    """Choose."""
+    context.manager.tape.set_active(required("name", request.name))
+    return wire.ReplaySetActiveReply()
+
+
+@handler("replay_start")
+def start(context: Context, request: wire.ReplayStartRequest) -> wire.ReplayStartReply:
+    """Show frame 0."""
+    manager = context.manager
+    name, total = manager.tape.start_replay(bool(request.loop), live=manager.mode is StepMode.LIVE)
+    return wire.ReplayStartReply(active_session=name, total_frames=total)
+
+
+@handler("replay_stop")
+def stop(context: Context, request: wire.ReplayStopRequest) -> wire.ReplayStopReply:  # noqa: ARG001
+    """Go on simulating."""
+    context.manager.tape.stop_replay()
+    return wire.ReplayStopReply()

@@ -1,0 +1,88 @@
+"""step, reset and forward."""
+
+import time
+from typing import TypeVar
+
+from urlab.errors import ObserverReadOnly
+from urlab.manager import Observation
+from urlab.ops.camera_requests import check_cameras
+from urlab.ops.checks import one_of
+from urlab.ops.context import Context
+from urlab.ops.registry import handler
+from urlab_wire.enums import ObservationLevel, StepMode
+from urlab_wire.ops.stepping import (
+    ClockBlock,
+    ForwardReply,
+    ForwardRequest,
+    ResetReply,
+    ResetRequest,
+    StateReply,
+    StepReply,
+    StepRequest,
+)
+
+AnyStateReply = TypeVar("AnyStateReply", bound=StateReply)
+_NS_PER_S = 1_000_000_000
+_FAR_S = 2.0**62
+"""Beyond this, ``sim_time`` no longer follows ``time``: its seconds must fit 64 bits."""
+
+
+@handler("step")
+def step(context: Context, request: StepRequest) -> StepReply:
+    """Advance, in the mode in force. An observer may read the live state this way."""
+    level = _level(context, request.observations)
+    notes = check_cameras(context.manager.scene, request.include_cameras)
+    if context.session.observer:
+        return _reply(StepReply, context, _observer_step(context, request, level))
+    seen = context.manager.step(request, level)
+    seen.warnings += notes
+    return _reply(StepReply, context, seen)
+
+
+@handler("reset")
+def reset(context: Context, request: ResetRequest) -> ResetReply:
+    """Back to the start."""
+    joints = {
+        prefix: {joint: value if isinstance(value, list) else [value] for joint, value in values.items()}
+        for prefix, values in (request.per_articulation_qpos or {}).items()
+    }
+    observation = context.manager.reset(
+        context.session.observations, keyframe=request.keyframe_name, seed=request.seed, joint_values=joints
+    )
+    return _reply(ResetReply, context, observation)
+
+
+@handler("forward")
+def forward(context: Context, request: ForwardRequest) -> ForwardReply:  # noqa: ARG001 - it has no fields
+    """Recompute what follows from the state."""
+    return _reply(ForwardReply, context, context.manager.forward(context.session.observations))
+
+
+def _observer_step(context: Context, request: StepRequest, level: ObservationLevel) -> Observation:
+    if context.manager.mode is not StepMode.LIVE or request.per_articulation:
+        raise ObserverReadOnly("an observer may step only in live mode and without commands, which reads the state")
+    return context.manager.read(level)
+
+
+def _level(context: Context, word: str | None) -> ObservationLevel:
+    return one_of("observations", ObservationLevel, word) if word else context.session.observations
+
+
+def _reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> AnyStateReply:
+    return kind(
+        time=seen.time,
+        step=context.play.counter.between(context.session.steps_at_start, seen.steps),
+        sim_time=clock(round(min(max(seen.time, -_FAR_S), _FAR_S) * _NS_PER_S)),
+        wall_time=clock(time.time_ns()),
+        per_articulation=seen.articulations,
+        entities=seen.entities,
+        perturbation=seen.perturbation,
+        replay=seen.replay,
+        warnings=seen.warnings or None,
+    )
+
+
+def clock(nanoseconds: int) -> ClockBlock:
+    """Nanoseconds as seconds and the rest."""
+    sec, nsec = divmod(nanoseconds, _NS_PER_S)
+    return ClockBlock(sec=sec, nsec=nsec)

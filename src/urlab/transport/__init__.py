@@ -1,0 +1,5 @@
+"""Transports: bytes in, bytes out. Nothing here knows what the bytes mean."""
+
+from urlab.transport.zmq_rpc import ZmqRpcServer
+
+__all__ = ["ZmqRpcServer"]
