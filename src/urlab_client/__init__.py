@@ -1,0 +1,117 @@
+"""The typed Python client of URLab servers.
+
+from urlab_client import URLabClient
+
+with URLabClient("tcp://localhost", step_mode="direct") as client:
+    client.discover()
+    client.step()
+"""
+
+from urlab_client.client import URLabClient
+from urlab_client.enums import (
+    ActuatorType,
+    CameraMode,
+    CameraTiming,
+    ControllerKind,
+    ControlMode,
+    ControlSource,
+    LightKind,
+    ObservationLevel,
+    PIEState,
+    SpaceMode,
+    StepMode,
+)
+from urlab_client.errors import URLabPIEError, URLabRPCError, URLabTimeoutError, URLabVersionMismatch
+from urlab_client.handles import (
+    Actuator,
+    Body,
+    Joint,
+    Sensor,
+    URLabArticulation,
+    URLabCameraView,
+    URLabController,
+    URLabEntity,
+    URLabPDController,
+)
+from urlab_client.namespaces.recording import URLabRecordingAPI
+from urlab_client.namespaces.replay import URLabReplayAPI
+from urlab_client.transports import InProcessTransport, Transport, ZmqTransport
+from urlab_client.types import (
+    ActorBounds,
+    ActorHierarchyNode,
+    ActorInfo,
+    BlueprintInfo,
+    CameraPose,
+    Contact,
+    ContactsResult,
+    KeyframeInfo,
+    MocapPose,
+    PIEStartResult,
+    PIEStatus,
+    RecordingHandle,
+    RecordingSummary,
+    ReplaySession,
+    ReplayStatus,
+    SceneSnapshot,
+    SceneSnapshotActor,
+    SimOptions,
+    URLabAsset,
+    URLabBlueprint,
+    URLabLightHandle,
+    URLabSpawnHandle,
+)
+
+__all__ = [
+    "ActorBounds",
+    "ActorHierarchyNode",
+    "ActorInfo",
+    "Actuator",
+    "ActuatorType",
+    "BlueprintInfo",
+    "Body",
+    "CameraMode",
+    "CameraPose",
+    "CameraTiming",
+    "Contact",
+    "ContactsResult",
+    "ControlMode",
+    "ControlSource",
+    "ControllerKind",
+    "InProcessTransport",
+    "Joint",
+    "KeyframeInfo",
+    "LightKind",
+    "MocapPose",
+    "ObservationLevel",
+    "PIEStartResult",
+    "PIEState",
+    "PIEStatus",
+    "RecordingHandle",
+    "RecordingSummary",
+    "ReplaySession",
+    "ReplayStatus",
+    "SceneSnapshot",
+    "SceneSnapshotActor",
+    "Sensor",
+    "SimOptions",
+    "SpaceMode",
+    "StepMode",
+    "Transport",
+    "URLabArticulation",
+    "URLabAsset",
+    "URLabBlueprint",
+    "URLabCameraView",
+    "URLabClient",
+    "URLabController",
+    "URLabEntity",
+    "URLabLightHandle",
+    "URLabPDController",
+    "URLabPIEError",
+    "URLabRPCError",
+    "URLabRecordingAPI",
+    "URLabReplayAPI",
+    "URLabSpawnHandle",
+    "URLabTimeoutError",
+    "URLabVersionMismatch",
+    "ZmqTransport",
+]

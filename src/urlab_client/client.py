@@ -1,0 +1,136 @@
+"""`URLabClient`: one session with a server, and the scene that it shows."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+from urlab_client.enums import ObservationLevel, StepMode, coerce
+from urlab_client.namespaces.debug import DebugNamespace
+from urlab_client.namespaces.outliner import OutlinerNamespace
+from urlab_client.namespaces.recording import URLabRecordingAPI
+from urlab_client.namespaces.replay import URLabReplayAPI
+from urlab_client.namespaces.runtime import RuntimeNamespace
+from urlab_client.namespaces.scene import SceneNamespace
+from urlab_client.namespaces.sim import SimNamespace
+from urlab_client.namespaces.viewport import ViewportNamespace
+from urlab_client.session import Session
+from urlab_client.stepping import Cameras, cameras_field, drive_request, puppet_request
+from urlab_client.transports import ServerAddress, Transport, open_transport
+
+
+class URLabClient(Session):
+    """A client of one server: ``discover()``, then ``step()``.
+
+    ``address`` is a base (``tcp://host`` or ``ipc:///path``) to which ports are appended. ``rcv_timeout_ms`` is how
+    long to wait for somebody to listen and, at least, for an answer; ops with longer limits wait for those.
+    ``transport`` is "zmq" or a `Transport`, which is used as it is. ``observer`` (extension) looks on without taking
+    the session over and without driving: its ``step()`` only reads.
+
+    Calls may come from any thread and are served one at a time. State (``model``, ``data``, handles) belongs to the
+    stepping thread: others hold ``_data_lock`` while they read it. Handles are rebuilt by every handshake, so fetch
+    them again after ``discover()`` or ``sim.start()``.
+    """
+
+    def __init__(
+        self,
+        address: str = "tcp://localhost",
+        *,
+        step_mode: str | StepMode = "auto",
+        step_port: int = 5559,
+        state_port: int = 5555,
+        ctrl_port: int = 5556,
+        info_port: int = 5557,
+        mujoco_version_check: bool = True,
+        local_model: bool = True,
+        rcv_timeout_ms: int = 5000,
+        auto_promote_step_mode: bool = True,
+        transport: str | Transport = "zmq",
+        shm_dir: str | None = None,
+        observer: bool = False,
+    ) -> None:
+        where = ServerAddress(address, step_port, state_port, rcv_timeout_ms, shm_dir)
+        super().__init__(
+            open_transport(transport, where) if isinstance(transport, str) else transport,
+            coerce(StepMode, step_mode),
+            rcv_timeout_ms=rcv_timeout_ms,
+            local_model=local_model,
+            mujoco_version_check=mujoco_version_check,
+            auto_promote_step_mode=auto_promote_step_mode,
+            observer=observer,
+        )
+        self.address = address
+        self.step_port, self.state_port = step_port, state_port
+        self.ctrl_port, self.info_port = ctrl_port, info_port
+        self._init_namespaces()
+
+    def _init_namespaces(self) -> None:
+        self.scene = SceneNamespace(self)
+        self.sim = SimNamespace(self)
+        self.runtime = RuntimeNamespace(self)
+        self.outliner = OutlinerNamespace(self)
+        self.debug = DebugNamespace(self)
+        self.viewport = ViewportNamespace(self)
+        self.recording = URLabRecordingAPI(self)
+        self.replay = URLabReplayAPI(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"URLabClient({self.address!r}, step_mode={self.step_mode.value!r}, session_id={self.session_id!r})"
+
+    def step(
+        self,
+        n_steps: int = 1,
+        *,
+        include_cameras: Cameras = False,
+        observations: str | ObservationLevel | None = None,
+    ) -> dict[str, Any]:
+        """Advance physics and observe; returns the reply. Afterwards ``data`` and all handles are current.
+
+        direct: the server steps ``n_steps`` times with the buffered setpoints. puppet: ``data`` is stepped here
+        (0 = not at all) and pushed. live and auto: setpoints are stamped and the state is read. Wrenches of
+        ``apply_xfrc`` are sent once. ``observations`` defaults to the level of ``discover()``, for this step only.
+        """
+        level = self._observations if observations is None else coerce(ObservationLevel, observations)
+        request = self._step_request(n_steps)
+        request["observations"] = level.value
+        request["include_cameras"] = cameras_field(include_cameras)
+        reply = self._rpc("step", request, expected_op="step_ok")
+        self._absorb_step_reply(reply)
+        return reply
+
+    def reset(
+        self,
+        keyframe_name: str | None = None,
+        seed: int | None = None,
+        per_articulation_qpos: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> dict[str, Any]:
+        """Go back to the start or to a keyframe, with joint overrides ``{prefix: {joint: value}}``.
+
+        Returns a reply of the shape of ``step()``, mirrored into ``data`` in every mode. Setpoint buffers stay as
+        they are and go out with the next step.
+        """
+        asked = {"keyframe_name": keyframe_name, "seed": seed, "per_articulation_qpos": per_articulation_qpos}
+        payload = {name: value for name, value in asked.items() if value is not None}
+        reply = self._rpc("reset", payload, expected_op=("reset_ok", "step_ok"))
+        with self._data_lock:
+            if self._mirror is not None:
+                self._mirror.reset()
+            self._absorb_step_reply(reply, authoritative=True)
+        return reply
+
+    def _step_request(self, n_steps: int) -> dict[str, Any]:
+        if self.observer:
+            return {"n_steps": 0, "per_articulation": {}}
+        if self.step_mode is not StepMode.PUPPET:
+            return {"n_steps": n_steps, **drive_request(self.articulations.values(), self._plain_entities)}
+        if self.data is None:
+            raise RuntimeError("puppet mode steps a local model, and there is none: call discover() first")
+        with self._data_lock:
+            return {"n_steps": n_steps, **puppet_request(self.model, self.data, self.articulations.values(), n_steps)}

@@ -1,0 +1,70 @@
+"""What the client raises.
+
+    RuntimeError
+    ├── URLabRPCError             the server answered an error, or could not be asked
+    │   ├── URLabTimeoutError     no answer in time (also a TimeoutError)
+    │   └── URLabPIEError         the simulation did not start
+    └── URLabVersionMismatch      server and client run different MuJoCo builds
+
+Wrong arguments are refused before anything is sent, with the builtin ValueError, TypeError or KeyError.
+"""
+
+from urlab_wire.enums import PIEState
+
+TIMEOUT = "timeout"
+TRANSPORT_ERROR = "transport_error"
+UNEXPECTED_REPLY_OP = "unexpected_reply_op"
+
+
+class URLabRPCError(RuntimeError):
+    """An op failed. ``code`` is short and stable, ``message`` is for people, ``op`` is what was asked."""
+
+    def __init__(self, code: str, message: str, *, op: str | None = None) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+        self.op = op
+
+    def __str__(self) -> str:
+        asked = f"{self.op}: " if self.op else ""
+        return f"{asked}{self.message} [{self.code}]"
+
+
+class URLabTimeoutError(URLabRPCError, TimeoutError):
+    """Nobody answered at ``address`` within ``timeout_s`` seconds; its code is ``timeout``."""
+
+    def __init__(self, address: str, timeout_s: float, *, connected: bool = True, op: str | None = None) -> None:
+        super().__init__(TIMEOUT, _late(address, timeout_s, connected), op=op)
+        self.address = address
+        self.timeout_s = timeout_s
+        self.connected = connected
+
+    def during(self, op: str) -> "URLabTimeoutError":
+        """The same error, naming the op that was asked."""
+        return URLabTimeoutError(self.address, self.timeout_s, connected=self.connected, op=op)
+
+
+class URLabPIEError(URLabRPCError):
+    """``sim.start`` ended in another state than READY; ``message`` carries the compile log when there is one."""
+
+    def __init__(self, *, code: str, message: str, state: PIEState) -> None:
+        super().__init__(code, message, op="begin_pie")
+        self.state = state
+
+
+class URLabVersionMismatch(RuntimeError):
+    """Server and client run different MuJoCo builds, so a compiled model cannot travel between them."""
+
+    def __init__(self, server: str, client: str) -> None:
+        super().__init__(
+            f"the server runs MuJoCo {server}, this client {client}: install mujoco=={server} here, "
+            "or pass mujoco_version_check=False to go on with a warning"
+        )
+        self.server = server
+        self.client = client
+
+
+def _late(address: str, timeout_s: float, connected: bool) -> str:
+    if connected:
+        return f"no answer from {address} within {timeout_s:g} s: is the server busy, or stopped?"
+    return f"nobody listens at {address} (waited {timeout_s:g} s): is `urlab serve` running, and is this its port?"

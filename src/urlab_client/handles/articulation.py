@@ -1,0 +1,228 @@
+"""A robot: its parts by short name, its setpoints, and its state."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from urlab_client.enums import ControlMode, coerce
+from urlab_client.handles.actuator import Actuator
+from urlab_client.handles.body import Body
+from urlab_client.handles.camera import URLabCameraView
+from urlab_client.handles.controller import URLabController, URLabPDController
+from urlab_client.handles.entity import URLabEntity
+from urlab_client.handles.joint import Joint
+from urlab_client.handles.lookup import ModelNames
+from urlab_client.handles.observed import Array, Observed, padded
+from urlab_client.handles.sensor import Sensor
+from urlab_client.handles.setpoints import Setpoints
+
+if TYPE_CHECKING:
+    from urlab_client.client import URLabClient
+
+Index = slice | npt.NDArray[np.intp]
+OriginalNames = Mapping[str, Mapping[str, str]]
+
+FREE_QPOS, FREE_QVEL = 7, 6
+
+
+class URLabArticulation(URLabEntity, ModelNames):
+    """One articulation, keyed by ``prefix``. Part dicts are keyed by short name, in model id order.
+
+    ``ctrl_array`` belongs to the caller: what was set in it goes out with every step, and no reply changes it. For
+    the others the server's own setpoints (of a keyframe, or zero) stay in force. All other state is read on access
+    from ``client.data`` or from the last reply, as fresh arrays.
+    """
+
+    def __init__(
+        self,
+        prefix: str,
+        *,
+        actor_id: str = "",
+        control_mode: str = ControlMode.RAW,
+        controller: URLabController | None = None,
+        original_names: OriginalNames | None = None,
+        client: "URLabClient | None" = None,
+    ) -> None:
+        super().__init__(prefix, actor_id=actor_id, client=client)
+        self.prefix = prefix
+        self.controller = controller
+        self.observed = Observed()
+        self.cameras: dict[str, URLabCameraView] = {}
+        self._control_mode = coerce(ControlMode, control_mode)
+        self._original_names = original_names or {}
+        self.attach({}, {}, {}, {})
+
+    def attach(
+        self,
+        actuators: dict[str, Actuator],
+        joints: dict[str, Joint],
+        sensors: dict[str, Sensor],
+        bodies: dict[str, Body],
+    ) -> None:
+        """Take the parts that the compiled model has, and begin with zero setpoints."""
+        self.actuators, self.joints, self.sensors, self.bodies = actuators, joints, sensors, bodies
+        self._actuator_local = {name: place for place, name in enumerate(actuators)}
+        self.setpoints = Setpoints(list(actuators))
+        self._actuator_ids = np.array([one.id for one in actuators.values()], dtype=np.intp)
+        self._qpos_index = _index([(one.qpos_offset, one.qpos_dim) for one in joints.values()])
+        self._qvel_index = _index([(one.qvel_offset, one.qvel_dim) for one in joints.values()])
+
+    @property
+    def control_mode(self) -> ControlMode:
+        """What the setpoints mean: targets for the controller, or raw actuator signals."""
+        return self._control_mode
+
+    @control_mode.setter
+    def control_mode(self, mode: str) -> None:
+        self._control_mode = coerce(ControlMode, mode)
+
+    @property
+    def ctrl_array(self) -> Array:
+        """The setpoint buffer, (n_actuators,), writable."""
+        return self.setpoints.values
+
+    @ctrl_array.setter
+    def ctrl_array(self, values: Sequence[float] | Array) -> None:
+        self.setpoints.give_all(values)
+
+    @property
+    def last_applied_ctrl(self) -> Array:
+        """What the server last applied, (n_actuators,), read-only."""
+        echo = padded(self.observed.ctrl, len(self.actuators))
+        echo.flags.writeable = False
+        return echo
+
+    @property
+    def act_array(self) -> Array:
+        """Activations, (n_actuators,); zero for actuators without one."""
+        return padded(self.observed.act, len(self.actuators))
+
+    @property
+    def qpos_array(self) -> Array:
+        """The articulation's qpos, dense, in joint order."""
+        data = self._data
+        return np.array(self.observed.qpos if data is None else data.qpos[self._qpos_index], dtype=np.float64)
+
+    @property
+    def qvel_array(self) -> Array:
+        """The articulation's qvel, dense, in joint order."""
+        data = self._data
+        return np.array(self.observed.qvel if data is None else data.qvel[self._qvel_index], dtype=np.float64)
+
+    @property
+    def dof_qpos(self) -> Array:
+        """`qpos_array` without the free root."""
+        return self.qpos_array[FREE_QPOS if self.has_free_base else 0 :]
+
+    @property
+    def dof_qvel(self) -> Array:
+        """`qvel_array` without the free root."""
+        return self.qvel_array[FREE_QVEL if self.has_free_base else 0 :]
+
+    @property
+    def twist_linear(self) -> Array:
+        """The commanded (vx, vy, 0) in m/s."""
+        return np.array(self.observed.twist["linear"], dtype=np.float64)
+
+    @property
+    def twist_angular(self) -> Array:
+        """The commanded (0, 0, yaw rate) in rad/s."""
+        return np.array(self.observed.twist["angular"], dtype=np.float64)
+
+    @property
+    def twist(self) -> Array:
+        """Linear and angular command, (6,)."""
+        return np.concatenate([self.twist_linear, self.twist_angular])
+
+    @property
+    def actions(self) -> int:
+        """The action bits that go with the twist."""
+        return int(self.observed.actions)
+
+    def set_ctrl(self, values: Mapping[str, float]) -> None:
+        """Set some setpoints by actuator name; the others stay. KeyError on an unknown name, nothing changed."""
+        slots = [self._known("actuator", name, self._actuator_local) for name in values]
+        self.setpoints.give(slots, list(values.values()))
+
+    def get_ctrl(self) -> dict[str, float]:
+        """The setpoint buffer by actuator name."""
+        return dict(zip(self.actuators, self.setpoints.values.tolist(), strict=True))
+
+    def get_qpos(self) -> dict[str, float]:
+        """The first qpos component of every joint."""
+        qpos = self.qpos_array
+        return {name: float(qpos[joint.qpos_local_offset]) for name, joint in self.joints.items()}
+
+    def get_sensors(self) -> dict[str, Array]:
+        """Every sensor's latest value; zeros before there is one."""
+        told = self.observed.sensors
+        return {name: padded(told.get(name, ()), sensor.dim) for name, sensor in self.sensors.items()}
+
+    def apply_xfrc(  # type: ignore[override]  # a robot has many bodies: the public API names one
+        self, body: str, force: Sequence[float] = (0, 0, 0), torque: Sequence[float] = (0, 0, 0)
+    ) -> None:
+        """Put a wrench (N, N m, world frame) on a body for the next step. Inert in puppet mode."""
+        self._known("body", body, self.bodies)
+        self._buffer_xfrc(body, force, torque)
+
+    def push_gains(
+        self,
+        joint_names: Sequence[str],
+        stiffness: Sequence[float],
+        damping: Sequence[float] | None = None,
+        torque_limit: Sequence[float] | None = None,
+    ) -> int:
+        """Set PD gains from arrays aligned with ``joint_names`` (names of the source XML will do).
+
+        Names that resolve to no joint are left out. Returns how many were set; RuntimeError without a PD controller.
+        """
+        if not isinstance(self.controller, URLabPDController):
+            raise RuntimeError(f"{self.prefix!r} has no PD controller to take gains")
+        live = [self.resolve_joint(name) for name in joint_names]
+        columns = (stiffness, damping, torque_limit)
+        self.controller.set_gains(*(None if column is None else _by_name(live, column) for column in columns))
+        return sum(name is not None for name in live)
+
+    def resolve_joint(self, name: str) -> str | None:
+        """The live joint of a name: as it is, by its name in the source XML, or without ``_joint``."""
+        return self._resolve(name, self.joints, self._original_names.get("joints") or {})
+
+    def resolve_actuator(self, name: str) -> str | None:
+        """The live actuator of a name: as it is, by its name in the source XML, or without ``_joint``."""
+        return self._resolve(name, self.actuators, self._original_names.get("actuators") or {})
+
+    def write_setpoints(self, data: Any) -> None:
+        """Put the setpoints that were given into local data."""
+        self.setpoints.write_into(data.ctrl, self._actuator_ids)
+
+    def command(self) -> dict[str, Any]:
+        """This articulation's part of a step request; the pending wrenches go with it."""
+        command: dict[str, Any] = {"control_mode": self._control_mode.value, **self.setpoints.command()}
+        if self._pending_xfrc:
+            command["xfrc_applied"] = self._take_xfrc()
+        return command
+
+    def _known(self, kind: str, name: str, table: Mapping[str, Any]) -> Any:
+        if name not in table:
+            raise KeyError(f"{self.prefix!r} has no {kind} {name!r}; it has {', '.join(table) or 'none'}")
+        return table[name]
+
+    def _resolve(self, name: str, live: Mapping[str, Any], original_of: Mapping[str, str]) -> str | None:
+        short = name.removeprefix(f"{self.prefix}_")
+        by_source = [mine for mine, original in original_of.items() if original == name]
+        candidates = (name, short, *by_source, name.removesuffix("_joint"))
+        return next((one for one in candidates if one in live), None)
+
+
+def _index(spans: Sequence[tuple[int, int]]) -> Index:
+    """The places of several (start, length) spans: a slice when they follow each other, else an index array."""
+    places = [place for start, length in spans for place in range(start, start + length)]
+    if places and places[-1] - places[0] + 1 == len(places) and sorted(places) == places:
+        return slice(places[0], places[-1] + 1)
+    return np.array(places, dtype=np.intp)
+
+
+def _by_name(names: Sequence[str | None], values: Sequence[float]) -> dict[str, float]:
+    return {name: float(value) for name, value in zip(names, values, strict=True) if name is not None}

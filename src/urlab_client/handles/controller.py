@@ -1,0 +1,161 @@
+"""The controller of an articulation: its parameters, checked here and applied by the server."""
+
+import math
+from collections.abc import Iterator, Mapping
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from urlab_client.enums import ControllerKind
+
+if TYPE_CHECKING:
+    from urlab_client.client import URLabClient
+
+Gains = Mapping[str, float]
+
+
+class URLabController:
+    """A controller of any kind. ``params`` follows the server, ``schema`` says what params may be.
+
+    A schema entry is ``{"type": "per_joint" | "scalar", "min": ..., "max": ...}``. Without a client, changes stay
+    local.
+    """
+
+    def __init__(
+        self,
+        articulation_prefix: str,
+        kind: str,
+        params: Mapping[str, Any] | None = None,
+        schema: Mapping[str, Any] | None = None,
+        *,
+        client: "URLabClient | None" = None,
+    ) -> None:
+        self.articulation_prefix = articulation_prefix
+        self.kind = ControllerKind(kind) if kind in set(ControllerKind) else kind
+        self.params: dict[str, Any] = dict(params or {})
+        self.schema: dict[str, Any] = dict(schema or {})
+        self._client = client
+
+    def configure(self, **kwargs: Any) -> dict[str, Any]:
+        """Patch the params named; the rest stays. Returns all params in force.
+
+        Raises ValueError before anything is sent when the schema forbids a value.
+        """
+        for name, value in kwargs.items():
+            self._check(name, value)
+        return self._push({name: _plain(value) for name, value in kwargs.items()})
+
+    def refresh(self) -> dict[str, Any]:
+        """Read the params in force from the server."""
+        return self._push({})
+
+    def _push(self, patch: dict[str, Any]) -> dict[str, Any]:
+        if self._client is None:
+            self._merge(patch)
+        else:
+            payload = {"articulation": self.articulation_prefix, "params": patch}
+            reply = self._client._rpc("configure_controller", payload, expected_op="configure_controller_ok")
+            self.params = dict(reply.get("params") or {})
+        return self.params
+
+    def _merge(self, patch: Mapping[str, Any]) -> None:
+        for name, value in patch.items():
+            old = self.params.get(name)
+            self.params[name] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+
+    def _check(self, name: str, value: Any) -> None:
+        if not self.schema:
+            return
+        rule = self.schema.get(name)
+        if rule is None:
+            raise ValueError(f"{self._who()} has no param {name!r}; it has {', '.join(self.schema)}")
+        if rule.get("type") != "per_joint":
+            self._check_number(name, value, rule)
+            return
+        if not isinstance(value, Mapping):
+            raise ValueError(f"{self._who()}: {name!r} is per joint: give {{joint: number}}, not {value!r}")
+        for joint, number in value.items():
+            self._check_number(f"{name}[{joint}]", number, rule)
+
+    def _check_number(self, name: str, value: Any, rule: Mapping[str, Any]) -> None:
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            raise ValueError(f"{self._who()}: {name} must be a finite number, not {value!r}")
+        low, high = rule.get("min", -math.inf), rule.get("max", math.inf)
+        if not low <= float(value) <= high:
+            raise ValueError(f"{self._who()}: {name} = {value!r} is outside [{low}, {high}]")
+
+    def _who(self) -> str:
+        return f"controller {self.kind} of {self.articulation_prefix!r}"
+
+
+class URLabPDController(URLabController):
+    """A PD controller. Gains are by joint; joints that a call does not name keep theirs."""
+
+    @property
+    def kp(self) -> Gains:
+        """Position gains by joint, a view that follows changes."""
+        return GainView(self, "kp")
+
+    @property
+    def kv(self) -> Gains:
+        """Velocity gains by joint, a view that follows changes."""
+        return GainView(self, "kv")
+
+    @property
+    def torque_limit(self) -> Gains:
+        """Torque limits by joint, a view that follows changes."""
+        return GainView(self, "torque_limit")
+
+    def set_gains(
+        self, kp: Gains | None = None, kv: Gains | None = None, torque_limit: Gains | None = None
+    ) -> dict[str, Any]:
+        """Patch gains of the joints named. Returns all params in force."""
+        return self.configure(**_given(kp=kp, kv=kv, torque_limit=torque_limit))
+
+    def set_defaults(
+        self, kp: float | None = None, kv: float | None = None, torque_limit: float | None = None
+    ) -> dict[str, Any]:
+        """Set new defaults; the server gives them to every joint. Returns all params in force."""
+        return self.configure(**_given(default_kp=kp, default_kv=kv, default_torque_limit=torque_limit))
+
+
+class GainView(Mapping[str, float]):
+    """The gains of one kind, always those that the controller has now."""
+
+    def __init__(self, controller: URLabController, key: str) -> None:
+        self._controller = controller
+        self._key = key
+
+    def __getitem__(self, joint: str) -> float:
+        return float(self._gains()[joint])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._gains())
+
+    def __len__(self) -> int:
+        return len(self._gains())
+
+    def __repr__(self) -> str:
+        return f"{self._key}={dict(self)}"
+
+    def _gains(self) -> Mapping[str, float]:
+        gains: Mapping[str, float] = self._controller.params.get(self._key) or {}
+        return gains
+
+
+def make_controller(
+    prefix: str, block: Mapping[str, Any] | None, client: "URLabClient | None"
+) -> URLabController | None:
+    """The controller that a handshake block describes, or None without one."""
+    if not block:
+        return None
+    kind = str(block.get("kind") or ControllerKind.PD)
+    cls = URLabPDController if kind == ControllerKind.PD else URLabController
+    return cls(prefix, kind, block.get("params"), block.get("schema"), client=client)
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value

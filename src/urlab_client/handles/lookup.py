@@ -1,0 +1,60 @@
+"""From names to ids of the compiled model."""
+
+from typing import TYPE_CHECKING
+
+import mujoco
+
+if TYPE_CHECKING:
+    from urlab_client.client import URLabClient
+
+_KINDS = {
+    "joint": mujoco.mjtObj.mjOBJ_JOINT,
+    "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
+    "sensor": mujoco.mjtObj.mjOBJ_SENSOR,
+    "body": mujoco.mjtObj.mjOBJ_BODY,
+    "geom": mujoco.mjtObj.mjOBJ_GEOM,
+    "site": mujoco.mjtObj.mjOBJ_SITE,
+    "camera": mujoco.mjtObj.mjOBJ_CAMERA,
+    "keyframe": mujoco.mjtObj.mjOBJ_KEY,
+}
+
+
+class ModelNames:
+    """Looks up elements of ``client.model`` by their name with or without the ``<prefix>_``."""
+
+    prefix: str
+    _client: "URLabClient | None"
+
+    def mj(self, kind: str, name: str) -> int:
+        """The model id of an element; KeyError when there is none.
+
+        ``kind`` is joint, actuator, sensor, body, geom, site, camera or keyframe.
+        """
+        if kind not in _KINDS:
+            raise KeyError(f"unknown kind {kind!r}: choose one of {', '.join(_KINDS)}")
+        model = self._client.model if self._client is not None else None
+        for full in (f"{self.prefix}_{name}", name) if model is not None else ():
+            found = int(mujoco.mj_name2id(model, _KINDS[kind], full))
+            if found >= 0:
+                return found
+        raise KeyError(f"{self.prefix!r} has no {kind} {name!r}")
+
+    def mj_joint(self, name: str) -> int:
+        """The model id of a joint."""
+        return self.mj("joint", name)
+
+    def mj_actuator(self, name: str) -> int:
+        """The model id of an actuator."""
+        return self.mj("actuator", name)
+
+    def mj_sensor(self, name: str) -> int:
+        """The model id of a sensor."""
+        return self.mj("sensor", name)
+
+    def mj_body(self, name: str) -> int:
+        """The model id of a body."""
+        return self.mj("body", name)
+
+    def mj_camera(self, name: str) -> int:
+        """The model id of a camera."""
+        return self.mj("camera", name)

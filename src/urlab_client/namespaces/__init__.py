@@ -1,0 +1,1 @@
+"""Groups of ops: ``client.scene``, ``client.sim`` and the rest."""

@@ -1,0 +1,74 @@
+"""``client.recording``: one frame per physics step, kept by the server until saved or cleared."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from urlab_client.namespaces.base import RpcNamespace
+from urlab_client.types import RecordingHandle, RecordingSummary
+
+if TYPE_CHECKING:
+    from urlab_client.client import URLabClient
+
+
+class URLabRecordingAPI(RpcNamespace):
+    """Record the running simulation. The properties tell what this client's own calls brought about."""
+
+    __slots__ = ("_is_active", "_last_saved_path", "_summary")
+
+    NAME = "recording"
+
+    def __init__(self, client: "URLabClient") -> None:
+        super().__init__(client)
+        self._is_active = False
+        self._summary = RecordingSummary(0, 0.0)
+        self._last_saved_path: Path | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether a recording that this client began is running."""
+        return self._is_active
+
+    @property
+    def frame_count(self) -> int:
+        """Frames of the recording that was last stopped."""
+        return self._summary.frame_count
+
+    @property
+    def sim_duration(self) -> float:
+        """Simulated seconds of the recording that was last stopped."""
+        return self._summary.sim_duration_s
+
+    @property
+    def last_saved_path(self) -> Path | None:
+        """Where the last `save` went."""
+        return self._last_saved_path
+
+    def start(self, name: str | None = None, max_duration_s: float | None = None) -> RecordingHandle:
+        """Begin recording; ``max_duration_s`` is a rolling window of simulated time."""
+        reply = self._ask("recording_start", name=name, max_duration_s=max_duration_s)
+        self._is_active = True
+        return RecordingHandle(str(reply.get("name") or ""), reply.get("max_duration_s"))
+
+    def stop(self) -> RecordingSummary:
+        """End recording; the frames stay on the server."""
+        reply = self._ask("recording_stop")
+        self._is_active = False
+        frames, seconds = int(reply.get("frame_count") or 0), float(reply.get("sim_duration_s") or 0.0)
+        self._summary = RecordingSummary(frames, seconds)
+        return self._summary
+
+    def save(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Write the running or last recording as JSON; a bare name goes to the server's replay folder.
+
+        Returns the absolute path on the server's machine.
+        """
+        reply = self._ask("recording_save", path=None if path is None else os.fspath(path))
+        self._last_saved_path = Path(str(reply.get("absolute_path") or ""))
+        return self._last_saved_path
+
+    def clear(self) -> None:
+        """Forget the recorded frames."""
+        self._ask("recording_clear")
+        self._is_active = False
+        self._summary = RecordingSummary(0, 0.0)

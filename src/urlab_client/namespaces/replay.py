@@ -1,0 +1,78 @@
+"""``client.replay``: show recordings again, in direct or puppet mode."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from urlab_client.errors import URLabRPCError
+from urlab_client.namespaces.base import RpcNamespace
+from urlab_client.types import ReplaySession, ReplayStatus
+from urlab_wire.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from urlab_client.client import URLabClient
+
+
+class URLabReplayAPI(RpcNamespace):
+    """Replay on the server: while it runs, ``client.step(n)`` shows the next n recorded frames."""
+
+    __slots__ = ("_active_session",)
+
+    NAME = "replay"
+
+    def __init__(self, client: "URLabClient") -> None:
+        super().__init__(client)
+        self._active_session: str | None = None
+
+    @property
+    def active_session(self) -> str | None:
+        """The recording that `start` plays, as far as this client chose it."""
+        return self._active_session
+
+    def load(self, path: str | os.PathLike[str]) -> ReplaySession:
+        """Read a recording on the server's machine; a bare name is looked up in its replay folder."""
+        source = os.fspath(path)
+        reply = self._ask("replay_load", path=source)
+        self._active_session = str(reply.get("name") or "")
+        return ReplaySession(self._active_session, int(reply.get("total_frames") or 0), Path(source))
+
+    def list_sessions(self) -> list[str]:
+        """The recordings that are loaded."""
+        return list(self._ask("replay_list_sessions").get("sessions") or ())
+
+    def set_active(self, name: str) -> None:
+        """Choose the recording that `start` plays."""
+        self._ask("replay_set_active", name=name)
+        self._active_session = name
+
+    def start(self, *, loop: bool = False) -> ReplayStatus:
+        """Go to frame 0 of the chosen recording; with ``loop`` it begins again after its end."""
+        reply = self._ask("replay_start", loop=True if loop else None)
+        self._active_session = str(reply.get("active_session") or self._active_session or "")
+        return ReplayStatus(self._active_session, int(reply.get("total_frames") or 0))
+
+    def stop(self) -> None:
+        """End the replay; stepping goes on from the state shown."""
+        self._ask("replay_stop")
+
+    def play(self, path_or_name: str | os.PathLike[str], loop: bool = False) -> ReplaySession:
+        """Load (unless it is the name of a loaded recording), choose and start."""
+        session = self._find(os.fspath(path_or_name))
+        status = self.start(loop=loop)
+        return ReplaySession(session.name, status.total_frames or session.total_frames, session.source_path)
+
+    def _find(self, path_or_name: str) -> ReplaySession:
+        if not _is_path(path_or_name):
+            try:
+                self.set_active(path_or_name)
+                return ReplaySession(path_or_name)
+            except URLabRPCError as unknown:
+                if unknown.code != ErrorCode.REPLAY_SESSION_NOT_FOUND:
+                    raise
+        session = self.load(path_or_name)
+        self.set_active(session.name)
+        return session
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word or "\\" in word or word.endswith(".json")

@@ -1,0 +1,66 @@
+"""Requests and replies as maps: the envelope, the time limits and the errors."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from urlab_client.errors import UNEXPECTED_REPLY_OP, URLabRPCError, URLabTimeoutError
+from urlab_client.transports.base import Transport
+from urlab_wire.catalogue import CATALOGUE
+from urlab_wire.envelope import ERROR_OP, ok_op
+from urlab_wire.errors import ErrorCode
+
+GRACE_MS = 2000
+"""How much longer than the server's own limit the client waits, so that the server's answer wins."""
+
+REJOIN_HINT = "another client took over or the server was restarted: call discover() again"
+
+
+class RpcChannel:
+    """Asks a server, as one session. ``session_id`` is empty until a handshake sets it."""
+
+    def __init__(self, transport: Transport, rcv_timeout_ms: int) -> None:
+        self.transport = transport
+        self.rcv_timeout_ms = rcv_timeout_ms
+        self.session_id = ""
+        self._timeouts_ms: dict[str, int] = {}
+
+    def call(
+        self,
+        op: str,
+        payload: Mapping[str, Any] | None = None,
+        *,
+        expected_op: str | tuple[str, ...] | None = None,
+        rcv_timeout_ms: int | None = None,
+    ) -> dict[str, Any]:
+        """One op, its reply. Raises `URLabRPCError` on an error reply or on another op than expected."""
+        request = {"op": op, "session_id": self.session_id or None, **(payload or {})}
+        try:
+            reply = self.transport.rpc(request, rcv_timeout_ms=rcv_timeout_ms or self.timeout_ms(op))
+        except URLabTimeoutError as late:
+            raise late.during(op) from None
+        return _checked(op, reply, expected_op or ok_op(op))
+
+    def timeout_ms(self, op: str) -> int:
+        """How long to wait for an op's answer: the larger of our own patience and the server's limit, plus grace."""
+        if op not in self._timeouts_ms:
+            spec = CATALOGUE.get(op)
+            limit_ms = int(1000 * spec.limit_s) if spec is not None else 0
+            self._timeouts_ms[op] = max(self.rcv_timeout_ms, limit_ms) + GRACE_MS
+        return self._timeouts_ms[op]
+
+
+def _checked(op: str, reply: dict[str, Any], expected: str | tuple[str, ...]) -> dict[str, Any]:
+    answered = reply.get("op")
+    if answered == expected or (isinstance(expected, tuple) and answered in expected):
+        return reply
+    if answered == ERROR_OP:
+        raise _error(op, reply)
+    raise URLabRPCError(UNEXPECTED_REPLY_OP, f"expected {expected!r}, got {answered!r}", op=op)
+
+
+def _error(op: str, reply: Mapping[str, Any]) -> URLabRPCError:
+    code = str(reply.get("code") or "unknown")
+    message = str(reply.get("message") or "")
+    if code == ErrorCode.SESSION_EXPIRED:
+        message = f"{message} ({REJOIN_HINT})" if message else REJOIN_HINT
+    return URLabRPCError(code, message, op=op)

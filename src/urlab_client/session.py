@@ -1,0 +1,173 @@
+"""A session with a server: joining it, its step mode, its streams, leaving it."""
+
+import logging
+import warnings
+from collections.abc import Mapping
+from importlib import metadata
+from typing import Any
+
+from urlab_client import handshake as shake
+from urlab_client.enums import ObservationLevel, StepMode, coerce
+from urlab_client.errors import URLabRPCError
+from urlab_client.rpc import RpcChannel
+from urlab_client.state import SceneState
+from urlab_client.transports import Transport
+from urlab_wire.errors import ErrorCode
+
+STEPPED = (StepMode.DIRECT, StepMode.PUPPET)
+GOODBYE_TIMEOUT_MS = 1000
+
+_log = logging.getLogger(__name__)
+
+
+class Session(SceneState):
+    """The part of a client that talks to the server about being there. See `URLabClient` for the meaning of its
+    arguments."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        step_mode: StepMode,
+        *,
+        rcv_timeout_ms: int,
+        local_model: bool,
+        mujoco_version_check: bool,
+        auto_promote_step_mode: bool,
+        observer: bool,
+    ) -> None:
+        super().__init__(step_mode, local_model=local_model, mujoco_version_check=mujoco_version_check)
+        self.auto_promote_step_mode = auto_promote_step_mode
+        self.observer = observer
+        self._channel = RpcChannel(transport, rcv_timeout_ms)
+        self._observations = ObservationLevel.STANDARD
+        self._ops_meta: dict[str, dict[str, Any]] = {}
+        self._latest_state_snapshot: dict[str, Any] | None = None
+        self._state_msg_count = 0
+        self._promoted = False
+        self._closed = False
+
+    @property
+    def session_id(self) -> str:
+        """The id of the session; empty before ``discover()``."""
+        return self._channel.session_id
+
+    @session_id.setter
+    def session_id(self, session_id: str) -> None:
+        self._channel.session_id = session_id
+
+    def discover(self, observations: str | ObservationLevel = "standard") -> None:
+        """Open a session, load the model and build the handles. May be called again, to rejoin or to refresh.
+
+        ``observations`` (minimal, standard, full) becomes the level of later steps that name none. A session that
+        another client took over is not reopened silently: ops then raise ``session_expired`` until this is called.
+        """
+        self._observations = coerce(ObservationLevel, observations)
+        self._absorb_handshake(self._hello())
+        self._ops_meta = self._fetch_meta()
+        self._join_simulation()
+
+    def close(self) -> None:
+        """Give the step mode back, stop the streams and close the transport. Idempotent, never raises."""
+        if self._closed:
+            return
+        self._closed = True
+        self._give_mode_back()
+        self._channel.transport.stop_state_stream()
+        self._channel.transport.stop_camera_streams()
+        self._channel.transport.close()
+
+    def _rpc(
+        self,
+        op: str,
+        payload: Mapping[str, Any] | None = None,
+        expected_op: str | tuple[str, ...] | None = None,
+        rcv_timeout_ms: int | None = None,
+    ) -> dict[str, Any]:
+        return self._channel.call(op, payload, expected_op=expected_op, rcv_timeout_ms=rcv_timeout_ms)
+
+    def _hello(self, *, include_assets: bool = False) -> dict[str, Any]:
+        payload: dict[str, Any] = {
+            "session_id": None,
+            "client_version": client_version(),
+            "observations": self._observations.value,
+            "encoding": "msgpack",
+        }
+        if include_assets:
+            payload["include_assets"] = True
+        if self.observer:
+            payload["observer"] = True
+        return self._rpc("hello", payload, expected_op="hello_ok")
+
+    def _fetch_meta(self) -> dict[str, dict[str, Any]]:
+        try:
+            reply = self._rpc("meta", {}, expected_op="meta_ok")
+        except URLabRPCError as refused:
+            if refused.code not in (ErrorCode.UNKNOWN_OP, ErrorCode.MISSING_OP):
+                raise
+            return {}
+        return {entry["name"]: entry for entry in reply.get("ops") or ()}
+
+    def _absorb_handshake(self, reply: dict[str, Any]) -> None:
+        """Apply a handshake; a model that this MuJoCo build cannot load is asked for again, as XML and assets."""
+        if self.local_model and shake.is_foreign(reply) and not self.mujoco_version_check and reply.get("mjb"):
+            reply = self._hello(include_assets=True)
+        try:
+            self._apply_handshake(reply)
+        except shake.UnreadableModelError as unreadable:
+            warnings.warn(f"{unreadable}; loading its XML and assets instead", stacklevel=3)
+            self._apply_handshake(self._hello(include_assets=True))
+
+    def _apply_handshake(self, reply: Mapping[str, Any]) -> None:
+        super()._apply_handshake(reply)
+        self.session_id = str(reply.get("session_id") or self.session_id)
+        self._channel.transport.absorb_handshake(reply)
+
+    def _join_simulation(self) -> None:
+        """Once a simulation runs: ask for the mode that the caller named, and listen where the mode streams."""
+        if not self.manager_present:
+            return
+        if self.auto_promote_step_mode and not self.observer and self.step_mode in STEPPED:
+            self._promote()
+        self._sync_streams()
+
+    def _promote(self) -> None:
+        try:
+            self._switch_mode(self.step_mode)
+            self._promoted = True
+        except URLabRPCError as refused:
+            if refused.code != ErrorCode.MODE_LOCKED_BY_SERVER:
+                raise
+            warnings.warn(f"the server's step mode is pinned: {refused.message}", stacklevel=4)
+
+    def _switch_mode(self, mode: StepMode) -> StepMode:
+        reply = self._rpc("set_mode", {"mode": mode.value}, expected_op="set_mode_ok")
+        self.step_mode = coerce(StepMode, reply.get("current_mode"), default=mode)
+        self._sync_streams()
+        return self.step_mode
+
+    def _sync_streams(self) -> None:
+        if self.step_mode in STEPPED or not self.manager_present:
+            self._channel.transport.stop_state_stream()
+        else:
+            self._channel.transport.start_state_stream(self._on_state)
+
+    def _on_state(self, snapshot: dict[str, Any]) -> None:
+        with self._data_lock:
+            self._latest_state_snapshot = snapshot
+            self._state_msg_count += 1
+
+    def _give_mode_back(self) -> None:
+        if not (self._promoted and self.session_id and self.manager_present and self.step_mode in STEPPED):
+            return
+        try:
+            self._rpc("set_mode", {"mode": StepMode.LIVE.value}, rcv_timeout_ms=GOODBYE_TIMEOUT_MS)
+        except Exception as lost:  # noqa: BLE001 - whatever is wrong with the server, closing goes on
+            _log.debug("the step mode could not be given back: %s", lost)
+
+
+def client_version() -> str:
+    """How this client names itself in the handshake."""
+    try:
+        return f"urlab_client/{metadata.version('urlab-headless')}"
+    except metadata.PackageNotFoundError:
+        return "urlab_client/0+unknown"

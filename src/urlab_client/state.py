@@ -1,0 +1,140 @@
+"""What a client knows of the scene: the local model, the handles and the clocks."""
+
+import logging
+import threading
+import time
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import mujoco
+
+from urlab_client import handshake as shake
+from urlab_client.enums import StepMode
+from urlab_client.errors import URLabVersionMismatch
+from urlab_client.handles.articulation import URLabArticulation
+from urlab_client.handles.camera import URLabCameraView
+from urlab_client.handles.entity import URLabEntity
+from urlab_client.mirror import Mirror
+
+if TYPE_CHECKING:
+    from urlab_client.client import URLabClient
+
+_log = logging.getLogger(__name__)
+
+
+class SceneState:
+    """The read-only attributes of a client, built by handshakes and kept current by step replies.
+
+    ``model`` and ``data`` are the local MuJoCo mirror (None without one). ``articulations`` is keyed by prefix;
+    ``entities`` holds them too, beside every other dynamic body. ``step_count`` counts since ``discover()``;
+    ``sim_time`` is in seconds, the ``_sec`` / ``_nsec`` pairs are split as ROS does.
+    """
+
+    def __init__(self, step_mode: StepMode, *, local_model: bool, mujoco_version_check: bool) -> None:
+        self.step_mode = step_mode
+        self.local_model = local_model
+        self.mujoco_version_check = mujoco_version_check
+        self.urlab_version = ""
+        self.mujoco_version = ""
+        self.manager_present = False
+        self.shm_session_dir: str | None = None
+        self.model: Any = None
+        self.data: Any = None
+        self.articulations: dict[str, URLabArticulation] = {}
+        self.articulations_by_id: dict[str, URLabArticulation] = {}
+        self.entities: dict[str, URLabEntity] = {}
+        self.global_cameras: dict[str, URLabCameraView] = {}
+        self._plain_entities: list[URLabEntity] = []
+        self._camera_keys: dict[str, URLabCameraView] = {}
+        self._mirror: Mirror | None = None
+        self._data_lock = threading.RLock()
+        self._init_clocks()
+
+    def _init_clocks(self) -> None:
+        self.step_count = 0
+        self.sim_time = 0.0
+        self.sim_time_sec = self.sim_time_nsec = 0
+        self.wall_time_sec = self.wall_time_nsec = 0
+        self.recv_wall_time_ns = 0
+
+    def _apply_handshake(self, reply: Mapping[str, Any]) -> None:
+        """Rebuild everything from a handshake. Raises `URLabVersionMismatch`, `handshake.UnreadableModelError`."""
+        self._check_version(reply)
+        with self._data_lock:
+            self.urlab_version = str(reply.get("urlab_version") or "")
+            self.mujoco_version = str(reply.get("mujoco_version") or "")
+            self.manager_present = bool(reply.get("manager_present", True))
+            self.shm_session_dir = reply.get("shm_session_dir")
+            self.step_count = 0
+            self._load_model(reply)
+            self._build_handles(reply)
+
+    def _check_version(self, reply: Mapping[str, Any]) -> None:
+        if not shake.is_foreign(reply):
+            return
+        mismatch = URLabVersionMismatch(str(reply.get("mujoco_version")), mujoco.__version__)
+        if self.mujoco_version_check:
+            raise mismatch
+        warnings.warn(str(mismatch), stacklevel=4)
+
+    def _load_model(self, reply: Mapping[str, Any]) -> None:
+        model = shake.load_model(reply) if self.local_model else None
+        if model is not None:
+            self.model, self.data = model, mujoco.MjData(model)
+            mujoco.mj_forward(model, self.data)
+        elif not self.manager_present or not self.local_model:
+            self.model = self.data = None
+
+    def _build_handles(self, reply: Mapping[str, Any]) -> None:
+        client = cast("URLabClient", self)
+        self.articulations = shake.build_articulations(reply, self.model, client)
+        self.articulations_by_id = {one.actor_id: one for one in self.articulations.values() if one.actor_id}
+        plain = shake.build_entities(reply, client)
+        self._plain_entities = list(plain.values())
+        self.entities = {**plain, **self.articulations}
+        self.global_cameras = shake.build_cameras(reply.get("global_cameras"))
+        owned = [view for one in self.articulations.values() for view in one.cameras.values()]
+        self._camera_keys = shake.camera_keys([*self.global_cameras.values(), *owned])
+        self._mirror = None
+        if self.model is not None and self.data is not None:
+            self._mirror = Mirror(self.model, self.data, list(self.articulations.values()), self._plain_entities)
+
+    def _absorb_step_reply(self, reply: Mapping[str, Any], *, authoritative: bool = False) -> None:
+        """Take over a reply of step, reset or forward.
+
+        In puppet mode the local data leads and only a drag is taken over, unless the reply is ``authoritative``.
+        """
+        with self._data_lock:
+            self._absorb_clocks(reply)
+            self._absorb_observations(reply)
+            if self._mirror is not None:
+                if authoritative or self.step_mode is not StepMode.PUPPET:
+                    self._mirror.absorb(reply)
+                else:
+                    self._mirror.absorb_drag(reply.get("perturbation"))
+            for key, payload in (reply.get("cameras") or {}).items():
+                if key in self._camera_keys:
+                    self._camera_keys[key].absorb(payload, self.sim_time)
+        for text in reply.get("warnings") or ():
+            _log.warning("the server warns: %s", text)
+
+    def _absorb_clocks(self, reply: Mapping[str, Any]) -> None:
+        self.recv_wall_time_ns = time.time_ns()
+        self.sim_time = reply.get("time", self.sim_time)
+        self.step_count = reply.get("step", self.step_count)
+        sim, wall = reply.get("sim_time"), reply.get("wall_time")
+        if sim:
+            self.sim_time_sec, self.sim_time_nsec = sim["sec"], sim["nsec"]
+        if wall:
+            self.wall_time_sec, self.wall_time_nsec = wall["sec"], wall["nsec"]
+
+    def _absorb_observations(self, reply: Mapping[str, Any]) -> None:
+        for prefix, block in (reply.get("per_articulation") or {}).items():
+            articulation = self.articulations.get(prefix)
+            if articulation is not None:
+                articulation.observed.absorb(block)
+        if self._mirror is None:
+            blocks = reply.get("entities") or {}
+            for entity in self._plain_entities:
+                entity._wire_state = blocks.get(entity.name, entity._wire_state)

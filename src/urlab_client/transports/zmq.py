@@ -1,0 +1,112 @@
+"""REQ/REP over ZeroMQ: the transport that works between machines."""
+
+import re
+import threading
+
+import zmq
+
+from urlab_client.errors import TRANSPORT_ERROR, URLabRPCError, URLabTimeoutError
+from urlab_client.live import Subscription
+from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, StateCallback, Transport
+from urlab_wire.codec import decode
+
+STATE_TOPIC = "state/full"
+
+
+def endpoint(address: str, port: int) -> str:
+    """The endpoint of one channel: the base address with its port; localhost means 127.0.0.1."""
+    if re.fullmatch(r"tcp://.*:\d+", address):
+        raise ValueError(
+            f"address {address!r} already has a port: give the base address (tcp://host) and pass step_port="
+        )
+    return f"{re.sub(r'^tcp://localhost$', 'tcp://127.0.0.1', address)}:{port}"
+
+
+class ZmqTransport(Transport):
+    """One REQ socket, shared by all threads, and a SUB socket per stream.
+
+    A request waits ``connect_timeout_ms`` for somebody to listen, then its own timeout for the answer. Any failure
+    drops the socket, so that the next request starts with a fresh connection.
+    """
+
+    def __init__(
+        self,
+        step_endpoint: str,
+        *,
+        state_endpoint: str | None = None,
+        connect_timeout_ms: int = DEFAULT_TIMEOUT_MS,
+    ) -> None:
+        self.step_endpoint = step_endpoint
+        self.state_endpoint = state_endpoint
+        self._connect_timeout_ms = connect_timeout_ms
+        self._lock = threading.RLock()
+        self._socket: zmq.Socket[bytes] | None = None
+        self._armed_timeout_ms = -1
+        self._state: Subscription | None = None
+
+    def request(self, frame: bytes, *, timeout_ms: int) -> bytes:
+        """One round trip over the REQ socket."""
+        with self._lock:
+            socket = self._socket or self._connect()
+            try:
+                self._send(socket, frame, min(timeout_ms, self._connect_timeout_ms))
+                return self._receive(socket, timeout_ms)
+            except zmq.ZMQError as broken:
+                self._drop()
+                raise URLabRPCError(TRANSPORT_ERROR, f"{self.step_endpoint}: {broken}") from broken
+            except BaseException:
+                self._drop()
+                raise
+
+    def start_state_stream(self, on_snapshot: StateCallback) -> None:
+        """Subscribe to whole-state snapshots; silent while nobody publishes them."""
+        if self._state is None and self.state_endpoint is not None:
+            self._state = Subscription(self.state_endpoint, STATE_TOPIC, lambda payload: on_snapshot(decode(payload)))
+
+    def stop_state_stream(self) -> None:
+        """Unsubscribe and wait for the thread."""
+        stream, self._state = self._state, None
+        if stream is not None:
+            stream.stop()
+
+    def close(self) -> None:
+        """Stop the streams and close the socket."""
+        self.stop_state_stream()
+        with self._lock:
+            self._drop()
+
+    def _connect(self) -> "zmq.Socket[bytes]":
+        socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.REQ)
+        socket.setsockopt(zmq.LINGER, 0)
+        # Without IMMEDIATE a send to nobody succeeds, and an absent server looks like a slow one.
+        socket.setsockopt(zmq.IMMEDIATE, 1)
+        try:
+            socket.connect(self.step_endpoint)
+        except zmq.ZMQError as broken:
+            socket.close()
+            raise URLabRPCError(TRANSPORT_ERROR, f"cannot connect to {self.step_endpoint}: {broken}") from broken
+        self._socket = socket
+        return socket
+
+    def _send(self, socket: "zmq.Socket[bytes]", frame: bytes, timeout_ms: int) -> None:
+        try:
+            socket.send(frame, zmq.NOBLOCK)
+        except zmq.Again:
+            if not socket.poll(timeout_ms, zmq.POLLOUT):
+                raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=False) from None
+            socket.send(frame, zmq.NOBLOCK)
+
+    def _receive(self, socket: "zmq.Socket[bytes]", timeout_ms: int) -> bytes:
+        if timeout_ms != self._armed_timeout_ms:
+            socket.setsockopt(zmq.RCVTIMEO, timeout_ms)
+            self._armed_timeout_ms = timeout_ms
+        try:
+            return socket.recv()
+        except zmq.Again:
+            raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000) from None
+
+    def _drop(self) -> None:
+        socket, self._socket = self._socket, None
+        self._armed_timeout_ms = -1
+        if socket is not None:
+            socket.close()

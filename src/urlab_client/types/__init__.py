@@ -1,0 +1,45 @@
+"""Typed results and arguments of the namespaces."""
+
+from urlab_client.types.outliner import (
+    ActorBounds,
+    ActorHierarchyNode,
+    ActorInfo,
+    BlueprintInfo,
+    SceneSnapshot,
+    SceneSnapshotActor,
+)
+from urlab_client.types.runtime import CameraPose, Contact, ContactsResult, KeyframeInfo, MocapPose, SimOptions
+from urlab_client.types.scene import URLabAsset, URLabBlueprint, URLabLightHandle, URLabSpawnHandle
+from urlab_client.types.sim import (
+    PIEStartResult,
+    PIEStatus,
+    RecordingHandle,
+    RecordingSummary,
+    ReplaySession,
+    ReplayStatus,
+)
+
+__all__ = [
+    "ActorBounds",
+    "ActorHierarchyNode",
+    "ActorInfo",
+    "BlueprintInfo",
+    "CameraPose",
+    "Contact",
+    "ContactsResult",
+    "KeyframeInfo",
+    "MocapPose",
+    "PIEStartResult",
+    "PIEStatus",
+    "RecordingHandle",
+    "RecordingSummary",
+    "ReplaySession",
+    "ReplayStatus",
+    "SceneSnapshot",
+    "SceneSnapshotActor",
+    "SimOptions",
+    "URLabAsset",
+    "URLabBlueprint",
+    "URLabLightHandle",
+    "URLabSpawnHandle",
+]
