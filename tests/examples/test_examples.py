@@ -1,0 +1,40 @@
+"""Every example runs to its end, in a process of its own, as a reader would run it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from urlab.cli.server_process import ServerProcess
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("[0-9][0-9]_*.py"))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with ServerProcess.start("demo", "--project", str(tmp_path_factory.mktemp("project"))) as running:
+        yield running
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_it_runs_to_its_end(example, server, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(example), *_where(example, server)],
+        env={**os.environ, "XDG_DATA_HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.count("\n") >= 1
+
+
+def _where(example, server):
+    if "--step-port" not in example.read_text():
+        return []
+    address, _, port = server.endpoints["step"].rpartition(":")
+    return ["--address", address, "--step-port", port]
