@@ -1,0 +1,98 @@
+"""One scene, reachable in every way that is measured: all of them run the same steps from the same start."""
+
+import copy
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from urlab.app import launch
+from urlab.cli.bench.floors import Echo, PlainLoop
+from urlab.cli.bench.plan import SCENES, Case
+from urlab.cli.bench.raw import RawClient, connect, step_frame
+from urlab.cli.bench.spawn import Server, serving
+from urlab_client import URLabArticulation, URLabClient
+
+
+class ScenePaths:
+    """A server process with a typed and a raw client on one session, an embedded server, and a plain loop.
+
+    ``longest`` is the largest number of steps that a block may take.
+    """
+
+    def __init__(self, scene: str, longest: int) -> None:
+        self.scene = scene
+        with ExitStack() as opened:
+            self.server: Server = opened.enter_context(serving(SCENES[scene]))
+            self.rss_ready_mb = self.server.rss_mb
+            self.client = opened.enter_context(connect(self.server.step_endpoint))
+            self.raw = RawClient(self.server.step_endpoint)
+            opened.callback(self.raw.close)
+            self.embedded = opened.enter_context(_embedded(scene, opened))
+            hold_pose(self.client)
+            hold_pose(self.embedded)
+            self.plain = PlainLoop(copy.copy(self.embedded.model), record_controls(self.embedded, longest))
+            self._opened = opened.pop_all()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._opened.close()
+
+    def use(self, case: Case, echo: Echo) -> tuple[int, int]:
+        """Get ready for a case; the sizes of its request and its reply in bytes."""
+        self.plain.n_steps = case.n_steps
+        self.raw.frame = step_frame(self.client, case.n_steps, case.observations)
+        sizes = len(self.raw.frame), self.raw.measure_reply()
+        echo.use(*sizes)
+        return sizes
+
+    def same_state(self) -> bool:
+        """Whether the raw client's last reply, the embedded server and the plain loop agree to the last bit."""
+        embedded, plain = self.embedded.data, self.plain.data
+        observed = self.raw.reply["per_articulation"]
+        return (
+            np.array_equal(embedded.qpos, plain.qpos)
+            and np.array_equal(embedded.qvel, plain.qvel)
+            and self.raw.reply["time"] == plain.time
+            and all(
+                np.array_equal(one.qpos_array, observed[prefix]["qpos"])
+                for prefix, one in self.embedded.articulations.items()
+            )
+        )
+
+
+def _embedded(scene: str, opened: ExitStack) -> URLabClient:
+    project = opened.enter_context(TemporaryDirectory(prefix="urlab-bench-"))
+    return launch(SCENES[scene], project=Path(project))
+
+
+def hold_pose(client: URLabClient) -> None:
+    """Set every robot's setpoints to the pose it starts in."""
+    for articulation in client.articulations.values():
+        articulation.set_ctrl({name: _start_of(articulation, name, client.model) for name in articulation.actuators})
+
+
+def _start_of(articulation: URLabArticulation, actuator: str, model: Any) -> float:
+    driven = articulation.actuators[actuator]
+    joint = articulation.joints.get(driven.joint or "")
+    if joint is not None:
+        return float(model.qpos0[joint.qpos_offset])
+    return max(driven.ctrlrange or (0.0, 0.0))
+
+
+def record_controls(client: URLabClient, steps: int) -> NDArray[np.float64]:
+    """``data.ctrl`` at each of the first ``steps`` steps after a reset, (steps, nu)."""
+    client.reset()
+    rows = np.empty((steps, client.model.nu))
+    for row in rows:
+        client.step(1)
+        row[:] = client.data.ctrl
+    return rows

@@ -1,0 +1,103 @@
+"""Step requests against their floors. Rounds go over all cases, so that whatever disturbs hits all of them alike."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from urlab.cli.bench.floors import Echo
+from urlab.cli.bench.paths import ScenePaths
+from urlab.cli.bench.plan import Case, Plan
+from urlab.cli.bench.results import StepResult
+from urlab.cli.bench.timing import repeat, summarize, time_calls
+
+Tick = Callable[[str], None]
+"""Told what comes next, between blocks."""
+
+
+@dataclass(slots=True)
+class CaseSamples:
+    """What the rounds of one case have found: nanoseconds by way, one list per round."""
+
+    request_bytes: int = 0
+    reply_bytes: int = 0
+    contacts: int = 0
+    same_state: bool = True
+    rounds: dict[str, list[list[int]]] = field(default_factory=lambda: defaultdict(list))
+
+    def timing_inputs(self, way: str) -> list[int]:
+        """All rounds of one way."""
+        return [duration for durations in self.rounds[way] for duration in durations]
+
+
+def measure_stepping(plan: Plan, scenes: Mapping[str, ScenePaths], echo: Echo, tick: Tick) -> list[StepResult]:
+    """All rounds of all cases."""
+    found = {case: CaseSamples() for case in plan.cases()}
+    for number in range(plan.rounds):
+        for case, samples in found.items():
+            tick(f"round {number + 1}/{plan.rounds}: {case.label}")
+            measure_case(plan, case, scenes[case.scene], echo, samples)
+    return [_result(case, samples) for case, samples in found.items()]
+
+
+def measure_case(plan: Plan, case: Case, paths: ScenePaths, echo: Echo, samples: CaseSamples) -> None:
+    """One block of each way, all from the same start."""
+    samples.request_bytes, samples.reply_bytes = paths.use(case, echo)
+    for way in _ways(case, paths, echo):
+        way.reset()
+        repeat(way.call, plan.warm_up)
+        samples.rounds[way.name].append(time_calls(way.call, plan.samples, before=way.before))
+    samples.same_state &= paths.same_state()
+    samples.contacts = int(paths.plain.data.ncon)
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One thing to take the time of, from a start; ``before`` precedes every call and is not timed."""
+
+    name: str
+    reset: Callable[[], object]
+    call: Callable[[], object]
+    before: Callable[[], object] | None = None
+
+
+def _ways(case: Case, paths: ScenePaths, echo: Echo) -> list[Way]:
+    """A processor that has just slept is slow at first; the woken loop shows what that costs the plain one."""
+    count, level = case.n_steps, case.observations
+    client, embedded, plain = paths.client, paths.embedded, paths.plain
+    return [
+        Way("raw_zmq", client.reset, paths.raw.once),
+        Way("echo", lambda: None, echo.once),
+        Way("plain", plain.reset, plain.once),
+        Way("plain_woken", plain.reset, plain.once, before=echo.once),
+        Way("client_inprocess", embedded.reset, lambda: embedded.step(count, observations=level)),
+        Way("client_zmq", client.reset, lambda: client.step(count, observations=level)),
+    ]
+
+
+def _result(case: Case, samples: CaseSamples) -> StepResult:
+    timings = {way: summarize(samples.timing_inputs(way)) for way in samples.rounds}
+    return StepResult(
+        scene=case.scene,
+        observations=case.observations,
+        n_steps=case.n_steps,
+        request_bytes=samples.request_bytes,
+        reply_bytes=samples.reply_bytes,
+        contacts=samples.contacts,
+        ratio=_ratio({way: timing.p50_us for way, timing in timings.items()}),
+        ratio_woken=_ratio({way: timing.p50_us for way, timing in timings.items()}, loop="plain_woken"),
+        ratio_of_rounds=_ratios_of_rounds(samples),
+        same_state=samples.same_state,
+        **timings,
+    )
+
+
+def _ratios_of_rounds(samples: CaseSamples) -> list[float]:
+    medians = [
+        {way: summarize(durations[number]).p50_us for way, durations in samples.rounds.items()}
+        for number in range(len(samples.rounds["echo"]))
+    ]
+    return [_ratio(one) for one in medians]
+
+
+def _ratio(p50_us: Mapping[str, float], loop: str = "plain") -> float:
+    return p50_us["raw_zmq"] / (p50_us["echo"] + p50_us[loop])

@@ -1,0 +1,121 @@
+"""``urlab ping``: who answers, what it simulates, and how quickly."""
+
+import statistics
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from urlab.cli import options as opt
+from urlab.cli.connecting import connected
+from urlab.cli.console import LogLevel, in_words, print_json, set_up_logging, stdout
+
+if TYPE_CHECKING:
+    from urlab_client import URLabArticulation, URLabClient, ZmqTransport
+
+ROUND_TRIPS = 20
+
+
+def ping(
+    address: opt.Address = opt.DEFAULT_ADDRESS,
+    step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
+    timeout_s: opt.TimeoutS = opt.DEFAULT_TIMEOUT_S,
+    as_json: opt.AsJson = False,
+    log_level: opt.Log = LogLevel.WARNING,
+) -> None:
+    """Ask a server what it is doing, without disturbing whoever drives it.
+
+    Exit code 1: nobody answers.
+
+    Example: [bold]urlab ping --step-port 5559[/bold]; in a script: [bold]urlab ping --json | jq .state[/bold]
+    """
+    set_up_logging(log_level)
+    with connected(address, step_port, timeout_s) as transport:
+        report = {"endpoint": transport.step_endpoint, **_report(transport)}
+    if as_json:
+        print_json(report)
+    else:
+        _show(report)
+
+
+def _report(transport: "ZmqTransport") -> dict[str, Any]:
+    from urlab_client import URLabClient
+
+    client = URLabClient(transport=transport, observer=True, mujoco_version_check=False)
+    with warnings.catch_warnings(record=True) as noticed:
+        warnings.simplefilter("always")
+        client.discover()
+    status = client.sim.status()
+    return {
+        "urlab_version": client.urlab_version,
+        "mujoco_version": client.mujoco_version,
+        "state": status.state.value,
+        "compile_error": status.compile_error or None,
+        "level": status.level,
+        "mode": status.mode,
+        "paused": status.paused,
+        "sim_time_s": status.sim_time,
+        "robots": {prefix: _robot(one) for prefix, one in client.articulations.items()},
+        "entities": [name for name in client.entities if name not in client.articulations],
+        "global_cameras": list(client.global_cameras),
+        "round_trip_ms": _round_trips_ms(client),
+        "warnings": [str(one.message) for one in noticed],
+    }
+
+
+def _robot(robot: "URLabArticulation") -> dict[str, int]:
+    return {
+        "joints": len(robot.joints),
+        "actuators": len(robot.actuators),
+        "sensors": len(robot.sensors),
+        "cameras": len(robot.cameras),
+    }
+
+
+def _round_trips_ms(client: "URLabClient") -> dict[str, float]:
+    taken: list[float] = []
+    for _ in range(ROUND_TRIPS):
+        begin = time.perf_counter()
+        client.sim.status()
+        taken.append(1000 * (time.perf_counter() - begin))
+    return {"p50": round(statistics.median(taken), 3), "max": round(max(taken), 3)}
+
+
+def _show(report: dict[str, Any]) -> None:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column()
+    for label, value in _rows(report):
+        if value:
+            table.add_row(label, value)
+    stdout().print(table)
+
+
+def _mode(report: dict[str, Any]) -> str | None:
+    mode: str | None = report["mode"]
+    return f"{mode}, paused" if mode and report["paused"] else mode
+
+
+def _rows(report: dict[str, Any]) -> list[tuple[str, Text | str | None]]:
+    trips, sim_time_s = report["round_trip_ms"], report["sim_time_s"]
+    versions = f"  {report['urlab_version']}, MuJoCo {report['mujoco_version']}"
+    return [
+        ("server", Text.assemble((report["endpoint"], "green"), versions)),
+        ("state", Text(report["state"], "bold")),
+        ("reason", _plain(report["compile_error"])),
+        ("level", _plain(report["level"])),
+        ("mode", _mode(report)),
+        ("sim time", None if sim_time_s is None else f"{sim_time_s:.3f} s"),
+        *(("robot", Text.assemble((name, "bold"), "  ", in_words(one))) for name, one in report["robots"].items()),
+        ("entities", _plain(", ".join(report["entities"]))),
+        ("cameras", _plain(", ".join(report["global_cameras"]))),
+        ("answers in", f"{trips['p50']:.2f} ms (median of {ROUND_TRIPS}; slowest {trips['max']:.2f} ms)"),
+        *(("warning", _plain(text)) for text in report["warnings"]),
+    ]
+
+
+def _plain(text: str | None) -> Text | None:
+    """Somebody else's words, in which square brackets mean nothing."""
+    return Text(text) if text else None

@@ -1,0 +1,139 @@
+"""The options of ``urlab serve``, and which of them do nothing yet."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from urlab.config import RenderProfile, RowLayout
+from urlab_wire.enums import StepMode
+
+NO_EFFECT_YET = {
+    "state_port": "nothing is published",
+    "control_port": "commands come over the step port only",
+    "info_port": "nothing is published",
+    "camera_port": "there are no camera streams",
+    "web": "there is no browser editor",
+    "web_port": "there is no browser editor",
+    "shm": "clients come over ZeroMQ only",
+    "render_profile": "nothing is rendered",
+    "camera_streams": "there are no camera streams",
+    "rows": "nothing is published",
+}
+"""Parameter of serve -> why it changes nothing."""
+
+_SOCKETS, _SCENE, _FILES, _VIEWS = "Sockets", "Simulation", "Files", "Views and streams"
+
+
+def _later(parameter: str, text: str) -> str:
+    return f"{text} (no effect yet: {NO_EFFECT_YET[parameter]})"
+
+
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="LEVEL|MODEL",
+        help="A level, or models (names or .xml, .mjcf, .urdf files) for a fresh one. Without any: the level demo.",
+        show_default=False,
+    ),
+]
+
+Host = Annotated[
+    str, typer.Option("--host", help="Bind address, or ipc:///PATH for a local socket file.", rich_help_panel=_SOCKETS)
+]
+Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="Allow a --host that others on the network can reach.", rich_help_panel=_SOCKETS),
+]
+StepPort = Annotated[
+    int, typer.Option("--step-port", help="Requests and replies; 0 = any free port.", rich_help_panel=_SOCKETS)
+]
+StatePort = Annotated[
+    int, typer.Option("--state-port", help=_later("state_port", "State stream"), rich_help_panel=_SOCKETS)
+]
+ControlPort = Annotated[
+    int, typer.Option("--control-port", help=_later("control_port", "Control stream"), rich_help_panel=_SOCKETS)
+]
+InfoPort = Annotated[
+    int, typer.Option("--info-port", help=_later("info_port", "Scene information"), rich_help_panel=_SOCKETS)
+]
+CameraPort = Annotated[
+    int, typer.Option("--camera-port", help=_later("camera_port", "First camera's port"), rich_help_panel=_SOCKETS)
+]
+Shm = Annotated[
+    bool, typer.Option("--shm/--no-shm", help=_later("shm", "Shared-memory transport"), rich_help_panel=_SOCKETS)
+]
+
+Mode = Annotated[
+    StepMode,
+    typer.Option("--step-mode", help="Anything but auto pins the mode for all clients.", rich_help_panel=_SCENE),
+]
+PlayAtStart = Annotated[
+    bool,
+    typer.Option("--play/--no-play", help="Simulate from the start, or wait for a client.", rich_help_panel=_SCENE),
+]
+
+ProjectDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        metavar="DIR",
+        help="Levels, imports and recordings live there. Default: the per-user data folder.",
+        show_default=False,
+        rich_help_panel=_FILES,
+    ),
+]
+ModelRoots = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--model-root",
+        metavar="DIR",
+        help="Clients may read models there; may be repeated. Default on loopback: home, current and temporary folder.",
+        show_default=False,
+        rich_help_panel=_FILES,
+    ),
+]
+WriteRoots = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--write-root",
+        metavar="DIR",
+        help="Clients may write files there; may be repeated. Default: as for --model-root.",
+        show_default=False,
+        rich_help_panel=_FILES,
+    ),
+]
+ReadyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ready-file",
+        metavar="FILE",
+        help="Write pid and endpoints there, as JSON, once everything is up.",
+        show_default=False,
+        rich_help_panel=_FILES,
+    ),
+]
+SaveDebugXml = Annotated[
+    bool,
+    typer.Option("--save-debug-xml", help="Keep the compiled scene in the project folder.", rich_help_panel=_FILES),
+]
+
+Web = Annotated[bool, typer.Option("--web/--no-web", help=_later("web", "Browser editor"), rich_help_panel=_VIEWS)]
+WebPort = Annotated[
+    int, typer.Option("--web-port", help=_later("web_port", "The editor's port"), rich_help_panel=_VIEWS)
+]
+Profile = Annotated[
+    RenderProfile,
+    typer.Option("--render-profile", help=_later("render_profile", "Speed or beauty"), rich_help_panel=_VIEWS),
+]
+CameraStreams = Annotated[
+    bool,
+    typer.Option(
+        "--camera-streams/--no-camera-streams",
+        help=_later("camera_streams", "Stream the cameras"),
+        rich_help_panel=_VIEWS,
+    ),
+]
+Rows = Annotated[
+    RowLayout, typer.Option("--rows", help=_later("rows", "Layout of streamed rows"), rich_help_panel=_VIEWS)
+]

@@ -1,0 +1,50 @@
+"""SIGINT and SIGTERM as a wish to stop."""
+
+import queue
+import signal
+from types import FrameType, TracebackType
+from typing import Self
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Stopped(BaseException):
+    """A stop was asked for while the server was starting."""
+
+
+class StopSignals:
+    """While entered, a stop signal is kept for `wait`, and until `hold` it also ends what runs, with `Stopped`.
+
+    Leaving it swallows `Stopped`. To be used on the main thread. Repeated signals change nothing: some supervisors
+    send them twice.
+    """
+
+    def __init__(self) -> None:
+        # Of all ways to wait, SimpleQueue is the one that may be filled by a handler at any moment.
+        self._received: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._held = False
+
+    def __enter__(self) -> Self:
+        for one in _SIGNALS:
+            signal.signal(one, self._receive)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        self._held = True
+        return kind is Stopped
+
+    def hold(self) -> None:
+        """From now on a signal interrupts nothing; it is there for `wait`."""
+        self._held = True
+
+    def wait(self) -> str:
+        """Sleep until there is a signal; returns its name."""
+        return signal.Signals(self._received.get()).name
+
+    def _receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of handlers
+        self._received.put(number)
+        if not self._held:
+            self._held = True
+            raise Stopped

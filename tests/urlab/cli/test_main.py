@@ -1,0 +1,68 @@
+"""The command `urlab`: help, version, errors."""
+
+import os
+import subprocess
+import sys
+from importlib import metadata
+from typing import Any
+
+import pytest
+
+from urlab.cli.main import app
+
+COMMANDS = sorted(str(one.callback.__name__) for one in app.registered_commands if one.callback is not None)
+
+
+def test_the_version_names_ours_and_mujocos(cli: Any) -> None:
+    done = cli("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"urlab {metadata.version('urlab-headless')} (MuJoCo {metadata.version('mujoco')},")
+
+
+def test_no_command_is_wrong_use_and_shows_help(cli: Any) -> None:
+    done = cli()
+    assert done.returncode == 2
+    assert "Usage: urlab" in done.stdout + done.stderr
+
+
+def test_a_misspelt_command_is_wrong_use_and_says_what_was_meant(cli: Any) -> None:
+    done = cli("serv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "serve" in done.stderr
+
+
+def test_all_commands_of_this_release_are_there() -> None:
+    assert COMMANDS == ["bench", "demo", "doctor", "ops", "ping", "serve"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_an_example(command: str) -> None:
+    (found,) = (one for one in app.registered_commands if one.callback is not None and one.callback.__name__ == command)
+    assert found.callback is not None
+    assert f"urlab {command}" in (found.callback.__doc__ or "")
+
+
+def test_nothing_heavy_is_imported_before_a_command_runs() -> None:
+    heavy = "{'mujoco', 'matplotlib', 'PIL', 'zmq'}"
+    script = f"import sys, urlab.cli; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_unexpected_error_is_one_line_with_advice(cli: Any, broken_mujoco: dict[str, str]) -> None:
+    done = cli("serve", "--step-port", "0", env={**os.environ, **broken_mujoco})
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ImportError: half of it is missing. `urlab doctor` checks the installation;")
+
+
+def test_an_unexpected_error_has_its_traceback_at_log_level_debug(cli: Any, broken_mujoco: dict[str, str]) -> None:
+    done = cli("serve", "--step-port", "0", "--log-level", "debug", env={**os.environ, **broken_mujoco})
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+
+
+def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
+    command = f"{sys.executable} -m urlab ops --offline --json | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("{\n", "")

@@ -1,0 +1,167 @@
+"""`urlab serve`: starting, stopping, refusing."""
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from urlab.cli.serve.options import NO_EFFECT_YET
+from urlab.cli.serve.signals import StopSignals
+from urlab_client import PIEState, URLabClient
+from urlab_wire import decode, encode
+
+UNPLAYABLE = '<mujoco model="ghost"><worldbody><body><joint/></body></worldbody></mujoco>'
+
+
+def client_of(server: Any, **options: Any) -> URLabClient:
+    return URLabClient("tcp://127.0.0.1", step_port=int(server.port), **options)
+
+
+def test_the_ready_file_tells_where_everything_is(demo_server: Any) -> None:
+    ready = dict(demo_server.ready)
+    assert ready.pop("step").startswith("tcp://127.0.0.1:")
+    assert ready.pop("project") == str(demo_server.ready_file.parent / "project")
+    nothing_yet = dict.fromkeys(("state", "control", "info", "web"))
+    assert ready == {"pid": demo_server.process.pid, **nothing_yet, "cameras": {}}
+
+
+@pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_signal_ends_it_cleanly(stop_signal: signal.Signals, serving: Any, arm: str) -> None:
+    server = serving(arm)
+    code, said = server.end(stop_signal)
+    assert code == 0
+    assert f"{stop_signal.name}: stopping" in said
+    assert not server.ready_file.exists()
+
+
+def test_the_banner_shows_level_robots_mode_and_endpoint(serving: Any, arm: str) -> None:
+    server = serving(arm, "--step-mode", "direct")
+    said = server.end(signal.SIGTERM)[1]
+    for words in (
+        "Untitled  playing",
+        "arm  1 joint, 1 actuator",
+        "direct, pinned by --step-mode",
+        server.ready["step"],
+    ):
+        assert words in said
+
+
+def test_a_stop_in_the_middle_of_a_long_step_is_quick_and_keeps_the_recording(serving: Any, arm: str) -> None:
+    server = serving(arm)
+    with client_of(server, step_mode="direct") as client:
+        client.discover()
+        client.recording.start("kept")
+        client.step(10)
+        asker = zmq.Context.instance().socket(zmq.DEALER)
+        asker.connect(server.ready["step"])
+        asker.send_multipart([b"", encode({"op": "step", "session_id": client.session_id, "n_steps": 10**9})])
+        asker.send_multipart([b"", encode({"op": "meta"})])
+        assert decode(asker.recv_multipart()[1])["op"] == "meta_ok"
+        begin = time.monotonic()
+        code, _ = server.end(signal.SIGTERM)
+        took_s = time.monotonic() - begin
+        answer = decode(asker.recv_multipart()[1])
+        asker.close(linger=0)
+    assert (code, answer["op"]) == (0, "error")
+    assert took_s < 3
+    (kept,) = (server.project / "Saved" / "URLab" / "Replays").glob("autosave-*.json")
+    assert json.loads(kept.read_text())
+
+
+def test_after_a_kill_the_next_server_takes_the_same_port_and_ready_file(serving: Any, arm: str) -> None:
+    killed = serving(arm)
+    killed.process.kill()
+    killed.process.wait()
+    assert killed.ready_file.exists()
+    again = serving(arm, "--step-port", killed.port)
+    assert again.ready["pid"] == again.process.pid
+    assert again.port == killed.port
+
+
+def test_a_taken_port_is_named_with_its_option(cli: Any, demo_server: Any) -> None:
+    done = cli("serve", "--step-port", demo_server.port)
+    assert done.returncode == 2
+    assert f"port {demo_server.port} (--step-port) is in use" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "there is no level or model 'nowhere'; levels: demo; models: box, floor"),
+        (["nowhere.xml"], "model file nowhere.xml does not exist"),
+        (["--host", "0.0.0.0"], "add --insecure if you mean it"),
+        (["--step-port", "70000"], "--step-port 70000 is not a port"),
+        (["--ready-file", "/nowhere/ready.json"], "--ready-file /nowhere/ready.json: there is no folder /nowhere"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_what_exists(arguments: list[str], message: str, cli: Any) -> None:
+    done = cli("serve", "--step-port", "0", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in " ".join(done.stderr.replace("│", " ").split())
+    assert "Traceback" not in done.stderr
+
+
+def test_a_level_that_does_not_compile_keeps_the_server_up(serving: Any, cli: Any, tmp_path: Path) -> None:
+    model = tmp_path / "odd [/name]" / "ghost.xml"
+    model.parent.mkdir(parents=True)
+    model.write_text(UNPLAYABLE)
+    server = serving(str(model))
+    assert f"({model})" in cli("ping", "--step-port", server.port).stdout
+    with client_of(server, observer=True) as client:
+        client.discover()
+        status = client.sim.status()
+    assert status.state is PIEState.COMPILE_FAILED
+    assert "mass and inertia" in status.compile_error
+    code, said = server.end(signal.SIGTERM)
+    assert code == 0
+    assert "mass and inertia" in said
+    assert "compile_failed" in said
+
+
+def test_without_play_it_waits_for_a_client_and_says_which_options_do_nothing(serving: Any, arm: str) -> None:
+    server = serving(arm, "--no-play", "--state-port", "6000", "--no-shm")
+    with client_of(server) as client:
+        client.discover()
+        assert not client.manager_present
+        assert client.sim.start().is_ready
+    said = server.end(signal.SIGTERM)[1]
+    assert "not playing" in said
+    assert "--state-port has no effect yet: nothing is published" in said
+    assert "--shm has no effect yet" in said
+
+
+def test_help_marks_every_option_that_does_nothing_yet(cli: Any) -> None:
+    done = cli("serve", "--help")
+    words = " ".join(done.stdout.replace("│", " ").split())
+    assert words.count("(no effect yet: ") == len(NO_EFFECT_YET)
+
+
+@pytest.fixture
+def handlers_kept() -> Iterator[None]:
+    kept = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("handlers_kept")
+def test_a_stop_signal_during_the_start_ends_the_start() -> None:
+    reached = False
+    with StopSignals() as stop:
+        signal.raise_signal(signal.SIGTERM)
+        reached = True
+    assert not reached
+    assert stop.wait() == "SIGTERM"
+
+
+@pytest.mark.usefixtures("handlers_kept")
+def test_a_held_stop_signal_interrupts_nothing_and_is_there_for_wait() -> None:
+    with StopSignals() as stop:
+        stop.hold()
+        signal.raise_signal(signal.SIGINT)
+        assert stop.wait() == "SIGINT"
