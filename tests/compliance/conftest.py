@@ -1,0 +1,248 @@
+"""A server with a small project, and a wire client that shares no code with it.
+
+Every test that takes ``wire`` runs once per transport; another transport is one more entry of ``TRANSPORTS``.
+"""
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_origin
+
+import msgpack
+import msgspec
+import mujoco
+import numpy as np
+import pytest
+import zmq
+
+from urlab.app import Server
+from urlab.config import Ports, ServerConfig
+from urlab.physics.options import read_options
+from urlab_wire import CATALOGUE
+from urlab_wire.enums import ControlSource
+
+Send = Callable[[bytes], bytes]
+
+PROJECT = Path(__file__).parent / "project"
+"""Small models, and levels of them; ``arena`` has a bit of everything."""
+
+
+class Wire:
+    """A client that speaks frames. It remembers its session and asks in msgpack, unless ``json`` is set."""
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+        self.session_id: str | None = None
+        self.json = False
+
+    def exchange(self, message: Any) -> Any:
+        """Send a message as it is; decode the reply by its first byte."""
+        frame = json.dumps(message).encode() if self.json else msgpack.packb(message)
+        return self.decode(self.send(frame))
+
+    @staticmethod
+    def decode(frame: bytes) -> Any:
+        return json.loads(frame) if frame[:1] == b"{" else msgpack.unpackb(frame)
+
+    def ask(self, op: str, **fields: Any) -> Any:
+        """The reply to a request of this session, whatever it is."""
+        return self.exchange({"op": op, "session_id": self.session_id, **fields})
+
+    def ok(self, op: str, **fields: Any) -> Any:
+        """The reply to a request that must succeed."""
+        reply = self.ask(op, **fields)
+        assert reply["op"] == f"{op}_ok", reply
+        return reply
+
+    def refused(self, op: str, **fields: Any) -> str:
+        """The code of a request that must fail."""
+        reply = self.ask(op, **fields)
+        assert reply["op"] == "error", reply
+        assert reply["message"], reply
+        return str(reply["code"])
+
+    def hello(self, **fields: Any) -> Any:
+        """Open a session."""
+        reply = self.ok("hello", **fields)
+        self.session_id = reply["session_id"]
+        return reply
+
+    def play(self, level: str, mode: str | None = "direct") -> Any:
+        """A fresh play of a level, in a mode; returns its handshake."""
+        reply = self.ok("begin_pie", level_path=level)
+        assert reply["state"] == "ready", reply
+        if mode is not None:
+            self.ok("set_mode", mode=mode)
+        return reply["handshake_payload"]
+
+
+@contextlib.contextmanager
+def _inprocess(server: Server) -> Iterator[Send]:
+    yield server.dispatcher.handle
+
+
+@contextlib.contextmanager
+def _zmq(server: Server) -> Iterator[Send]:
+    with zmq.Context() as context, context.socket(zmq.REQ) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.RCVTIMEO, 20_000)
+        socket.connect(server.endpoints()["step"])
+
+        def send(frame: bytes) -> bytes:
+            socket.send(frame)
+            return socket.recv()
+
+        yield send
+
+
+TRANSPORTS: dict[str, Any] = {"inprocess": _inprocess, "zmq": _zmq}
+
+
+@pytest.fixture(scope="session")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project that a server may write to."""
+    return Path(shutil.copytree(PROJECT, tmp_path_factory.mktemp("compliance") / "project"))
+
+
+@pytest.fixture(scope="session")
+def server(project: Path) -> Iterator[Server]:
+    """The shared server. Each ``wire`` begins with a fresh play of ``arena``."""
+    server = Server(ServerConfig(project=project, ports=Ports(step=0)), ["arena"])
+    server.begin()
+    server.open_sockets()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def make_server(project: Path) -> Iterator[Callable[..., Server]]:
+    """Starts servers of a test's own: fields of ServerConfig."""
+    with contextlib.ExitStack() as stack:
+
+        def make(level: str = "arena", **options: Any) -> Server:
+            server = Server(ServerConfig(**{"project": project, "ports": Ports(step=0), **options}), [level])
+            stack.callback(server.close)
+            server.begin()
+            server.open_sockets()
+            return server
+
+        yield make
+
+
+@pytest.fixture(params=sorted(TRANSPORTS))
+def transport(request: pytest.FixtureRequest) -> Any:
+    """A context manager: server -> send."""
+    return TRANSPORTS[request.param]
+
+
+@pytest.fixture
+def connect(transport: Any) -> Iterator[Callable[[Server], Wire]]:
+    """Makes clients without a session."""
+    with contextlib.ExitStack() as stack:
+        yield lambda server: Wire(stack.enter_context(transport(server)))
+
+
+@pytest.fixture
+def stranger(server: Server, connect: Callable[[Server], Wire]) -> Wire:
+    """A client of the shared server that has not said hello."""
+    return connect(server)
+
+
+@pytest.fixture
+def wire(server: Server, connect: Callable[[Server], Wire]) -> Wire:
+    """A client with a session, and a fresh play of ``arena`` in direct mode."""
+    wire = connect(server)
+    wire.hello(observations="standard")
+    if wire.ask("set_mode", mode="direct")["op"] == "error":
+        wire.play("arena")
+    wire.play("arena")  # begins in direct mode, since that was asked for last
+    return wire
+
+
+class Plain:
+    """MuJoCo alone, on the model that a handshake carried: what the server must agree with."""
+
+    def __init__(self, mjb: bytes) -> None:
+        with tempfile.NamedTemporaryFile(suffix=".mjb") as file:
+            file.write(mjb)
+            file.flush()
+            self.model = mujoco.MjModel.from_binary_path(file.name)
+        self.data = mujoco.MjData(self.model)
+
+    def step(self, n: int = 1) -> None:
+        for _ in range(n):
+            mujoco.mj_step(self.model, self.data)
+
+    def forward(self) -> None:
+        mujoco.mj_forward(self.model, self.data)
+
+    def state(self) -> Any:
+        spec = mujoco.mjtState.mjSTATE_INTEGRATION
+        state = np.empty(mujoco.mj_stateSize(self.model, spec))
+        mujoco.mj_getState(self.model, self.data, state, spec)
+        return state
+
+
+@pytest.fixture
+def plain() -> type[Plain]:
+    return Plain
+
+
+@pytest.fixture
+def engine(server: Server) -> Callable[[], Any]:
+    """The engine of the running play of the shared server."""
+    return lambda: server.play.manager.engine
+
+
+@pytest.fixture
+def world(server: Server) -> Callable[[], Any]:
+    """Everything that a refused request must leave alone, as a value that can be compared."""
+
+    def look() -> Any:
+        manager = server.play.manager
+        with manager.engine.locked():
+            robots = {
+                prefix: (
+                    {source: robot.staged.staged(source).tolist() for source in ControlSource},
+                    robot.staged.source,
+                    robot.bypass_controller,
+                    robot.controller and robot.controller.params(),
+                    robot.twist and vars(robot.twist).copy(),
+                )
+                for prefix, robot in manager.articulations.items()
+            }
+            options = read_options(manager.engine.model.opt)
+            running = (manager.mode, manager.loop.paused, manager.loop.speed_percent, manager.counter.total)
+            return manager.engine.save_state().tolist(), robots, options, running, manager.tape.names()
+
+    return look
+
+
+SAMPLES: dict[str, dict[str, Any]] = {
+    "set_mode": {"mode": "direct"},
+    "set_control_source": {"source": "zmq"},
+    "set_twist": {"articulation": "walker"},
+    "set_qpos": {"qpos": [0.1, 0.2]},
+    "set_mocap_pose": {"body": "goal", "pos": [0, 0, 1]},
+    "read_mocap_pose": {"body": "goal"},
+    "configure_controller": {"articulation": "walker"},
+    "set_sim_options": {"options": {}},
+    "replay_load": {"path": "nothing.json"},
+    "replay_set_active": {"name": "nothing"},
+}
+_BY_TYPE: dict[Any, Any] = {str: "arm_0", bool: False, int: 1, float: 50.0, list: [0, 0, 0], dict: {}}
+
+
+@pytest.fixture(scope="session")
+def sample() -> Callable[[str], dict[str, Any]]:
+    """Fields that make a request of an op well formed."""
+
+    def of(op: str) -> dict[str, Any]:
+        fields = msgspec.structs.fields(CATALOGUE[op].request)
+        wanted = {one.encode_name: _BY_TYPE[get_origin(one.type) or one.type] for one in fields if one.required}
+        return wanted | SAMPLES.get(op, {})
+
+    return of

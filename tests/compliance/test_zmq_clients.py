@@ -1,0 +1,159 @@
+"""Several clients of one server over ZeroMQ: nobody blocks, breaks or outlives anybody else."""
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgpack
+import pytest
+import zmq
+
+from urlab.app import Server
+from urlab.config import Ports
+from urlab.errors import ConfigError
+
+LONG = 1_000_000_000
+
+
+class Peer:
+    """A REQ client whose request and reply are two steps."""
+
+    def __init__(self, socket: Any) -> None:
+        self.socket = socket
+        self.session_id: str | None = None
+
+    def send(self, op: str, **fields: Any) -> None:
+        self.socket.send(msgpack.packb({"op": op, "session_id": self.session_id, **fields}))
+
+    def receive(self) -> Any:
+        return msgpack.unpackb(self.socket.recv())
+
+    def ask(self, op: str, **fields: Any) -> Any:
+        self.send(op, **fields)
+        reply = self.receive()
+        if op == "hello":
+            self.session_id = reply["session_id"]
+        return reply
+
+
+@pytest.fixture
+def peers() -> Iterator[Callable[[Server], Peer]]:
+    with zmq.Context() as context, contextlib.ExitStack() as stack:
+
+        def connect(server: Server) -> Peer:
+            socket = stack.enter_context(context.socket(zmq.REQ))
+            socket.setsockopt(zmq.LINGER, 0)
+            socket.setsockopt(zmq.RCVTIMEO, 10_000)
+            socket.connect(server.endpoints()["step"])
+            return Peer(socket)
+
+        yield connect
+
+
+@pytest.fixture
+def busy(make_server: Any, peers: Any) -> Any:
+    """A server in the middle of a very long step, the one who asked for it, and somebody else."""
+    server = make_server("solo")
+    driver, other = peers(server), peers(server)
+    driver.ask("hello")
+    driver.ask("set_mode", mode="direct")
+    other.ask("hello", observer=True)
+    begun = threading.Event()
+    server.play.manager.engine.post_step.append(begun.set)
+    driver.send("step", n_steps=LONG)
+    assert begun.wait(5)
+    return server, driver, other
+
+
+def test_twenty_clients_are_served(make_server: Any, peers: Any) -> None:
+    server = make_server("solo")
+    crowd = [peers(server) for _ in range(20)]
+    for peer in crowd:
+        peer.ask("hello", observer=True)
+    for _ in range(3):
+        for peer in crowd:
+            peer.send("pie_status")
+        assert {peer.receive()["state"] for peer in crowd} == {"ready"}
+    assert len({peer.session_id for peer in crowd}) == 20
+
+
+def test_a_long_step_blocks_nobody_elses_reads(busy: Any, peers: Any) -> None:
+    server, driver, other = busy
+    began = time.monotonic()
+    assert other.ask("pie_status")["state"] == "ready"
+    assert other.ask("meta")["op"] == "meta_ok"
+    assert peers(server).ask("hello", observer=True)["op"] == "hello_ok"
+    assert time.monotonic() - began < 1
+    server.close()
+    assert driver.receive()["code"] == "shutting_down"
+
+
+def test_a_long_step_asked_for_in_json_blocks_nobody_either(make_server: Any, peers: Any) -> None:
+    server = make_server("solo")
+    driver, other = peers(server), peers(server)
+    driver.ask("hello")
+    driver.ask("set_mode", mode="direct")
+    other.ask("hello", observer=True)
+    request = {"op": "step", "session_id": driver.session_id, "n_steps": LONG}
+    begun = threading.Event()
+    server.play.manager.engine.post_step.append(begun.set)
+    driver.socket.send(json.dumps(request).encode())
+    assert begun.wait(5)
+    began = time.monotonic()
+    assert other.ask("pie_status")["state"] == "ready"
+    assert time.monotonic() - began < 1
+
+
+def test_a_server_that_stops_ends_a_long_step_at_once(busy: Any) -> None:
+    server, driver, _ = busy
+    began = time.monotonic()
+    server.close()
+    assert time.monotonic() - began < 1
+    reply = driver.receive()
+    assert (reply["code"], "steps" in reply["message"]) == ("shutting_down", True)
+
+
+def test_a_play_that_stops_ends_a_long_step_at_once(busy: Any, peers: Any) -> None:
+    server, driver, _ = busy
+    second = peers(server)
+    second.ask("hello")
+    began = time.monotonic()
+    assert second.ask("stop_pie")["op"] == "stop_pie_ok"
+    assert driver.receive()["code"] == "shutting_down"
+    assert time.monotonic() - began < 1
+    assert second.ask("begin_pie")["state"] == "ready"
+
+
+def test_a_draining_server_says_so(make_server: Any, peers: Any) -> None:
+    server = make_server("solo")
+    peer = peers(server)
+    peer.ask("hello")
+    server.dispatcher.drain()
+    assert {peer.ask(op)["code"] for op in ("step", "pie_status", "meta")} == {"shutting_down"}
+
+
+def test_a_client_that_dies_during_its_step_leaves_the_others_in_peace(busy: Any, peers: Any) -> None:
+    server, driver, other = busy
+    driver.socket.close()
+    assert other.ask("pie_status")["state"] == "ready"
+    second = peers(server)
+    second.ask("hello")
+    second.ask("stop_pie")
+    assert second.ask("begin_pie")["state"] == "ready"
+    assert second.ask("step")["op"] == "step_ok"
+
+
+def test_several_frames_are_refused_and_the_next_request_is_served(server: Server, peers: Any) -> None:
+    peer = peers(server)
+    peer.socket.send_multipart([msgpack.packb({"op": "meta"}), b"more"])
+    assert peer.receive()["code"] == "bad_request"
+    assert peer.ask("meta")["op"] == "meta_ok"
+
+
+def test_a_second_server_on_the_same_port_is_told_which_option_to_change(make_server: Any, project: Any) -> None:
+    port = int(make_server("solo").endpoints()["step"].rpartition(":")[2])
+    with pytest.raises(ConfigError, match=rf"port {port} \(--step-port\) is in use"):
+        make_server("solo", ports=Ports(step=port))

@@ -1,0 +1,50 @@
+"""A running scene of one small robot, and a crate."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from urlab.app import open_project
+from urlab.compile import compile_scene
+from urlab.config import FileRoots
+from urlab.geometry import Pose
+from urlab.manager import Manager
+from urlab.manager.step_counter import StepCounter
+from urlab.scene.actor import Actor
+from urlab.scene.level import Level
+from urlab_wire.enums import StepMode
+
+HOPPER = """
+<mujoco model="hopper"><worldbody><body name="foot"><joint name="up" type="slide" axis="0 0 1"/>
+  <geom size=".1" mass="1"/></body></worldbody>
+  <actuator><motor name="push" joint="up"/></actuator></mujoco>"""
+CRATE = '<mujoco><worldbody><body name="box"><freejoint/><geom size=".1" mass="2"/></body></worldbody></mujoco>'
+
+
+@pytest.fixture
+def manager(tmp_path: Path) -> Iterator[Manager]:
+    """In direct mode, without gravity; compiled bodies are hopper_foot and crate."""
+    for name, text in (("hopper", HOPPER), ("crate", CRATE)):
+        (tmp_path / f"{name}.xml").write_text(text)
+    actors = (
+        Actor("hopper", str(tmp_path / "hopper.xml")),
+        Actor("crate", str(tmp_path / "crate.xml"), pose=Pose((5.0, 0.0, 0.0))),
+    )
+    scene = compile_scene(Level("yard", actors, {"gravity": [0, 0, 0]}), Path)
+    roots = FileRoots(read=(tmp_path,), write=(tmp_path,))
+    manager = Manager(scene, replays_dir=tmp_path / "Replays", roots=roots, counter=StepCounter())
+    manager.start(StepMode.DIRECT)
+    yield manager
+    manager.stop()
+
+
+@pytest.fixture
+def demo_manager(tmp_path: Path) -> Iterator[Manager]:
+    """The shipped demo level, in direct mode."""
+    project = open_project(tmp_path)
+    scene = compile_scene(project.open_level("demo"), project.model_file)
+    manager = Manager(scene, replays_dir=tmp_path, roots=FileRoots(), counter=StepCounter())
+    manager.start(StepMode.DIRECT)
+    yield manager
+    manager.stop()

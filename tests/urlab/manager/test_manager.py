@@ -1,0 +1,73 @@
+import threading
+
+import numpy as np
+import pytest
+
+from urlab.errors import OpTimeout, ShuttingDown, UnknownArticulation
+from urlab.manager import Manager, View
+from urlab.manager import manager as manager_module
+from urlab_wire.enums import ObservationLevel, StepMode
+from urlab_wire.ops.stepping import StepRequest
+
+MINIMAL = View(ObservationLevel.MINIMAL)
+
+
+def test_an_ended_simulation_ends_a_running_window(manager: Manager) -> None:
+    manager.engine.post_step.append(manager.engine.interrupt)
+    with pytest.raises(ShuttingDown, match="after 1 of 50 steps"):
+        manager.step(StepRequest(n_steps=50), MINIMAL)
+
+
+def test_a_request_does_not_wait_for_ever_for_its_turn(manager: Manager, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manager_module, "STEP_TIME_LIMIT_S", 0.01)
+    held, gate = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with manager.engine.locked():
+            held.set()
+            gate.wait(5)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(5)
+    with pytest.raises(OpTimeout, match="busy"):
+        manager.step(StepRequest(), MINIMAL)
+    gate.set()
+    holder.join()
+
+
+def test_steps_from_several_threads_all_count(manager: Manager) -> None:
+    threads = [threading.Thread(target=manager.step, args=(StepRequest(n_steps=20), MINIMAL)) for _ in range(5)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert manager.counter.total == 100
+    assert manager.engine.data.time == pytest.approx(0.2)
+
+
+def test_reading_changes_nothing(manager: Manager) -> None:
+    before = manager.engine.save_state()
+    seen = manager.read(View(ObservationLevel.FULL))
+    assert set(seen.articulations) == {"hopper"}
+    assert np.array_equal(manager.engine.save_state(), before)
+
+
+def test_every_request_hands_out_a_snapshot_of_its_end(manager: Manager) -> None:
+    shots = []
+    manager.engine.on_snapshot.append(lambda shot: shots.append(shot.sim_time))
+    manager.step(StepRequest(n_steps=10), MINIMAL)
+    manager.reset(MINIMAL)
+    manager.forward(MINIMAL)
+    assert shots == [pytest.approx(0.02), 0, 0]
+
+
+def test_auto_is_live(manager: Manager) -> None:
+    assert manager.set_mode(StepMode.AUTO) is StepMode.DIRECT
+    assert manager.mode is StepMode.LIVE
+    manager.set_mode(StepMode.DIRECT)
+
+
+def test_an_unknown_articulation_is_told_which_exist(manager: Manager) -> None:
+    with pytest.raises(UnknownArticulation, match="hopper"):
+        manager.articulation("robot")

@@ -1,0 +1,35 @@
+"""A dispatcher of a server with an empty level."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+
+from urlab.config import ServerConfig
+from urlab.manager import Play
+from urlab.ops import Dispatcher
+from urlab.scene.level import Level
+from urlab.scene.project import Project
+
+
+@pytest.fixture
+def dispatcher(tmp_path: Path) -> Iterator[Dispatcher]:
+    config = ServerConfig(project=tmp_path)
+    play = Play(Project(tmp_path), Level("empty"), config.roots())
+    yield Dispatcher(config, play)
+    play.stop()
+
+
+@pytest.fixture
+def ask(dispatcher: Dispatcher) -> Callable[..., Any]:
+    """One msgpack request of a session that was opened for this test."""
+    session_id = None
+
+    def send(op: str, **fields: Any) -> Any:
+        request = {"op": op, "session_id": session_id, **fields}
+        return msgpack.unpackb(dispatcher.handle(msgpack.packb(request)))
+
+    session_id = send("hello")["session_id"]
+    return send

@@ -1,0 +1,268 @@
+"""The engine: a plain mj_step loop, with a lock, hooks, snapshots and states around it."""
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+from urlab.errors import OpTimeout
+from urlab.physics import Engine, max_worker_threads
+from urlab.physics.engine import FULL_STATE
+
+NEVER = math.inf
+Model = Callable[[str], Any]
+
+
+def drive(model: Any, data: Any, step: int) -> None:
+    """Some control that keeps everything moving."""
+    data.ctrl[:] = np.sin(0.01 * step + np.arange(model.nu))
+
+
+def state_of(model: Any, data: Any) -> bytes:
+    state = np.empty(mujoco.mj_stateSize(model, FULL_STATE))
+    mujoco.mj_getState(model, data, state, FULL_STATE)
+    return state.tobytes()
+
+
+def run(engine: Engine, steps: int) -> list[bytes]:
+    """Step on, driven; the full state after each step."""
+    states = []
+    for _ in range(steps):
+        drive(engine.model, engine.data, round(engine.data.time / engine.model.opt.timestep))
+        engine.advance(1, NEVER)
+        states.append(state_of(engine.model, engine.data))
+    return states
+
+
+@pytest.mark.parametrize("name", ["panda", "quadruped"])
+def test_stepping_is_a_plain_mj_step_loop_bit_for_bit(name: str, busy_model: Model) -> None:
+    model = busy_model(name)
+    engine, data = Engine(model), mujoco.MjData(model)
+    for window in range(100):
+        drive(model, engine.data, window)
+        drive(model, data, window)
+        assert engine.advance(10, NEVER) == 10
+        for _ in range(10):
+            mujoco.mj_step(model, data)
+        assert state_of(model, engine.data) == state_of(model, data), window
+    assert engine.data.ncon > 0
+    np.testing.assert_array_equal(engine.data.sensordata, data.sensordata)
+    np.testing.assert_array_equal(engine.data.xpos, data.xpos)
+
+
+@pytest.mark.parametrize("name", ["panda", "quadruped"])
+def test_a_restored_state_has_the_same_future_bit_for_bit(name: str, busy_model: Model) -> None:
+    engine = Engine(busy_model(name))
+    run(engine, 150)
+    saved = engine.save_state()
+    future = run(engine, 100)
+    engine.data.xfrc_applied[:] = 3
+    engine.restore_state(saved)
+    assert run(engine, 100) == future
+
+
+SLEEPERS = """
+<mujoco>
+  <option sleep_tolerance="0.05"><flag sleep="enable"/></option>
+  <worldbody>
+    <geom type="plane" size="5 5 .1"/>
+    <body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+    <body pos="1 0 .2"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
+  </worldbody>
+</mujoco>
+"""
+DELAYED = """
+<mujoco>
+  <worldbody><body><joint name="j"/><geom size=".1" pos=".2 0 0"/></body></worldbody>
+  <actuator><motor joint="j" delay=".01" nsample="8"/></actuator>
+  <sensor><jointpos joint="j" delay=".02" interval=".01" nsample="8"/></sensor>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("xml", [SLEEPERS, DELAYED], ids=["sleep", "delays"])
+@pytest.mark.parametrize("before", [50, 400])
+def test_sleep_and_delays_are_part_of_a_state(xml: str, before: int) -> None:
+    engine = Engine(mujoco.MjModel.from_xml_string(xml))
+    run(engine, before)
+    saved = engine.save_state()
+    future = run(engine, 400)
+    engine.restore_state(saved)
+    assert run(engine, 400) == future
+
+
+def test_a_restored_state_is_whole_before_the_next_step(engine: Engine) -> None:
+    run(engine, 50)
+    mujoco.mj_forward(engine.model, engine.data)
+    saved, xpos, time_then = engine.save_state(), engine.data.xipos.copy(), engine.data.time
+    run(engine, 50)
+    engine.restore_state(saved)
+    assert engine.data.time == time_then
+    np.testing.assert_array_equal(engine.data.xipos, xpos)
+
+
+def test_a_saved_state_is_not_touched_by_stepping(engine: Engine) -> None:
+    saved = engine.save_state()
+    before = saved.copy()
+    run(engine, 10)
+    np.testing.assert_array_equal(saved, before)
+
+
+def test_a_reset_clears_time_controls_forces_and_warm_start(engine: Engine) -> None:
+    fresh = state_of(engine.model, mujoco.MjData(engine.model))
+    run(engine, 20)
+    engine.data.xfrc_applied[:] = 1
+    engine.reset()
+    assert state_of(engine.model, engine.data) == fresh
+
+
+def test_a_reset_can_go_to_a_keyframe(busy_model: Model) -> None:
+    model = busy_model("panda")
+    engine = Engine(model)
+    run(engine, 20)
+    engine.reset(0)
+    np.testing.assert_array_equal(engine.data.qpos, model.key_qpos[0])
+    np.testing.assert_array_equal(engine.data.ctrl, model.key_ctrl[0])
+    assert not engine.data.qacc_warmstart.any()
+
+
+def test_a_pending_reset_is_served_before_the_next_step(engine: Engine) -> None:
+    first = run(engine, 1)
+    run(engine, 20)
+    engine.data.ctrl[:] = 1
+    engine.request_reset()
+    assert engine.data.time > 0.04
+    engine.data.ctrl[:] = 5
+    engine.advance(1, NEVER)
+    assert engine.data.time == engine.model.opt.timestep
+    assert engine.data.ctrl[0] == 0
+    engine.request_reset()
+    engine.service_pending()
+    assert engine.data.time == 0
+    assert run(engine, 1) == first
+
+
+def test_pending_requests_are_served_in_order_and_once(engine: Engine) -> None:
+    run(engine, 5)
+    saved, now = engine.save_state(), engine.data.time
+    run(engine, 5)
+    engine.request_reset()
+    engine.request_restore(saved)
+    engine.advance(1, NEVER)
+    assert engine.data.time == pytest.approx(now + engine.model.opt.timestep)
+    engine.advance(1, NEVER)
+    assert engine.data.time == pytest.approx(now + 2 * engine.model.opt.timestep)
+
+
+def test_hooks_run_around_every_step_in_their_order(engine: Engine) -> None:
+    calls: list[tuple[str, float]] = []
+    for name in ("first", "second"):
+        engine.pre_step.append(lambda name=name: calls.append((f"{name} before", engine.data.time)))  # type: ignore[misc]
+        engine.post_step.append(lambda name=name: calls.append((f"{name} after", engine.data.time)))  # type: ignore[misc]
+    engine.advance(2, NEVER)
+    dt = engine.model.opt.timestep
+    order = ["first before", "second before", "first after", "second after"]
+    assert calls == [*zip(order, (0, 0, dt, dt), strict=True), *zip(order, (dt, dt, 2 * dt, 2 * dt), strict=True)]
+
+
+def test_a_step_uses_what_a_hook_writes_before_it(engine: Engine) -> None:
+    engine.pre_step.append(lambda: engine.data.ctrl.__setitem__(0, 0.5))
+    engine.advance(1, NEVER)
+    assert engine.data.act[0] == pytest.approx(0.5 * engine.model.opt.timestep)
+
+
+def test_a_window_stops_at_the_first_sub_step_after_its_deadline(engine: Engine) -> None:
+    assert engine.advance(1000, time.monotonic() - 1) == 1
+    assert engine.data.time == engine.model.opt.timestep
+
+
+def test_a_window_can_be_interrupted_at_a_sub_step(engine: Engine) -> None:
+    engine.post_step.append(lambda: engine.interrupt() if engine.data.time > 0.0099 else None)
+    assert engine.advance(1000, NEVER) == 5
+    assert engine.data.time == pytest.approx(0.01)
+
+
+def test_a_window_of_no_steps_serves_what_is_pending(engine: Engine) -> None:
+    run(engine, 3)
+    engine.request_reset()
+    assert engine.advance(0, NEVER) == 0
+    assert engine.data.time == 0
+
+
+def test_the_lock_is_given_up_on_in_time(engine: Engine) -> None:
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with engine.locked():
+            held.set()
+            done.wait(10)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    held.wait(10)
+    with pytest.raises(OpTimeout, match=r"the simulation is busy: no turn within 0\.01 s"):
+        with engine.locked(0.01):
+            pass
+    done.set()
+    holder.join()
+    with engine.locked(5):
+        with engine.locked(0):
+            pass
+
+
+def test_the_lock_is_released_when_its_holder_fails(engine: Engine) -> None:
+    with pytest.raises(ZeroDivisionError):
+        with engine.locked():
+            _ = 1 / 0
+    taken: list[bool] = []
+
+    def take() -> None:
+        with engine.locked(5):
+            taken.append(True)
+
+    other = threading.Thread(target=take)
+    other.start()
+    other.join()
+    assert taken == [True]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_worker_threads_change_nothing_but_speed(workers: int, busy_model: Model) -> None:
+    alone, helped = Engine(busy_model("quadruped")), Engine(busy_model("quadruped"))
+    helped.set_worker_threads(workers)
+    assert helped.worker_threads == min(workers, max_worker_threads())
+    try:
+        assert run(alone, 80) == run(helped, 80)
+    finally:
+        helped.close()
+    assert helped.worker_threads == 0
+
+
+def test_worker_threads_are_limited_by_the_machine(engine: Engine) -> None:
+    engine.set_worker_threads(10_000)
+    assert engine.worker_threads == max_worker_threads()
+    engine.set_worker_threads(-3)
+    assert engine.worker_threads == 0
+    assert len(run(engine, 3)) == 3
+
+
+def test_the_model_as_bytes_loads_again(engine: Engine, tmp_path: Any) -> None:
+    path = tmp_path / "model.mjb"
+    path.write_bytes(engine.model_binary())
+    again = mujoco.MjModel.from_binary_path(str(path))
+    assert (again.nq, again.opt.timestep, again.names) == (1, 0.002, engine.model.names)
+
+
+def test_the_bytes_are_made_once_until_the_options_change(engine: Engine, tmp_path: Any) -> None:
+    before = engine.model_binary()
+    assert engine.model_binary() is before
+    engine.model.opt.timestep = 0.005
+    engine.options_changed()
+    path = tmp_path / "model.mjb"
+    path.write_bytes(engine.model_binary())
+    assert mujoco.MjModel.from_binary_path(str(path)).opt.timestep == 0.005

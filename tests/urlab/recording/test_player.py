@@ -1,0 +1,200 @@
+import numpy as np
+import pytest
+
+from urlab.errors import BadValue, NotReady, PathNotReadable, ReplaySessionNotFound
+from urlab.recording import Recorder, ReplayPlayer
+
+
+def shown(player, size=2):
+    qpos, qvel = np.full(size, 9.0), np.full(size, 9.0)
+    time_s = player.current(qpos, qvel)
+    return time_s, qpos, qvel
+
+
+@pytest.fixture
+def slots(hinges):
+    return hinges("r_hip", "r_knee")
+
+
+@pytest.fixture
+def recorder(slots):
+    return Recorder(slots)
+
+
+@pytest.fixture
+def player(slots, recorder):
+    return ReplayPlayer(slots, recorder)
+
+
+def record(recorder, *times):
+    recorder.start()
+    for time_s in times:
+        recorder.capture(time_s, np.full(2, time_s), np.full(2, -time_s))
+    recorder.stop()
+
+
+def test_frames_are_shown_absolutely_and_in_order(player, make_recording):
+    recording = make_recording("r_hip", "r_knee", frames=3)
+    player.load(recording)
+    assert player.start() == 3
+    for frame in range(3):
+        time_s, qpos, qvel = shown(player)
+        assert (player.frame, time_s) == (frame, recording.times[frame])
+        assert qpos.tobytes() == recording.qpos[frame].tobytes()
+        assert qvel.tobytes() == recording.qvel[frame].tobytes()
+        player.advance(1)
+
+
+def test_joints_that_the_recording_lacks_keep_their_state(player, make_recording):
+    recording = make_recording("r_knee")
+    player.load(recording)
+    player.start()
+    _, qpos, qvel = shown(player)
+    assert qpos.tolist() == [9.0, recording.qpos[0, 0]]
+    assert qvel.tolist() == [9.0, recording.qvel[0, 0]]
+
+
+@pytest.mark.parametrize(("steps", "frame"), [([4], 4), ([5], 4), ([3, 3], 4), ([1000], 4), ([0], 0), ([2, 1], 3)])
+def test_the_last_frame_is_held(player, make_recording, steps, frame):
+    player.load(make_recording("r_hip", frames=5))
+    player.start()
+    for step in steps:
+        player.advance(step)
+    assert (player.frame, player.total_frames, player.is_playing) == (frame, 5, True)
+
+
+@pytest.mark.parametrize(("steps", "frame"), [([4], 4), ([5], 0), ([3, 3], 1), ([1000], 0), ([12], 2)])
+def test_with_loop_the_first_frame_follows_the_last(player, make_recording, steps, frame):
+    player.load(make_recording("r_hip", frames=5))
+    player.start(loop=True)
+    for step in steps:
+        player.advance(step)
+    assert player.frame == frame
+
+
+def test_starting_again_goes_to_frame_0_and_forgets_the_loop(player, make_recording):
+    player.load(make_recording("r_hip", frames=3))
+    player.start(loop=True)
+    player.advance(2)
+    player.start()
+    assert player.frame == 0
+    player.advance(7)
+    assert player.frame == 2
+
+
+def test_live_comes_first_and_only_with_frames(player, recorder, make_recording):
+    assert player.names() == []
+    player.load(make_recording("r_hip"), "b")
+    player.load(make_recording("r_hip"), "a")
+    assert player.names() == ["b", "a"]
+    record(recorder, 1.0)
+    assert player.names() == ["live", "b", "a"]
+    recorder.clear()
+    assert player.names() == ["b", "a"]
+
+
+def test_the_live_recording_plays_when_nothing_else_was_chosen(player, recorder):
+    assert player.active_name is None
+    record(recorder, 1.0, 2.0)
+    assert player.active_name == "live"
+    assert player.start() == 2
+    time_s, qpos, qvel = shown(player)
+    assert (time_s, qpos.tolist(), qvel.tolist()) == (1.0, [1.0, 1.0], [-1.0, -1.0])
+
+
+def test_the_live_recording_answers_to_its_own_name(player, recorder, make_recording):
+    recorder.start("ep_9")
+    recorder.capture(0.0, np.zeros(2), np.zeros(2))
+    player.load(make_recording("r_hip"), "file")
+    player.set_active("ep_9")
+    assert player.active_name == "live"
+
+
+def test_what_plays_is_not_touched_by_more_recording(player, recorder):
+    recorder.start()
+    recorder.capture(0.0, np.zeros(2), np.zeros(2))
+    player.start()
+    recorder.capture(1.0, np.zeros(2), np.zeros(2))
+    recorder.clear()
+    assert player.total_frames == 1
+    assert shown(player)[0] == 0.0
+
+
+def test_a_recording_that_begins_ends_the_replay_and_is_active(player, recorder, make_recording):
+    player.load(make_recording("r_hip"), "file")
+    player.start()
+    player.make_live_active()
+    assert not player.is_playing
+    record(recorder, 1.0)
+    assert player.active_name == "live"
+
+
+def test_loading_makes_active_and_leaves_what_plays_alone(player, make_recording):
+    player.load(make_recording("r_hip", frames=2), "a")
+    player.start()
+    session = player.load(make_recording("r_hip", frames=9), "b")
+    assert (session.name, session.total_frames) == ("b", 9)
+    assert (player.active_name, player.total_frames) == ("a", 2)
+    player.stop()
+    assert player.active_name == "b"
+    assert player.start() == 9
+
+
+def test_loading_a_name_again_replaces_it(player, make_recording):
+    player.load(make_recording("r_hip", frames=2), "a")
+    player.load(make_recording("r_hip", frames=2), "b")
+    player.load(make_recording("r_hip", frames=7), "a")
+    assert player.names() == ["a", "b"]
+    assert player.start() == 7
+
+
+def test_a_file_called_live_does_not_hide_the_live_recording(player, recorder, make_recording):
+    record(recorder, 1.0)
+    assert player.load(make_recording("r_hip", name="live")).name == "live-2"
+    assert player.names() == ["live", "live-2"]
+
+
+def test_an_unknown_session_names_those_that_exist(player, make_recording):
+    player.load(make_recording("r_hip"), "walk")
+    with pytest.raises(ReplaySessionNotFound, match=r"'run'.*walk"):
+        player.set_active("run")
+    assert player.active_name == "walk"
+
+
+def test_there_is_nothing_to_start_without_sessions(player):
+    with pytest.raises(ReplaySessionNotFound, match="none"):
+        player.start()
+    assert not player.is_playing
+
+
+def test_a_recording_of_other_joints_is_refused_with_the_names_of_both(player, make_recording):
+    with pytest.raises(PathNotReadable, match=r"wing.*r_hip, r_knee"):
+        player.load(make_recording("wing", name="bird"))
+    assert player.names() == []
+
+
+def test_a_session_tells_what_does_not_fit(player, make_recording):
+    mapping = player.load(make_recording("r_hip", "wing")).mapping
+    assert (mapping.missing, mapping.unused) == (("r_knee",), ("wing",))
+
+
+def test_stop_ends_the_replay_and_may_be_repeated(player, make_recording):
+    player.load(make_recording("r_hip"))
+    player.start()
+    player.stop()
+    player.stop()
+    assert (player.is_playing, player.frame, player.total_frames) == (False, 0, 0)
+
+
+def test_without_a_replay_there_is_no_current_frame(player):
+    with pytest.raises(NotReady, match="replay_start"):
+        shown(player)
+    with pytest.raises(NotReady):
+        player.advance(1)
+
+
+def test_a_replay_does_not_go_backwards(player, make_recording):
+    player.load(make_recording("r_hip"))
+    player.start()
+    with pytest.raises(BadValue, match="-1"):
+        player.advance(-1)

@@ -1,0 +1,60 @@
+import numpy as np
+import pytest
+
+from urlab.recording import RecordedJoint, Recording
+from urlab.recording.recording import recorded_joints
+
+
+def hinge_recording(times):
+    column = np.zeros((len(times), 1))
+    return Recording("ep", (RecordedJoint("hip", 1, 1),), np.array(times, dtype=float), column, column)
+
+
+def test_duration_is_last_minus_first_time():
+    assert hinge_recording([0.1, 0.2, 0.7]).sim_duration_s == 0.7 - 0.1
+
+
+@pytest.mark.parametrize("times", [[], [3.0]])
+def test_fewer_than_two_frames_last_nothing(times):
+    assert hinge_recording(times).sim_duration_s == 0.0
+
+
+def test_duration_over_resets_is_the_sum_of_forward_differences():
+    assert hinge_recording([1.0, 2.0, 0.5, 0.75, 0.0, 0.25]).sim_duration_s == 1.5
+
+
+def test_arrays_refuse_writes_and_the_callers_array_does_not():
+    times = np.zeros(1)
+    recording = Recording("ep", (), times, np.zeros((1, 0)), np.zeros((1, 0)))
+    with pytest.raises(ValueError, match="read-only"):
+        recording.times[0] = 1.0
+    times[0] = 1.0
+
+
+def test_shapes_that_do_not_fit_the_joints_are_refused():
+    with pytest.raises(ValueError, match=r"qpos has shape \(1, 2\)"):
+        Recording("ep", (RecordedJoint("hip", 1, 1),), np.zeros(1), np.zeros((1, 2)), np.zeros((1, 1)))
+
+
+def test_repeats_are_dropped_only_when_time_and_state_are_equal():
+    times, states = np.array([0.0, 0.0, 0.0, 1.0, 0.0]), np.array([[1.0], [1.0], [2.0], [2.0], [1.0]])
+    recording = Recording("ep", (RecordedJoint("hip", 1, 1),), times, states, states).without_repeats()
+    assert recording.times.tolist() == [0.0, 0.0, 1.0, 0.0]
+    assert recording.qpos[:, 0].tolist() == [1.0, 2.0, 2.0, 1.0]
+
+
+def test_a_recording_without_frames_has_no_repeats():
+    assert hinge_recording([]).without_repeats().frame_count == 0
+
+
+def test_the_layout_follows_the_models_arrays(robot_slots):
+    assert recorded_joints(robot_slots) == (
+        RecordedJoint("r_root", 7, 6),
+        RecordedJoint("r_hip", 1, 1),
+        RecordedJoint("r_neck", 4, 3),
+    )
+
+
+def test_slots_with_a_gap_are_refused(robot_slots):
+    with pytest.raises(ValueError, match="r_neck"):
+        recorded_joints((robot_slots[0], robot_slots[2]))
