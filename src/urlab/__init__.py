@@ -4,10 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from urlab.config import VERSION as __version__
+from urlab.config import VERSION
 
 if TYPE_CHECKING:
     from urlab_client import URLabClient
+
+__version__ = VERSION
 
 
 def launch(target: str | Path | Sequence[str | Path] | None = None, **options: Any) -> "URLabClient":

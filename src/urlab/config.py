@@ -89,7 +89,9 @@ class ServerConfig:
     @property
     def endpoint_base(self) -> str:
         """What a port is appended to."""
-        return self.host if self.host.startswith("ipc://") else f"tcp://{self.host}"
+        if self.host.startswith("ipc://"):
+            return self.host
+        return f"tcp://[{self.host}]" if ":" in self.host.strip("[]") and "[" not in self.host else f"tcp://{self.host}"
 
     def checked(self) -> "ServerConfig":
         """This config, or ConfigError when it exposes the server without consent."""

@@ -66,9 +66,7 @@ def test_a_reply_comes_back_as_it_was_sent(spec: OpSpec, instances_of: Instances
 @every_op
 @given(data=st.data())
 @few
-def test_fields_that_are_not_set_do_not_travel(
-    spec: OpSpec, instances_of: InstancesOf, data: st.DataObject
-) -> None:
+def test_fields_that_are_not_set_do_not_travel(spec: OpSpec, instances_of: InstancesOf, data: st.DataObject) -> None:
     for struct in (spec.request, spec.reply):
         message = data.draw(instances_of(struct))
         named = {field.encode_name: getattr(message, field.name) for field in msgspec.structs.fields(struct)}

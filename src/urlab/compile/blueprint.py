@@ -67,10 +67,11 @@ def _parse(path: Path) -> Any:
 
 def _urdf_root(path: Path) -> ET.Element | None:
     try:
-        root = ET.parse(path).getroot()
-    except (ET.ParseError, OSError):
+        with path.open("rb") as file:
+            _, root = next(ET.iterparse(file, events=("start",)))
+        return ET.parse(path).getroot() if root.tag == "robot" else None
+    except (ET.ParseError, OSError, StopIteration):
         return None  # the parser says it better
-    return root if root.tag == "robot" else None
 
 
 def _settle(spec: Any) -> None:

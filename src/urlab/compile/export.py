@@ -1,19 +1,26 @@
 """A compiled scene as files and bytes: for debugging, and for clients that load the model themselves."""
 
+import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import mujoco
-import numpy as np
 
 from urlab.compile.bind import owner_of
 from urlab.compile.compiled_scene import CompiledScene
+from urlab.physics.options import read_all, write_all
 
 _TEXTURE_FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
+_LOADED = {
+    "mesh": (mujoco.mjtObj.mjOBJ_MESH, "mesh_pathadr"),
+    "hfield": (mujoco.mjtObj.mjOBJ_HFIELD, "hfield_pathadr"),
+    "skin": (mujoco.mjtObj.mjOBJ_SKIN, "skin_pathadr"),
+    "texture": (mujoco.mjtObj.mjOBJ_TEXTURE, "tex_pathadr"),
+}
 _FILES_OF = {"mesh": ("file",), "hfield": ("file",), "skin": ("file",), "texture": _TEXTURE_FILES}
 
 
@@ -22,7 +29,7 @@ def export_mjcf(scene: CompiledScene) -> tuple[str, dict[str, bytes]]:
 
     The caller holds the physics lock: the options written are those in force.
     """
-    _copy_options(scene.model.opt, scene.spec.option)
+    write_all(scene.spec.option, read_all(scene.model.opt))
     root = _parsed(_exact_xml(scene.spec))
     bundle = _Bundle()
     _point_to_files(root, scene, bundle.add)
@@ -30,7 +37,10 @@ def export_mjcf(scene: CompiledScene) -> tuple[str, dict[str, bytes]]:
 
 
 def save_debug_files(scene: CompiledScene, folder: Path) -> list[Path]:
-    """Write ``scene_compiled.xml`` (values as compiled, files by full path) and ``scene_compiled.mjb``; returns where."""
+    """Write ``scene_compiled.xml`` and ``scene_compiled.mjb``; returns where.
+
+    The XML has values as compiled, rounded to six digits, and names files by their full path.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     xml, mjb = folder / "scene_compiled.xml", folder / "scene_compiled.mjb"
     root = _parsed(_xml(scene.spec))
@@ -38,15 +48,6 @@ def save_debug_files(scene: CompiledScene, folder: Path) -> list[Path]:
     xml.write_text(ET.tostring(root, encoding="unicode"), encoding="utf-8")
     mujoco.mj_saveModel(scene.model, str(mjb))
     return [xml, mjb]
-
-
-def _copy_options(source: Any, target: Any) -> None:
-    for name in (name for name in dir(source) if not name.startswith("_")):
-        value = getattr(source, name)
-        if isinstance(value, np.ndarray):
-            getattr(target, name)[:] = value
-        else:
-            setattr(target, name, value)
 
 
 def _exact_xml(spec: Any) -> str:
@@ -74,11 +75,25 @@ def _parsed(xml: str) -> ET.Element:
 
 def _point_to_files(root: ET.Element, scene: CompiledScene, name_of: Callable[[Path], str]) -> None:
     """Replace every reference to a file by what ``name_of`` calls that file."""
-    folders = {one.actor.name: _AssetFolders(one.blueprint.spec) for one in scene.placed}
+    folders = {
+        one.actor.name: Path(one.blueprint.spec.modelfiledir) / one.blueprint.spec.texturedir for one in scene.placed
+    }
     for element, attribute in _file_references(root):
-        owner = owner_of(element.get("name", ""), frozenset(folders))
-        if owner is not None:
-            element.set(attribute, name_of(folders[owner].path(element.tag, element.attrib[attribute])))
+        name = element.get("name", "")
+        owner = owner_of(name, frozenset(folders))
+        path = _loaded_from(scene.model, element.tag, name) if attribute == "file" else None
+        if path is None and owner is not None:
+            path = folders[owner] / element.attrib[attribute]
+        if path is not None:
+            element.set(attribute, name_of(path))
+
+
+def _loaded_from(model: Any, tag: str, name: str) -> Path | None:
+    """The file that an asset was compiled from."""
+    kind, addresses = _LOADED[tag]
+    index = mujoco.mj_name2id(model, kind, name)
+    start = int(getattr(model, addresses)[index]) if index >= 0 else -1
+    return Path(os.fsdecode(model.paths[start : model.paths.index(b"\0", start)])) if start >= 0 else None
 
 
 def _file_references(root: ET.Element) -> Iterator[tuple[ET.Element, str]]:
@@ -87,21 +102,6 @@ def _file_references(root: ET.Element) -> Iterator[tuple[ET.Element, str]]:
             for attribute in attributes:
                 if element.get(attribute):
                     yield element, attribute
-
-
-class _AssetFolders:
-    """Where one model file keeps what it refers to."""
-
-    def __init__(self, spec: Any) -> None:
-        base = Path(spec.modelfiledir)
-        self._meshes: Path = base / str(spec.meshdir)
-        self._textures: Path = base / str(spec.texturedir)
-        self._strip = bool(spec.strippath)
-
-    def path(self, tag: str, reference: str) -> Path:
-        """The file behind a reference; an absolute one stays what it is."""
-        folder = self._textures if tag == "texture" else self._meshes
-        return folder / (Path(reference).name if self._strip else reference)
 
 
 @dataclass
@@ -118,8 +118,9 @@ class _Bundle:
         return self._names[path]
 
 
-def _unused(path: Path, taken: Mapping[str, bytes]) -> str:
-    name, number = path.name, 2
-    while name in taken:
+def _unused(path: Path, taken: Iterable[str]) -> str:
+    """A bare name that differs from the taken ones in more than case."""
+    name, number, used = path.name, 2, {one.lower() for one in taken}
+    while name.lower() in used:
         name, number = f"{path.stem}_{number}{path.suffix}", number + 1
     return name

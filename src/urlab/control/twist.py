@@ -4,23 +4,45 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from urlab.control.indexing import Float64Array
 from urlab.errors import BadValue, DimMismatch
 
 MAX_ACTIONS = 2**10 - 1
 _LARGEST = sys.float_info.max
 
+Int64Array = NDArray[np.int64]
+
 
 class TwistController:
-    """Holds the last command. It moves nothing by itself, clamps nothing, and a reset leaves it alone.
+    """Holds the last command. It moves nothing by itself, clamps nothing, and a reset leaves it alone."""
 
-    ``vx`` (forward) and ``vy`` (left) in m/s, ``yaw_rate`` in rad/s, ``actions`` a bit field of ten buttons.
-    """
+    def __init__(self, velocity: Float64Array | None = None, actions: Int64Array | None = None) -> None:
+        """The command is kept in ``velocity``, (3,), and ``actions``, (1,): views into somebody's larger arrays."""
+        self._velocity = np.zeros(3) if velocity is None else velocity
+        self._actions = np.zeros(1, dtype=np.int64) if actions is None else actions
 
-    def __init__(self) -> None:
-        self.vx = 0.0
-        self.vy = 0.0
-        self.yaw_rate = 0.0
-        self.actions = 0
+    @property
+    def vx(self) -> float:
+        """Forward, m/s."""
+        return float(self._velocity[0])
+
+    @property
+    def vy(self) -> float:
+        """Left, m/s."""
+        return float(self._velocity[1])
+
+    @property
+    def yaw_rate(self) -> float:
+        """Counter-clockwise, rad/s."""
+        return float(self._velocity[2])
+
+    @property
+    def actions(self) -> int:
+        """A bit field of ten buttons."""
+        return int(self._actions[0])
 
     @property
     def linear(self) -> list[float]:
@@ -44,8 +66,8 @@ class TwistController:
         """
         vx, vy, _ = _three("linear", linear)
         _, _, yaw_rate = _three("angular", angular)
-        self.actions = self.actions if actions is None else _bit_field(actions)
-        self.vx, self.vy, self.yaw_rate = vx, vy, yaw_rate
+        self._actions[0] = self._actions[0] if actions is None else _bit_field(actions)
+        self._velocity[:] = vx, vy, yaw_rate
 
 
 def _three(field: str, values: Sequence[float] | None) -> tuple[float, float, float]:

@@ -12,11 +12,11 @@ from urlab_wire.enums import ControlMode
 class RunningArticulation:
     """One articulation of a running scene. The owner of the physics lock calls everything here."""
 
-    def __init__(self, compiled: CompiledArticulation) -> None:
+    def __init__(self, compiled: CompiledArticulation, twist: TwistController) -> None:
         self.compiled = compiled
         self.staged = StagedControl(compiled)
         self.controller: Controller | None = make_controller(compiled)
-        self.twist: TwistController | None = TwistController() if compiled.sidecar.twist else None
+        self.twist = twist if compiled.sidecar.twist else None
         self.bypass_controller = False
         self._actuator_ids = np.array([actuator.id for actuator in compiled.actuators], dtype=np.intp)
         self._body_ids = {body.name: body.id for body in compiled.bodies}

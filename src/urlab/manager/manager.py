@@ -7,18 +7,21 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
+import msgspec
 import numpy as np
 
 from urlab.compile import CompiledScene
 from urlab.config import STEP_TIME_LIMIT_S, FileRoots
+from urlab.control import TwistController
 from urlab.errors import ModeLocked, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation
 from urlab.manager.command import CommandReader
 from urlab.manager.joints import joint_write
 from urlab.manager.modes import MODES, Mode
-from urlab.manager.observation import Observer
+from urlab.manager.observation import Observer, Sources
+from urlab.manager.packed import PackedObserver
 from urlab.manager.step_counter import StepCounter
 from urlab.manager.tape import Tape
 from urlab.manager.wrenches import Wrenches
@@ -33,15 +36,29 @@ from urlab_wire.ops.stepping import (
     StepRequest,
 )
 
+State = TypeVar("State")
+Packable = dict[str, State] | msgspec.Raw
+"""States by name, or the same as msgpack bytes."""
+
+
+class View(NamedTuple):
+    """How somebody wants to see the state: how much of it, and whether packed as msgpack bytes."""
+
+    level: ObservationLevel = ObservationLevel.STANDARD
+    packed: bool = False
+
 
 @dataclass(slots=True)
 class Observation:
-    """The state at one moment, as a reply shows it. ``steps`` is the counter's total at that moment."""
+    """The state at one moment, as a reply shows it. ``steps`` is the counter's total at that moment.
+
+    Robots and entities are packed as msgpack bytes when the caller asked for that.
+    """
 
     time: float
     steps: int
-    articulations: dict[str, ArticulationState]
-    entities: dict[str, EntityState]
+    articulations: Packable[ArticulationState]
+    entities: Packable[EntityState]
     perturbation: PerturbationBlock | None
     replay: ReplayBlock | None
     warnings: list[str]
@@ -66,10 +83,17 @@ class Manager:
         self.engine = Engine(scene.model)
         self.loop = PhysicsLoop(self.engine)
         self.wrenches = Wrenches(self.engine.data)
-        self.articulations = {one.prefix: RunningArticulation(one) for one in scene.articulations}
+        self._sources = Sources.of(self.engine.data, len(scene.articulations))
+        self.articulations = {
+            one.prefix: RunningArticulation(
+                one, TwistController(self._sources.twist[row], self._sources.actions[row : row + 1])
+            )
+            for row, one in enumerate(scene.articulations)
+        }
         self.tape = Tape(self.engine, scene, replays_dir, roots)
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
-        self._observer = Observer(scene, list(self.articulations.values()), self.engine.data)
+        self._observer = Observer(scene, self._sources)
+        self._packed = PackedObserver(scene, self._sources)
         self._bodies = {scene.model.body(index).name: index for index in range(scene.model.nbody)}
         self._modes = {name: mode(self) for name, mode in MODES.items()}
         self._mode = self._modes[StepMode.LIVE]
@@ -127,30 +151,30 @@ class Manager:
 
     # -- stepping -----------------------------------------------------------------------------------------------
 
-    def step(self, request: StepRequest, level: ObservationLevel) -> Observation:
+    def step(self, request: StepRequest, view: View) -> Observation:
         """Serve a step in the mode in force, and observe."""
         deadline = time.monotonic() + STEP_TIME_LIMIT_S
         with self.engine.locked(STEP_TIME_LIMIT_S):
             self._mode.step(request, deadline)
             if not self._mode.runs_by_itself:
                 self.engine.publish()
-            return self._observe(level)
+            return self._observe(view)
 
-    def read(self, level: ObservationLevel) -> Observation:
+    def read(self, view: View) -> Observation:
         """Observe, changing nothing."""
         with self.engine.locked():
-            return self._observe(level)
+            return self._observe(view)
 
-    def forward(self, level: ObservationLevel) -> Observation:
+    def forward(self, view: View) -> Observation:
         """Run mj_forward and observe."""
         with self.engine.locked():
             self.engine.forward()
             self.engine.publish()
-            return self._observe(level)
+            return self._observe(view)
 
     def reset(
         self,
-        level: ObservationLevel,
+        view: View,
         *,
         keyframe: str | None = None,
         seed: int | None = None,
@@ -168,7 +192,7 @@ class Manager:
             self.counter.restart()
             self.engine.forward()
             self.engine.publish()
-            return self._observe(level)
+            return self._observe(view)
 
     def _go_to_start(self, key: int | None) -> None:
         """The model's start or a keyframe; robots that the keyframe is not about go where the level starts them."""
@@ -199,13 +223,13 @@ class Manager:
         if self._mode.runs_by_itself:
             self.wrenches.end_window()
 
-    def _observe(self, level: ObservationLevel) -> Observation:
-        articulations, entities = self._observer.observe(level)
+    def _observe(self, view: View) -> Observation:
+        observer = self._packed if view.packed else self._observer
         return Observation(
             time=self.engine.data.time,
             steps=self.counter.total,
-            articulations=articulations,
-            entities=entities,
+            articulations=observer.articulations(view.level),
+            entities=observer.entities(),
             perturbation=self.wrenches.perturbation if self.mode is StepMode.PUPPET else None,
             replay=self.tape.replay,
             warnings=self.engine.warnings(),

@@ -1,37 +1,65 @@
 """The state as a client sees it, at three levels of detail; only what is asked for is read.
 
 Where each robot's numbers are is worked out once per scene. Arrays are turned into lists whole and then sliced,
-which is far cheaper than visiting elements.
+which is far cheaper than visiting elements. `urlab.manager.packed` compiles what this module says into bytes.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from urlab.compile import CompiledScene
-from urlab.manager.articulation import RunningArticulation
+from urlab.compile import CompiledArticulation, CompiledScene
 from urlab_wire.enums import ObservationLevel
 from urlab_wire.ops.stepping import ArticulationState, BodyPose, EntityState, TwistBlock
 
 Floats = list[float]
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The arrays that observations are read from.
+
+    ``twist`` has a row (vx, vy, yaw rate) per robot, ``actions`` a bit field.
+    """
+
+    qpos: Array
+    qvel: Array
+    ctrl: Array
+    act: Array
+    sensordata: Array
+    xpos: Array
+    xquat: Array
+    actuator_force: Array
+    twist: Array
+    actions: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, data: Any, robots: int) -> "Sources":
+        """Views into a simulation's data, and room for the twists of its robots."""
+        names = [one.name for one in fields(cls) if one.name not in ("twist", "actions")]
+        views = {name: getattr(data, name) for name in names}
+        return cls(**views, twist=np.zeros((robots, 3)), actions=np.zeros(robots, dtype=np.int64))
 
 
 class Observer:
-    """Reads one engine's data. The owner of the physics lock calls it."""
+    """Reads one scene's sources. The owner of the physics lock calls it."""
 
-    def __init__(self, scene: CompiledScene, articulations: Sequence[RunningArticulation], data: Any) -> None:
-        self._data = data
-        self._robots = [_RobotView(one) for one in articulations]
+    def __init__(self, scene: CompiledScene, sources: Sources) -> None:
+        self._sources = sources
+        self._robots = [_RobotView(one) for one in scene.articulations]
         self._entity_ids = np.array([one.body_id for one in scene.entities], dtype=np.intp)
         self._entities = [
             (one.name, one.free_joint.qpos, one.free_joint.qvel) if one.free_joint else (one.name, None, None)
             for one in scene.entities
         ]
 
-    def observe(self, level: ObservationLevel) -> tuple[dict[str, ArticulationState], dict[str, EntityState]]:
-        """Every robot at that level, and every entity."""
-        qpos, qvel = self._data.qpos.tolist(), self._data.qvel.tolist()
+    def articulations(self, level: ObservationLevel) -> dict[str, ArticulationState]:
+        """Every robot at that level."""
+        qpos, qvel = self._sources.qpos.tolist(), self._sources.qvel.tolist()
         states = {
             robot.prefix: ArticulationState(qpos=robot.qpos(qpos), qvel=robot.qvel(qvel)) for robot in self._robots
         }
@@ -39,12 +67,13 @@ class Observer:
             self._add_standard(states)
         if level is ObservationLevel.FULL:
             self._add_full(states)
-        return states, self._observe_entities(qpos, qvel)
+        return states
 
-    def _observe_entities(self, qpos: Floats, qvel: Floats) -> dict[str, EntityState]:
-        if not self._entities:
-            return {}
-        xpos, xquat = self._data.xpos[self._entity_ids].tolist(), self._data.xquat[self._entity_ids].tolist()
+    def entities(self) -> dict[str, EntityState]:
+        """Every entity; they are the same at all levels."""
+        sources = self._sources
+        qpos, qvel = sources.qpos.tolist(), sources.qvel.tolist()
+        xpos, xquat = sources.xpos[self._entity_ids].tolist(), sources.xquat[self._entity_ids].tolist()
         return {
             name: EntityState(xpos=position, xquat=quat)
             if in_qpos is None or in_qvel is None
@@ -53,19 +82,21 @@ class Observer:
         }
 
     def _add_standard(self, states: dict[str, ArticulationState]) -> None:
-        ctrl, act, sensors = self._data.ctrl.tolist(), self._data.act.tolist(), self._data.sensordata.tolist()
-        for robot in self._robots:
+        sources = self._sources
+        ctrl, act, sensors = sources.ctrl.tolist(), sources.act.tolist(), sources.sensordata.tolist()
+        for robot, twist, actions in zip(self._robots, sources.twist.tolist(), sources.actions.tolist(), strict=True):
             state = states[robot.prefix]
             state.ctrl = robot.actuated(ctrl)
             state.act = robot.act(act)
             state.sensors = {name: sensors[where] for name, where in robot.sensors}
-            if robot.twist is not None:
-                state.twist = TwistBlock(linear=robot.twist.linear, angular=robot.twist.angular)
-                state.actions = robot.twist.actions
+            if robot.has_twist:
+                vx, vy, yaw_rate = twist
+                state.twist = TwistBlock(linear=[vx, vy, 0.0], angular=[0.0, 0.0, yaw_rate])
+                state.actions = actions
 
     def _add_full(self, states: dict[str, ArticulationState]) -> None:
-        xpos, xquat = self._data.xpos.tolist(), self._data.xquat.tolist()
-        force = self._data.actuator_force.tolist()
+        sources = self._sources
+        xpos, xquat, force = sources.xpos.tolist(), sources.xquat.tolist(), sources.actuator_force.tolist()
         for robot in self._robots:
             state = states[robot.prefix]
             state.bodies = {name: BodyPose(xpos=xpos[body], xquat=xquat[body]) for name, body in robot.bodies}
@@ -75,16 +106,15 @@ class Observer:
 class _RobotView:
     """Where one robot's numbers are in the arrays of the whole scene."""
 
-    def __init__(self, robot: RunningArticulation) -> None:
-        compiled = robot.compiled
+    def __init__(self, robot: CompiledArticulation) -> None:
         self.prefix = robot.prefix
-        self.twist = robot.twist
-        self.qpos = _Picker([index for joint in compiled.joints for index in _indices(joint.qpos)])
-        self.qvel = _Picker([index for joint in compiled.joints for index in _indices(joint.qvel)])
-        self.actuated = _Picker([actuator.id for actuator in compiled.actuators])
-        self.sensors = [(sensor.short, sensor.data) for sensor in compiled.sensors]
-        self.bodies = [(body.short, body.id) for body in compiled.bodies]
-        self._act_index = [actuator.act_index for actuator in compiled.actuators]
+        self.has_twist = robot.sidecar.twist
+        self.qpos = _Picker([index for joint in robot.joints for index in _indices(joint.qpos)])
+        self.qvel = _Picker([index for joint in robot.joints for index in _indices(joint.qvel)])
+        self.actuated = _Picker([actuator.id for actuator in robot.actuators])
+        self.sensors = [(sensor.short, sensor.data) for sensor in robot.sensors]
+        self.bodies = [(body.short, body.id) for body in robot.bodies]
+        self._act_index = [actuator.act_index for actuator in robot.actuators]
 
     def act(self, act: Floats) -> Floats:
         """One activation per actuator, 0 for those that have none."""
@@ -94,11 +124,11 @@ class _RobotView:
 class _Picker:
     """Picks one robot's entries out of a list: a slice when they lie together, as they nearly always do."""
 
-    def __init__(self, indices: list[int]) -> None:
-        self._indices = indices
-        together = indices == list(range(indices[0], indices[0] + len(indices))) if indices else True
-        start = indices[0] if indices else 0
-        self._slice = slice(start, start + len(indices)) if together else None
+    def __init__(self, indices: Sequence[int]) -> None:
+        self._indices = list(indices)
+        start = self._indices[0] if self._indices else 0
+        together = self._indices == list(range(start, start + len(self._indices)))
+        self._slice = slice(start, start + len(self._indices)) if together else None
 
     def __call__(self, values: Floats) -> Floats:
         if self._slice is not None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from urlab.physics import max_worker_threads
-from urlab.physics.options import apply_options, check_options, read_options
+from urlab.physics.options import check_options, read_options, try_options
 
 if TYPE_CHECKING:
     from urlab.manager.manager import Manager
@@ -14,7 +14,7 @@ def set_sim_options(manager: "Manager", patch: Mapping[str, Any]) -> dict[str, A
     """Apply a patch as a whole or not at all; returns every option in force."""
     checked = check_options(patch)
     with manager.engine.locked():
-        apply_options(manager.engine.model.opt, checked)
+        try_options(manager.engine.model, checked)
         manager.engine.options_changed()
         if "num_worker_threads" in checked:
             manager.engine.set_worker_threads(checked["num_worker_threads"])

@@ -28,6 +28,8 @@ class PlayStatus:
     state: PIEState
     compile_error: str = ""
     sim_time: float | None = None
+    mode: StepMode | None = None
+    paused: bool | None = None
 
 
 class Play:
@@ -67,6 +69,11 @@ class Play:
         """NoActiveManager when nothing plays."""
         _ = self.manager
 
+    def seconds_per_step(self) -> float:
+        """What an mj_step of the running scene has cost of late; 0 when nothing plays."""
+        manager = self._manager
+        return manager.engine.seconds_per_step if manager is not None else 0.0
+
     @property
     def is_playing(self) -> bool:
         """Whether a scene runs."""
@@ -75,8 +82,10 @@ class Play:
     def status(self) -> PlayStatus:
         """Where things stand."""
         manager = self._manager
-        sim_time = manager.engine.snapshot.sim_time if manager is not None else None
-        return PlayStatus(self._state, self._compile_error, sim_time)
+        if manager is None:
+            return PlayStatus(self._state, self._compile_error)
+        sim_time, paused = manager.engine.sim_time, manager.loop.paused
+        return PlayStatus(self._state, self._compile_error, sim_time, manager.mode, paused)
 
     def begin(
         self, level_path: str | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S, mode: StepMode | None = None
@@ -88,6 +97,10 @@ class Play:
         deadline = time.monotonic() + timeout_s
         if level_path is None and self._state is PIEState.READY:
             return self.status()
+        try:
+            level = None if level_path is None else self.project.open_level(level_path)
+        except UrlabError as missing:
+            return self._refuse(missing.message)
         if not self._turn.acquire(timeout=timeout_s):
             return PlayStatus(PIEState.TIMEOUT, f"another start has been compiling for more than {timeout_s:g} s")
         if level_path is None and self._state is PIEState.READY:
@@ -95,7 +108,7 @@ class Play:
             return self.status()
         finished = threading.Event()
         self._state, self._compile_error = PIEState.COMPILING, ""
-        work = (level_path, mode, finished)
+        work = (level, mode, finished)
         threading.Thread(target=self._begin, args=work, name="urlab-compile", daemon=True).start()
         if not finished.wait(max(0.0, deadline - time.monotonic())):
             return PlayStatus(PIEState.TIMEOUT, f"still compiling after {timeout_s:g} s; ask pie_status")
@@ -111,11 +124,16 @@ class Play:
         finally:
             self._turn.release()
 
-    def _begin(self, level_path: str | None, mode: StepMode | None, finished: threading.Event) -> None:
+    def _refuse(self, message: str) -> PlayStatus:
+        """A level that cannot be opened ends nothing that runs."""
+        if not self.is_playing:
+            self._fail(message)
+        return PlayStatus(PIEState.COMPILE_FAILED, message)
+
+    def _begin(self, level: Level | None, mode: StepMode | None, finished: threading.Event) -> None:
         try:
             self._end()
-            if level_path is not None:
-                self.level = self.project.open_level(level_path)
+            self.level = level or self.level
             self._start(self._compile(), mode or StepMode.LIVE)
             self._state = PIEState.READY
         except UrlabError as failed:

@@ -18,4 +18,4 @@ class StepCounter:
 
     def between(self, start: int, end: int) -> int:
         """Steps from ``start`` or the last reset, whichever is later, to ``end`` (both former totals)."""
-        return end - max(start, self._last_reset)
+        return max(0, end - max(start, self._last_reset))

@@ -1,12 +1,12 @@
 """Frame in, frame out. Every failure becomes an error reply; nothing that a client sends ends the server."""
 
 import logging
+from typing import cast
 
 import msgspec
 
 from urlab.config import ServerConfig
 from urlab.errors import (
-    BadRequest,
     MissingField,
     NotInEditor,
     ObserverReadOnly,
@@ -18,14 +18,14 @@ from urlab.errors import (
 )
 from urlab.manager import Play
 from urlab.ops.context import Context
-from urlab.ops.parsing import read_envelope, read_request
+from urlab.ops.parsing import read_at_once, read_envelope, read_request
 from urlab.ops.registry import HANDLERS
 from urlab.ops.session import Session, SessionTable
-from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, encode
+from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, Request, encode
 from urlab_wire.catalogue import PRE_SESSION
-from urlab_wire.codec import looks_like_json
+from urlab_wire.codec import TypedDecoder, looks_like_json
 from urlab_wire.enums import Encoding, OpCategory
-from urlab_wire.envelope import Envelope, error
+from urlab_wire.envelope import error
 
 log = logging.getLogger("urlab.ops")
 
@@ -45,20 +45,25 @@ class Dispatcher:
 
     def handle(self, frame: bytes) -> bytes:
         """Serve one request frame."""
-        op, encoding = "", Encoding.JSON if looks_like_json(frame) else Encoding.MSGPACK
+        session = spec = None
         try:
-            envelope = self._admit(frame)
-            op = envelope.op or ""
-            session = self._session(envelope, encoding)
-            encoding = session.encoding
-            reply = self._run(_spec(op), frame, session)
-            encoding = session.encoding
+            if self._draining:
+                raise ShuttingDown("the server is stopping")
+            good = read_at_once(frame)
+            if good is not None:
+                spec = _SPEC_OF[type(good)]
+                session = self._session(spec.name, good.session_id, frame)
+                reply = self._run(spec, good, session)
+            else:
+                session, request, spec = self._find_out(frame)
+                reply = self._run(spec, request, session)
         except UrlabError as failed:
             reply = _failure(failed)
         except Exception as crashed:
+            op = spec.name if spec is not None else "?"
             log.exception("op %r crashed", op)
             reply = error(ErrorCode.INTERNAL_ERROR, f"{op}: {type(crashed).__name__}: {crashed}")
-        return self._encode(reply, encoding)
+        return self._encode(reply, session.encoding if session is not None else _encoding_of(frame))
 
     def takes_long(self, frame: bytes) -> bool:
         """Whether serving a request may take so long that others should not wait behind it."""
@@ -67,25 +72,29 @@ class Dispatcher:
         except (msgspec.DecodeError, msgspec.ValidationError, ValueError, RecursionError):
             return False
         if peek.op == "step":
-            return peek.n_steps is not None and peek.n_steps > _MANY_STEPS
+            return peek.n_steps is not None and peek.n_steps > _LONG_S / max(self._play.seconds_per_step(), _QUICK_S)
         return peek.op in _SLOW_OPS
 
     # -- the checks, in the protocol's order --------------------------------------------------------------------
 
-    def _admit(self, frame: bytes) -> Envelope:
-        if self._draining:
-            raise ShuttingDown("the server is stopping")
-        return read_envelope(frame)
+    def _find_out(self, frame: bytes) -> "tuple[Session, Request | UrlabError, OpSpec | None]":
+        """What a frame is that could not be read at once."""
+        envelope = read_envelope(frame)
+        op = envelope.op or ""
+        session = self._session(op, envelope.session_id, frame)
+        spec = CATALOGUE.get(op)
+        if spec is None:
+            return session, UnknownOp(f"there is no op {op!r}; there are: {known(CATALOGUE, limit=100)}"), None
+        return session, read_request(spec, frame), spec
 
-    def _session(self, envelope: Envelope, encoding: Encoding) -> Session:
-        if envelope.op in PRE_SESSION:
-            return Session(encoding=encoding)
-        return self.sessions.find(envelope.session_id)
+    def _session(self, op: str, session_id: str | None, frame: bytes) -> Session:
+        if op in PRE_SESSION:
+            return Session(encoding=_encoding_of(frame))
+        return self.sessions.find(session_id)
 
-    def _run(self, spec: OpSpec, frame: bytes, session: Session) -> Reply:
-        request = read_request(spec, frame)
-        if isinstance(request, MissingField | BadRequest):
-            raise request
+    def _run(self, spec: OpSpec | None, request: Request | UrlabError, session: Session) -> Reply:
+        if spec is None or isinstance(request, MissingField):
+            raise cast("UrlabError", request)
         if spec.category is OpCategory.MANAGER_REQUIRED:
             self._play.require_playing()
         if session.observer and not spec.reads:
@@ -110,16 +119,15 @@ class _Peek(msgspec.Struct):
     n_steps: int | None = None
 
 
-_peek = msgspec.msgpack.Decoder(_Peek)
-_MANY_STEPS = 100
+_peek = TypedDecoder(_Peek)
+_LONG_S = 0.02
+_QUICK_S = 1e-5
+_SPEC_OF = {spec.request: spec for spec in CATALOGUE.values()}
 _SLOW_OPS = frozenset(name for name, spec in CATALOGUE.items() if spec.limit_s > 5 and name != "hello")
 
 
-def _spec(op: str) -> OpSpec:
-    spec = CATALOGUE.get(op)
-    if spec is None:
-        raise UnknownOp(f"there is no op {op!r}; there are: {known(CATALOGUE, limit=100)}")
-    return spec
+def _encoding_of(frame: bytes) -> Encoding:
+    return Encoding.JSON if looks_like_json(frame) else Encoding.MSGPACK
 
 
 def _failure(failed: UrlabError) -> Reply:

@@ -8,7 +8,7 @@ from urlab.manager import Manager
 from urlab.manager.articulation import RunningArticulation
 from urlab.ops.checks import one_of
 from urlab.ops.context import Context
-from urlab.ops.registry import handler
+from urlab.ops.registry import HANDLERS, handler
 from urlab.physics.version import MUJOCO_VERSION, MUJOCO_VERSION_INT
 from urlab_wire.catalogue import meta_ops
 from urlab_wire.enums import Encoding, ObservationLevel
@@ -21,6 +21,7 @@ from urlab_wire.ops.session import (
     HelloRequest,
     MetaReply,
     MetaRequest,
+    OpEntry,
     OriginalNames,
 )
 
@@ -46,7 +47,15 @@ def hello(context: Context, request: HelloRequest) -> HelloReply:
 @handler("meta")
 def meta(context: Context, request: MetaRequest) -> MetaReply:  # noqa: ARG001 - the catalogue is the same for all
     """The op catalogue."""
-    return MetaReply(ops=meta_ops())
+    return MetaReply(ops=catalogue_entries())
+
+
+def catalogue_entries() -> list[OpEntry]:
+    """The op catalogue, with which ops this server serves."""
+    entries = meta_ops()
+    for entry in entries:
+        entry.served = entry.name in HANDLERS
+    return entries
 
 
 def handshake(context: Context, *, include_assets: bool = False) -> HelloReply:

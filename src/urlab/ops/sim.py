@@ -6,6 +6,7 @@ from urlab.ops.checks import finite
 from urlab.ops.context import Context
 from urlab.ops.hello import handshake
 from urlab.ops.registry import handler
+from urlab.scene.project import LEVELS_PACKAGE
 from urlab_wire.enums import PIEState
 from urlab_wire.ops import sim as wire
 
@@ -38,4 +39,11 @@ def stop_pie(context: Context, request: wire.StopPieRequest) -> wire.StopPieRepl
 def pie_status(context: Context, request: wire.PieStatusRequest) -> wire.PieStatusReply:  # noqa: ARG001 - no fields
     """Where things stand."""
     status = context.play.status()
-    return wire.PieStatusReply(state=status.state, compile_error=status.compile_error, sim_time=status.sim_time)
+    return wire.PieStatusReply(
+        state=status.state,
+        compile_error=status.compile_error,
+        sim_time=status.sim_time,
+        level=f"{LEVELS_PACKAGE}{context.play.level.name}",
+        mode=status.mode,
+        paused=status.paused,
+    )

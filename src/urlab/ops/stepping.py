@@ -1,17 +1,19 @@
 """step, reset and forward."""
 
 import time
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from urlab.errors import ObserverReadOnly
-from urlab.manager import Observation
+from urlab.manager import Observation, View
 from urlab.ops.camera_requests import check_cameras
 from urlab.ops.checks import one_of
 from urlab.ops.context import Context
 from urlab.ops.registry import handler
-from urlab_wire.enums import ObservationLevel, StepMode
+from urlab_wire.enums import Encoding, ObservationLevel, StepMode
 from urlab_wire.ops.stepping import (
+    ArticulationState,
     ClockBlock,
+    EntityState,
     ForwardReply,
     ForwardRequest,
     ResetReply,
@@ -23,6 +25,7 @@ from urlab_wire.ops.stepping import (
 
 AnyStateReply = TypeVar("AnyStateReply", bound=StateReply)
 _NS_PER_S = 1_000_000_000
+_LEVELS = {str(level): level for level in ObservationLevel}
 _FAR_S = 2.0**62
 """Beyond this, ``sim_time`` no longer follows ``time``: its seconds must fit 64 bits."""
 
@@ -30,11 +33,11 @@ _FAR_S = 2.0**62
 @handler("step")
 def step(context: Context, request: StepRequest) -> StepReply:
     """Advance, in the mode in force. An observer may read the live state this way."""
-    level = _level(context, request.observations)
+    view = _view(context, request.observations)
     notes = check_cameras(context.manager.scene, request.include_cameras)
     if context.session.observer:
-        return _reply(StepReply, context, _observer_step(context, request, level))
-    seen = context.manager.step(request, level)
+        return _reply(StepReply, context, _observer_step(context, request, view))
+    seen = context.manager.step(request, view)
     seen.warnings += notes
     return _reply(StepReply, context, seen)
 
@@ -47,7 +50,7 @@ def reset(context: Context, request: ResetRequest) -> ResetReply:
         for prefix, values in (request.per_articulation_qpos or {}).items()
     }
     observation = context.manager.reset(
-        context.session.observations, keyframe=request.keyframe_name, seed=request.seed, joint_values=joints
+        _view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints
     )
     return _reply(ResetReply, context, observation)
 
@@ -55,17 +58,19 @@ def reset(context: Context, request: ResetRequest) -> ResetReply:
 @handler("forward")
 def forward(context: Context, request: ForwardRequest) -> ForwardReply:  # noqa: ARG001 - it has no fields
     """Recompute what follows from the state."""
-    return _reply(ForwardReply, context, context.manager.forward(context.session.observations))
+    return _reply(ForwardReply, context, context.manager.forward(_view(context)))
 
 
-def _observer_step(context: Context, request: StepRequest, level: ObservationLevel) -> Observation:
+def _observer_step(context: Context, request: StepRequest, view: View) -> Observation:
     if context.manager.mode is not StepMode.LIVE or request.per_articulation:
         raise ObserverReadOnly("an observer may step only in live mode and without commands, which reads the state")
-    return context.manager.read(level)
+    return context.manager.read(view)
 
 
-def _level(context: Context, word: str | None) -> ObservationLevel:
-    return one_of("observations", ObservationLevel, word) if word else context.session.observations
+def _view(context: Context, word: str | None = None) -> View:
+    session = context.session
+    level = session.observations if not word else _LEVELS.get(word) or one_of("observations", ObservationLevel, word)
+    return View(level, session.encoding is Encoding.MSGPACK)
 
 
 def _reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> AnyStateReply:
@@ -74,8 +79,8 @@ def _reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> An
         step=context.play.counter.between(context.session.steps_at_start, seen.steps),
         sim_time=clock(round(min(max(seen.time, -_FAR_S), _FAR_S) * _NS_PER_S)),
         wall_time=clock(time.time_ns()),
-        per_articulation=seen.articulations,
-        entities=seen.entities,
+        per_articulation=cast("dict[str, ArticulationState]", seen.articulations),
+        entities=cast("dict[str, EntityState]", seen.entities),
         perturbation=seen.perturbation,
         replay=seen.replay,
         warnings=seen.warnings or None,

@@ -16,9 +16,11 @@ import numpy as np
 
 from urlab.errors import OpTimeout
 from urlab.physics.snapshot import Array, Snapshot, SnapshotTaker
-from urlab.physics.warnings import take_warnings
+from urlab.physics.warnings import WarningCounters
 
 Hook = Callable[[], None]
+
+_SNAPSHOT_WAIT_S = 0.05
 
 FULL_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 """Everything that mj_step depends on: restoring it repeats the same future bit for bit."""
@@ -51,6 +53,8 @@ class Engine:
         self.post_step: list[Hook] = []
         self.on_snapshot: list[Callable[[Snapshot], None]] = []
         self.interrupted = False
+        self.seconds_per_step = 0.0
+        self._warnings = WarningCounters(self.data)
         self._lock = threading.RLock()
         self._pending: list[Hook] = []
         self._frame_id = 0
@@ -58,22 +62,39 @@ class Engine:
         self._binary: bytes | None = None
         mujoco.mj_forward(model, self.data)
         self._taker = SnapshotTaker(model)
-        self.snapshot = self._taker.take(self.data, 0)
+        self._snapshot = self._taker.take(self.data, 0)
+        self.sim_time = 0.0
 
     def locked(self, timeout_s: float = 5.0) -> "Turn":
         """Hold model and data; OpTimeout when somebody else does not let go in time."""
         return Turn(self._lock, timeout_s)
 
+    @property
+    def snapshot(self) -> Snapshot:
+        """The state that was published last; while a long window of steps runs, the one before it. Any thread."""
+        if self._snapshot.frame_id != self._frame_id and self._lock.acquire(timeout=_SNAPSHOT_WAIT_S):
+            try:
+                if self._snapshot.frame_id != self._frame_id:
+                    self._snapshot = self._taker.take(self.data, self._frame_id)
+            finally:
+                self._lock.release()
+        return self._snapshot
+
     # -- stepping (the caller holds the lock) -------------------------------------------------------------------
 
     def advance(self, n_steps: int, deadline: float) -> int:
-        """Run up to ``n_steps`` mj_steps until ``deadline`` (time.monotonic); returns how many ran, at least one."""
+        """Run ``n_steps`` mj_steps, or those that end before ``deadline`` (time.monotonic) and one more; how many."""
         self.service_pending()
-        for done in range(1, n_steps + 1):
+        begin = now = time.monotonic()
+        done = 0
+        while done < n_steps:
             self.step_once()
-            if self.interrupted or time.monotonic() > deadline:
-                return done
-        return n_steps
+            done += 1
+            now = time.monotonic()
+            if self.interrupted or now > deadline:
+                break
+        self.seconds_per_step = (now - begin) / max(done, 1)
+        return done
 
     def interrupt(self) -> None:
         """Let a running window end at its next sub-step, for good; any thread may call this."""
@@ -96,15 +117,15 @@ class Engine:
         mujoco.mj_forward(self.model, self.data)
 
     def publish(self) -> None:
-        """Take a snapshot and hand it round."""
+        """Let everybody see the state as it is now. It is copied when somebody looks, or at once for listeners."""
         self._frame_id += 1
-        self.snapshot = snapshot = self._taker.take(self.data, self._frame_id)
+        self.sim_time = self.data.time
         for listener in self.on_snapshot:
-            listener(snapshot)
+            listener(self.snapshot)
 
     def warnings(self) -> list[str]:
         """MuJoCo's warnings since the last call."""
-        return take_warnings(self.data)
+        return self._warnings.take()
 
     # -- state (the caller holds the lock) ----------------------------------------------------------------------
 

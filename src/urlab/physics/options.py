@@ -3,11 +3,13 @@
 Words and units are the protocol's. Named fields win over the raw masks of the same call.
 """
 
+import copy
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import mujoco
+import numpy as np
 
 from urlab.errors import BadValue, DimMismatch, known
 from urlab_wire.ops.runtime import OPTION_FIELDS
@@ -25,6 +27,10 @@ _MASKS = ("disableflags", "enableflags")
 _FLAGS = ("enable_multiccd", "enable_sleep")
 _WORDS = {"integrator": _INTEGRATORS, "cone": _CONES, "solver": _SOLVERS}
 _NOT_IN_MJOPTION = (*_FLAGS, *_MASKS, "num_worker_threads")
+_LARGEST_MASK = 2**31 - 1
+_MOST_ITERATIONS = 10_000
+"""More would let one mj_step run for minutes, which nothing can interrupt."""
+
 _MULTICCD = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 
@@ -54,6 +60,34 @@ def apply_options(option: Any, checked: Mapping[str, Any]) -> None:
         option.disableflags = _with_bit(option.disableflags, _MULTICCD, not checked["enable_multiccd"])
     if "enable_sleep" in checked:
         option.enableflags = _with_bit(option.enableflags, _SLEEP, checked["enable_sleep"])
+
+
+def try_options(model: Any, checked: Mapping[str, Any]) -> None:
+    """Apply a checked patch to a model, or BadValue and nothing when MuJoCo cannot step with it.
+
+    Only a trial shows that: some flags are for models that are made for them. The caller holds the physics lock.
+    """
+    before = read_all(model.opt)
+    apply_options(model.opt, checked)
+    try:
+        mujoco.mj_step(model, mujoco.MjData(model))
+    except (mujoco.FatalError, mujoco.UnexpectedError) as refused:
+        write_all(model.opt, before)
+        raise BadValue(f"MuJoCo cannot run this scene with {dict(checked)}: {refused}") from refused
+
+
+def read_all(option: Any) -> dict[str, Any]:
+    """Every field of an mjOption, as copies."""
+    return {name: copy.copy(getattr(option, name)) for name in mujoco.MjOption._all_fields}
+
+
+def write_all(option: Any, values: Mapping[str, Any]) -> None:
+    """Write what `read_all` read."""
+    for name, value in values.items():
+        if isinstance(value, np.ndarray):
+            getattr(option, name)[:] = value
+        else:
+            setattr(option, name, value)
 
 
 def read_options(option: Any) -> dict[str, Any]:
@@ -101,8 +135,9 @@ def _positive(name: str, value: Any) -> float:
 
 def _count(name: str, value: Any) -> int:
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-    if isinstance(value, bool) or not whole or not 0 <= value < 2**31:
-        raise BadValue(f"option {name} must be a whole number from 0 to 2147483647, not {value!r}")
+    largest = _LARGEST_MASK if name in _MASKS else _MOST_ITERATIONS
+    if isinstance(value, bool) or not whole or not 0 <= value <= largest:
+        raise BadValue(f"option {name} must be a whole number from 0 to {largest}, not {value!r}")
     return int(value)
 
 

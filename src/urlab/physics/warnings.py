@@ -21,14 +21,20 @@ def route_mujoco_log() -> None:
     mujoco.set_mju_user_warning(_log_warning)
 
 
-def take_warnings(data: Any) -> list[str]:
-    """The warnings since the last call, in words; the caller holds the physics lock."""
-    counters = data.warning
-    if counters.number.tobytes() == _NO_WARNINGS:
-        return []
-    texts = [_words(counters[kind], kind) for kind in _KINDS if counters[kind].number]
-    counters.number[:] = 0
-    return texts
+class WarningCounters:
+    """Counts of MuJoCo's warnings in one MjData. The owner of the physics lock calls it."""
+
+    def __init__(self, data: Any) -> None:
+        self._counters = data.warning
+        self._numbers = data.warning.number
+
+    def take(self) -> list[str]:
+        """The warnings since the last call, in words."""
+        if self._numbers.tobytes() == _NO_WARNINGS:
+            return []
+        texts = [_words(self._counters[kind], kind) for kind in _KINDS if self._counters[kind].number]
+        self._numbers[:] = 0
+        return texts
 
 
 def _words(counter: Any, kind: mujoco.mjtWarning) -> str:

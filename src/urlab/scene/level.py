@@ -99,7 +99,7 @@ def parse_level(text: str, *, source: str, folder: Path | None = None) -> Level:
     """A level from TOML text. Relative model files are resolved against ``folder``."""
     try:
         record = msgspec.convert(tomllib.loads(text), _LevelRecord)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as broken:
+    except (ValueError, RecursionError, msgspec.ValidationError) as broken:
         raise LoadLevelFailed(f"{source}: {broken}") from broken
     if record.version != LEVEL_VERSION:
         raise LoadLevelFailed(f"{source}: version {record.version} is not {LEVEL_VERSION}, which this server reads")

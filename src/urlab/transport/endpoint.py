@@ -18,11 +18,19 @@ def bind(socket: "zmq.Socket[Any]", base: str, port: int, *, option: str) -> str
     address = _address(base, port)
     if base.startswith("ipc://"):
         _refuse_taken_ipc(address, option)
+    if "[" in base:
+        socket.setsockopt(zmq.IPV6, 1)
     try:
         socket.bind(address)
     except zmq.ZMQError as refused:
         raise ConfigError(_advice(address, option, refused)) from refused
     return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+
+def remove_ipc_file(endpoint: str) -> None:
+    """Take away the socket file of an ipc endpoint that was closed; others have none."""
+    if endpoint.startswith("ipc://"):
+        Path(endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
 
 
 def _address(base: str, port: int) -> str:

@@ -1,20 +1,21 @@
 """RPC over ZeroMQ: one ROUTER socket, so that REQ clients come and go as they like.
 
 A quick request is served on the socket's own thread, which costs no hand-over. A request that may take long, and
-whatever arrives while one runs, goes to a small pool, so that nobody waits behind it.
+whatever arrives while one runs, goes to a small pool, so that nobody waits behind it. A pool thread that is done
+wakes the socket's thread with a message to the same socket, from inside the process: so that thread has one thing to
+wait for, and waits without polling.
 """
 
 import contextlib
 import logging
-import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import zmq
 
-from urlab.transport.endpoint import bind
+from urlab.transport.endpoint import bind, remove_ipc_file
 from urlab_wire import ErrorCode, encode
 from urlab_wire.envelope import error
 
@@ -24,7 +25,13 @@ _POOL_THREADS = 8
 _HARD_LIMIT_BYTES = 1 << 30
 """A peer that announces a larger frame is disconnected before it is read."""
 
+_INSIDE = "inproc://wake"
+_WAKER = b"urlab-waker"
+_STOP_LIMIT_S = 3.0
+
 Handle = Callable[[bytes], bytes]
+Route = tuple[bytes, ...]
+"""The way back to a client: its identity and, for REQ, an empty frame."""
 
 
 class ZmqRpcServer:
@@ -42,8 +49,9 @@ class ZmqRpcServer:
         except BaseException:
             self._context.destroy(linger=0)
             raise
-        self._wake_read, self._wake_write = os.pipe()
-        self._finished: deque[tuple[list[bytes], bytes]] = deque()
+        self._socket.bind(_INSIDE)
+        self._waker = _Waker(self._context)
+        self._finished: deque[tuple[Route, bytes]] = deque()
         self._running_in_pool = 0
         self._stopping = False
         self._pool = ThreadPoolExecutor(_POOL_THREADS, thread_name_prefix="urlab-op")
@@ -53,45 +61,64 @@ class ZmqRpcServer:
         """Begin to serve."""
         self._thread.start()
 
-    def stop(self, timeout_s: float = 3.0) -> None:
-        """Answer what is being served, then close the socket."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
+    def stop(self, timeout_s: float = _STOP_LIMIT_S) -> None:
+        """Answer what is being served and what waits for its turn, then close the socket. Once is enough."""
+        if self._stopping:
+            return
+        self._pool.shutdown(wait=True)
         self._stopping = True
-        self._wake()
+        self._waker.wake()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
         else:
             self._close()
 
     def _run(self) -> None:
-        poller = zmq.Poller()
-        poller.register(self._socket, zmq.POLLIN)
-        poller.register(self._wake_read, zmq.POLLIN)
         try:
             while not self._stopping:
-                ready = dict(poller.poll())
-                if self._wake_read in ready:
-                    os.read(self._wake_read, 4096)
-                self._send_finished()
-                if self._socket in ready:
-                    self._serve(self._socket.recv_multipart())
+                self._serve_one()
             self._send_finished()
         finally:
             self._close()
 
-    def _serve(self, parts: Sequence[bytes]) -> None:
-        route, body = _split(parts)
-        if len(body) != 1:
+    def _serve_one(self) -> None:
+        try:
+            self._serve(*self._receive())
+        except zmq.ZMQError:
+            raise
+        except Exception:
+            log.exception("a request could not be served; its sender gets no reply")
+
+    def _receive(self) -> tuple[Route, list[bytes]]:
+        """Who sent what. A REQ client's frames follow an empty one; the rest of a message is there once it begins."""
+        socket = self._socket
+        sender, first = socket.recv(), socket.recv()
+        route, body = ((sender,), [first]) if first else ((sender, first), [])
+        while socket.getsockopt(zmq.RCVMORE):
+            body.append(socket.recv())
+        return route, body
+
+    def _serve(self, route: Route, body: list[bytes]) -> None:
+        if route[0] == _WAKER:
+            self._send_finished()
+        elif len(body) != 1:
             self._send(route, _not_one_frame(len(body)))
         elif self._running_in_pool or self._takes_long(body[0]):
-            self._running_in_pool += 1
-            self._pool.submit(self._serve_in_pool, route, body[0])
+            self._submit(route, body[0])
         else:
             self._send(route, self._handle(body[0]))
 
-    def _serve_in_pool(self, route: list[bytes], frame: bytes) -> None:
+    def _submit(self, route: Route, frame: bytes) -> None:
+        try:
+            self._pool.submit(self._serve_in_pool, route, frame)
+        except RuntimeError:  # the pool is closing
+            self._send(route, self._handle(frame))
+        else:
+            self._running_in_pool += 1
+
+    def _serve_in_pool(self, route: Route, frame: bytes) -> None:
         self._finished.append((route, self._handle(frame)))
-        self._wake()
+        self._waker.wake()
 
     def _send_finished(self) -> None:
         while self._finished:
@@ -99,26 +126,39 @@ class ZmqRpcServer:
             self._running_in_pool -= 1
             self._send(route, reply)
 
-    def _send(self, route: list[bytes], reply: bytes) -> None:
+    def _send(self, route: Route, reply: bytes) -> None:
+        """Never waits: what a client does not take is dropped."""
         with contextlib.suppress(zmq.Again):
-            self._socket.send_multipart([*route, reply], flags=zmq.DONTWAIT)
-
-    def _wake(self) -> None:
-        with contextlib.suppress(OSError):
-            os.write(self._wake_write, b"!")
+            for frame in route:
+                self._socket.send(frame, zmq.SNDMORE | zmq.DONTWAIT)
+            self._socket.send(reply, zmq.DONTWAIT)
 
     def _close(self) -> None:
+        self._waker.close()
         self._socket.close()
         self._context.term()
-        for descriptor in (self._wake_read, self._wake_write):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
+        remove_ipc_file(self.endpoint)
 
 
-def _split(parts: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
-    """The way back to a client (its identity and, for REQ, the empty frame), and what it sent."""
-    head = 2 if len(parts) > 1 and parts[1] == b"" else 1
-    return list(parts[:head]), list(parts[head:])
+class _Waker:
+    """Wakes the socket's thread, from any other."""
+
+    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]") -> None:
+        self._lock = threading.Lock()
+        self._socket = context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.ROUTING_ID, _WAKER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.connect(_INSIDE)
+
+    def wake(self) -> None:
+        """Send a word; nothing happens when the server is closed already."""
+        with self._lock, contextlib.suppress(zmq.ZMQError):
+            self._socket.send(b"done", zmq.DONTWAIT)
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        with self._lock:
+            self._socket.close()
 
 
 def _not_one_frame(count: int) -> bytes:

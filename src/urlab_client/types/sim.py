@@ -34,16 +34,23 @@ class PIEStartResult:
 
 @dataclass
 class PIEStatus:
-    """Where the play lifecycle stands; ``sim_time`` in seconds while a simulation runs."""
+    """Where the play lifecycle stands; ``sim_time`` in seconds while a simulation runs.
+
+    ``level``, ``mode`` and ``paused`` are there when the server tells them (an extension of ours).
+    """
 
     state: PIEState
     compile_error: str = ""
     sim_time: float | None = None
+    level: str | None = None
+    mode: str | None = None
+    paused: bool | None = None
 
     @classmethod
     def from_wire(cls, reply: Mapping[str, Any]) -> "PIEStatus":
         """Read a pie_status reply."""
-        return cls(pie_state(reply.get("state")), str(reply.get("compile_error") or ""), reply.get("sim_time"))
+        extras = {name: reply.get(name) for name in ("sim_time", "level", "mode", "paused")}
+        return cls(pie_state(reply.get("state")), str(reply.get("compile_error") or ""), **extras)
 
 
 @dataclass

@@ -90,13 +90,14 @@ class MetaRequest(Request, tag="meta"):
 
 
 class OpEntry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One op of the catalogue. Field lists are absent when empty."""
+    """One op of the catalogue. Field lists are absent when empty; ``served`` (extension) says if a handler is there."""
 
     name: str
     category: str
     namespace: str
     required_fields: list[str] | None = None
     reply_fields: list[str] | None = None
+    served: bool | None = None
 
 
 class MetaReply(Reply, tag="meta_ok"):

@@ -32,8 +32,11 @@ class PieStatusRequest(Request, tag="pie_status"):
 
 
 class PieStatusReply(Reply, tag="pie_status_ok"):
-    """``sim_time`` is there while a simulation runs."""
+    """``sim_time``, ``mode`` and ``paused`` are there while a simulation runs. The last three are extensions."""
 
     state: str
     compile_error: str
     sim_time: float | None = None
+    level: str | None = None
+    mode: str | None = None
+    paused: bool | None = None

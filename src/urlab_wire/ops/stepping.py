@@ -95,7 +95,7 @@ class ReplayBlock(msgspec.Struct, kw_only=True):
 
 
 class StateReply(Reply):
-    """The observation that step, reset and forward share."""
+    """The observation that step, reset and forward share. A server may put in blocks that are packed already."""
 
     time: float
     step: int

@@ -38,9 +38,7 @@ def test_an_embedded_handshake_carries_its_model_under_json_too() -> None:
 
 def test_an_articulation_without_a_controller_has_no_controller_block() -> None:
     names = OriginalNames(actuators={}, joints={}, sensors={}, bodies={})
-    camera = CameraTopic(
-        mode="real", resolution=(64, 48), fovy=58.0, zmq_endpoint="tcp://h:1", zmq_topic="g1/camera/c"
-    )
+    camera = CameraTopic(mode="real", resolution=(64, 48), fovy=58.0, zmq_endpoint="tcp://h:1", zmq_topic="g1/camera/c")
     block = ArticulationBlock(
         prefix="g1",
         actor_id="",
