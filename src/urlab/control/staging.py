@@ -54,8 +54,14 @@ class StagedControl:
         else:
             self._staged[source][np.asarray(indices, dtype=np.intp)] = checked
 
-    def put(self, checked: Float64Array) -> None:
-        """Replace the wire's setpoints by what `merged` returned."""
+    def check(self, ctrl: Sequence[float]) -> Sequence[float]:
+        """A step's ``ctrl``, if it is one finite number per actuator; else DimMismatch or BadValue."""
+        if len(ctrl) != len(self._names) or not math.isfinite(sum(ctrl)):
+            self._checked(ctrl, len(self._names))
+        return ctrl
+
+    def put(self, checked: Sequence[float] | Float64Array) -> None:
+        """Replace the wire's setpoints by what `check` or `merged` returned."""
         self._staged[ControlSource.ZMQ][:] = checked
 
     def merged(self, ctrl: Sequence[float] | None, ctrl_map: Mapping[str, float] | None) -> Float64Array:

@@ -1,6 +1,6 @@
 """What a step asks for: checked as a whole before any of it is done."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +19,7 @@ Commands = Mapping[str, ArticulationCommand | None]
 class StepCommand:
     """Checked setpoints per articulation, which of them bypass their controller, and wrenches by body id."""
 
-    setpoints: list[tuple[RunningArticulation, NDArray[np.float64]]] = field(default_factory=list)
+    setpoints: list[tuple[RunningArticulation, Sequence[float] | NDArray[np.float64]]] = field(default_factory=list)
     raw: list[tuple[RunningArticulation, bool]] = field(default_factory=list)
     wrenches: list[tuple[int, Wrench]] = field(default_factory=list)
 
@@ -58,11 +58,18 @@ class CommandReader:
     def _read_articulation(
         self, articulation: RunningArticulation, command: ArticulationCommand, result: StepCommand
     ) -> None:
-        if command.ctrl is not None or command.ctrl_map:
-            merged = articulation.staged.merged(command.ctrl, command.ctrl_map)
-            result.setpoints.append((articulation, merged))
+        if command.ctrl_map:
+            result.setpoints.append((articulation, articulation.staged.merged(command.ctrl, command.ctrl_map)))
+        elif command.ctrl is not None:
+            result.setpoints.append((articulation, articulation.staged.check(command.ctrl)))
         result.raw.append((articulation, _is_raw(articulation, command.control_mode)))
-        for body, wrench in (command.xfrc_applied or {}).items():
+        if command.xfrc_applied:
+            self._read_wrenches(articulation, command.xfrc_applied, result)
+
+    def _read_wrenches(
+        self, articulation: RunningArticulation, wrenches: Mapping[str, list[float]], result: StepCommand
+    ) -> None:
+        for body, wrench in wrenches.items():
             body_id = articulation.body_id(body)
             body_id = self._body_id(body) if body_id is None else body_id
             if body_id is None:
@@ -90,7 +97,7 @@ class CommandReader:
 
 
 def _is_raw(articulation: RunningArticulation, word: str | None) -> bool:
-    if word is None:
+    if word is None or word == ControlMode.UE_CONTROLLER:
         return False
     lowered = word.lower()
     if lowered not in _CONTROL_WORDS:

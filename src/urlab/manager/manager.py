@@ -7,9 +7,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from urlab.compile import CompiledScene
@@ -29,16 +28,13 @@ from urlab.physics import Engine, PhysicsLoop
 from urlab.physics.keyframes import find_keyframe
 from urlab_wire.enums import ControlSource, ObservationLevel, StepMode
 from urlab_wire.ops.stepping import (
-    ArticulationState,
-    EntityState,
     PerturbationBlock,
     ReplayBlock,
     StepRequest,
 )
 
-State = TypeVar("State")
-Packable = dict[str, State] | msgspec.Raw
-"""States by name, or the same as msgpack bytes."""
+Packable = Any
+"""States by name, or the same packed as msgpack bytes (`msgspec.Raw`); a reply takes either."""
 
 
 class View(NamedTuple):
@@ -57,8 +53,8 @@ class Observation:
 
     time: float
     steps: int
-    articulations: Packable[ArticulationState]
-    entities: Packable[EntityState]
+    articulations: Packable
+    entities: Packable
     perturbation: PerturbationBlock | None
     replay: ReplayBlock | None
     warnings: list[str]
@@ -97,6 +93,7 @@ class Manager:
         self._bodies = {scene.model.body(index).name: index for index in range(scene.model.nbody)}
         self._modes = {name: mode(self) for name, mode in MODES.items()}
         self._mode = self._modes[StepMode.LIVE]
+        self._turn_to_step = self.engine.locked(STEP_TIME_LIMIT_S)
         self.engine.pre_step.append(self._before_step)
         self.engine.post_step.append(self._after_step)
 
@@ -154,9 +151,10 @@ class Manager:
     def step(self, request: StepRequest, view: View) -> Observation:
         """Serve a step in the mode in force, and observe."""
         deadline = time.monotonic() + STEP_TIME_LIMIT_S
-        with self.engine.locked(STEP_TIME_LIMIT_S):
-            self._mode.step(request, deadline)
-            if not self._mode.runs_by_itself:
+        with self._turn_to_step:
+            mode = self._mode
+            mode.step(request, deadline)
+            if not mode.runs_by_itself:
                 self.engine.publish()
             return self._observe(view)
 
@@ -230,8 +228,8 @@ class Manager:
             steps=self.counter.total,
             articulations=observer.articulations(view.level),
             entities=observer.entities(),
-            perturbation=self.wrenches.perturbation if self.mode is StepMode.PUPPET else None,
-            replay=self.tape.replay,
+            perturbation=self.wrenches.perturbation if self._mode.name is StepMode.PUPPET else None,
+            replay=self.tape.replay if self.tape.is_playing else None,
             warnings=self.engine.warnings(),
         )
 

@@ -65,10 +65,6 @@ class Play:
             raise NoActiveManager("no simulation is running: call begin_pie (client.sim.start()) first")
         return manager
 
-    def require_playing(self) -> None:
-        """NoActiveManager when nothing plays."""
-        _ = self.manager
-
     def seconds_per_step(self) -> float:
         """What an mj_step of the running scene has cost of late; 0 when nothing plays."""
         manager = self._manager

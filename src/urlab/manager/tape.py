@@ -34,6 +34,9 @@ class Tape:
         self._roots = roots
         self._recorder = Recorder(scene.joints)
         self._player = ReplayPlayer(scene.joints, self._recorder)
+        self.is_playing = False
+        """Whether steps show recorded frames."""
+
         self._unsaved = False
 
     # -- recording ----------------------------------------------------------------------------------------------
@@ -43,6 +46,7 @@ class Tape:
         with self._engine.locked():
             started = self._recorder.start(name, max_duration_s)
             self._player.make_live_active()
+            self.is_playing = False
             self._engine.post_step.append(self._capture)
             self._unsaved = False
             return started
@@ -100,11 +104,6 @@ class Tape:
     # -- replay -------------------------------------------------------------------------------------------------
 
     @property
-    def is_playing(self) -> bool:
-        """Whether steps show recorded frames."""
-        return self._player.is_playing
-
-    @property
     def replay(self) -> ReplayBlock | None:
         """Where the replay stands, while one runs."""
         if not self._player.is_playing:
@@ -139,17 +138,19 @@ class Tape:
             raise ReplayRequiresStepped("replay shows recorded frames step by step: set_mode direct or puppet first")
         with self._engine.locked():
             total = self._player.start(loop)
+            self.is_playing = True
             self._show_current()
             return self._player.active_name or "", total
 
     def stop_replay(self) -> None:
         """Go on simulating from the state shown."""
         with self._engine.locked():
-            self._player.stop()
+            self.end_replay()
 
     def end_replay(self) -> None:
         """Like stop_replay; the caller holds the physics lock."""
         self._player.stop()
+        self.is_playing = False
 
     def show(self, frames: int) -> None:
         """Go on by that many recorded frames; the caller holds the physics lock."""

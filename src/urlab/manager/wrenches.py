@@ -23,9 +23,10 @@ class Wrenches:
 
     def begin_window(self, wrenches: list[tuple[int, Wrench]]) -> None:
         """Apply these, and the drag, until the window ends; an earlier window that has not ended is replaced."""
-        self.end_window()
-        self._window = wrenches
-        self._write()
+        if wrenches or self._dragged or self._written:
+            self.end_window()
+            self._window = wrenches
+            self._write()
 
     def keep_dragging(self) -> None:
         """Apply the drag to a step that no window covers."""

@@ -15,8 +15,10 @@ class Context:
     play: Play
     sessions: SessionTable
     session: Session
+    running: Manager | None = None
+    """The running scene, for ops that need one."""
 
     @property
     def manager(self) -> Manager:
         """The running scene; NoActiveManager when nothing plays."""
-        return self.play.manager
+        return self.running or self.play.manager

@@ -95,8 +95,7 @@ class Dispatcher:
     def _run(self, spec: OpSpec | None, request: Request | UrlabError, session: Session) -> Reply:
         if spec is None or isinstance(request, MissingField):
             raise cast("UrlabError", request)
-        if spec.category is OpCategory.MANAGER_REQUIRED:
-            self._play.require_playing()
+        running = self._play.manager if spec.category is OpCategory.MANAGER_REQUIRED else None
         if session.observer and not spec.reads:
             raise ObserverReadOnly(f"{spec.name} changes the world, and this session is an observer")
         handler = HANDLERS.get(spec.name)
@@ -104,7 +103,7 @@ class Dispatcher:
             raise NotInEditor(f"{spec.name} is part of the protocol, but this server does not offer it")
         if isinstance(request, UrlabError):
             raise request
-        return handler(Context(self._config, self._play, self.sessions, session), request)
+        return handler(Context(self._config, self._play, self.sessions, session, running), request)
 
     def _encode(self, reply: Reply, encoding: Encoding) -> bytes:
         try:

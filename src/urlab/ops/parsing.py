@@ -7,10 +7,12 @@ import msgspec
 from urlab.config import MAX_REQUEST_BYTES
 from urlab.errors import BadRequest, BadValue, MissingField, MissingOp, UrlabError
 from urlab_wire import CATALOGUE, DecodeError, OpSpec, Request, decode
-from urlab_wire.codec import TypedDecoder
+from urlab_wire.codec import looks_like_json
 from urlab_wire.envelope import Envelope
 
-_any_request: TypedDecoder[Request] = TypedDecoder(Union[tuple(spec.request for spec in CATALOGUE.values())])  # type: ignore[arg-type]  # noqa: UP007 - built from the catalogue
+_AnyRequest: Any = Union[tuple(spec.request for spec in CATALOGUE.values())]  # noqa: UP007 - made from the catalogue
+_from_msgpack = msgspec.msgpack.Decoder(_AnyRequest)
+_from_json = msgspec.json.Decoder(_AnyRequest)
 _required = {name: tuple(spec.required_fields()) for name, spec in CATALOGUE.items()}
 
 
@@ -19,9 +21,10 @@ def read_at_once(frame: bytes) -> Request | None:
     if len(frame) > MAX_REQUEST_BYTES:
         return None
     try:
-        return _any_request.decode(frame)
+        request: Request = (_from_json if looks_like_json(frame) else _from_msgpack).decode(frame)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
+    return request
 
 
 def read_envelope(frame: bytes) -> Envelope:

@@ -1,7 +1,7 @@
 """step, reset and forward."""
 
 import time
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from urlab.errors import ObserverReadOnly
 from urlab.manager import Observation, View
@@ -11,9 +11,7 @@ from urlab.ops.context import Context
 from urlab.ops.registry import handler
 from urlab_wire.enums import Encoding, ObservationLevel, StepMode
 from urlab_wire.ops.stepping import (
-    ArticulationState,
     ClockBlock,
-    EntityState,
     ForwardReply,
     ForwardRequest,
     ResetReply,
@@ -25,7 +23,8 @@ from urlab_wire.ops.stepping import (
 
 AnyStateReply = TypeVar("AnyStateReply", bound=StateReply)
 _NS_PER_S = 1_000_000_000
-_LEVELS = {str(level): level for level in ObservationLevel}
+_PACKED: dict[str, View] = {level: View(level, packed=True) for level in ObservationLevel}
+_PLAIN: dict[str, View] = {level: View(level) for level in ObservationLevel}
 _FAR_S = 2.0**62
 """Beyond this, ``sim_time`` no longer follows ``time``: its seconds must fit 64 bits."""
 
@@ -33,11 +32,11 @@ _FAR_S = 2.0**62
 @handler("step")
 def step(context: Context, request: StepRequest) -> StepReply:
     """Advance, in the mode in force. An observer may read the live state this way."""
-    view = _view(context, request.observations)
-    notes = check_cameras(context.manager.scene, request.include_cameras)
+    view, manager = _view(context, request.observations), context.manager
+    notes = check_cameras(manager.scene, request.include_cameras) if request.include_cameras else []
     if context.session.observer:
         return _reply(StepReply, context, _observer_step(context, request, view))
-    seen = context.manager.step(request, view)
+    seen = manager.step(request, view)
     seen.warnings += notes
     return _reply(StepReply, context, seen)
 
@@ -69,8 +68,8 @@ def _observer_step(context: Context, request: StepRequest, view: View) -> Observ
 
 def _view(context: Context, word: str | None = None) -> View:
     session = context.session
-    level = session.observations if not word else _LEVELS.get(word) or one_of("observations", ObservationLevel, word)
-    return View(level, session.encoding is Encoding.MSGPACK)
+    views = _PACKED if session.encoding is Encoding.MSGPACK else _PLAIN
+    return views.get(word or session.observations) or views[one_of("observations", ObservationLevel, word or "")]
 
 
 def _reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> AnyStateReply:
@@ -79,8 +78,8 @@ def _reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> An
         step=context.play.counter.between(context.session.steps_at_start, seen.steps),
         sim_time=clock(round(min(max(seen.time, -_FAR_S), _FAR_S) * _NS_PER_S)),
         wall_time=clock(time.time_ns()),
-        per_articulation=cast("dict[str, ArticulationState]", seen.articulations),
-        entities=cast("dict[str, EntityState]", seen.entities),
+        per_articulation=seen.articulations,
+        entities=seen.entities,
         perturbation=seen.perturbation,
         replay=seen.replay,
         warnings=seen.warnings or None,

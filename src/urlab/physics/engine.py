@@ -84,7 +84,8 @@ class Engine:
 
     def advance(self, n_steps: int, deadline: float) -> int:
         """Run ``n_steps`` mj_steps, or those that end before ``deadline`` (time.monotonic) and one more; how many."""
-        self.service_pending()
+        if self._pending:
+            self.service_pending()
         begin = now = time.monotonic()
         done = 0
         while done < n_steps:

@@ -1,42 +1,69 @@
-"""Binding sockets, with messages that say which option to change."""
+"""Listening on an address, with messages that say which option to change."""
 
+import contextlib
 import errno
 import os
 import socket as sockets
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import zmq
 
 from urlab.errors import ConfigError
 
 _FIRST_IPC_NUMBER = 5559
+_BACKLOG = 128
 
 
-def bind(socket: "zmq.Socket[Any]", base: str, port: int, *, option: str) -> str:
-    """Bind ``<base>:<port>``, port 0 meaning any free one; returns the endpoint that clients connect to."""
-    address = _address(base, port)
+@dataclass(frozen=True)
+class Listener:
+    """A socket that listens, and the endpoint that clients connect to."""
+
+    socket: sockets.socket
+    endpoint: str
+
+    def close(self) -> None:
+        """Stop listening; the file of an ipc endpoint goes too."""
+        self.socket.close()
+        if self.endpoint.startswith("ipc://"):
+            Path(self.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
+
+
+def listen(base: str, port: int, *, option: str) -> Listener:
+    """Listen on ``<base>:<port>``, port 0 meaning any free one; ConfigError says what is wrong and what to change."""
     if base.startswith("ipc://"):
-        _refuse_taken_ipc(address, option)
-    if "[" in base:
-        socket.setsockopt(zmq.IPV6, 1)
+        return _listen_ipc(f"{base}:{port or _free_ipc_number(base)}", option)
+    return _listen_tcp(base, port, option)
+
+
+def _listen_tcp(base: str, port: int, option: str) -> Listener:
+    host = base.removeprefix("tcp://").strip("[]").replace("localhost", "127.0.0.1")
+    socket = None
     try:
+        family, kind, _, _, address = sockets.getaddrinfo(host, port, type=sockets.SOCK_STREAM)[0]
+        socket = sockets.socket(family, kind)
+        socket.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
         socket.bind(address)
-    except zmq.ZMQError as refused:
-        raise ConfigError(_advice(address, option, refused)) from refused
-    return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        socket.listen(_BACKLOG)
+    except OSError as refused:
+        if socket is not None:
+            socket.close()
+        raise ConfigError(_advice(f"{base}:{port}", option, refused)) from refused
+    shown = f"[{host}]" if ":" in host else host
+    return Listener(socket, f"tcp://{shown}:{socket.getsockname()[1]}")
 
 
-def remove_ipc_file(endpoint: str) -> None:
-    """Take away the socket file of an ipc endpoint that was closed; others have none."""
-    if endpoint.startswith("ipc://"):
-        Path(endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
-
-
-def _address(base: str, port: int) -> str:
-    if base.startswith("ipc://"):
-        return f"{base}:{port or _free_ipc_number(base)}"
-    return f"{base.replace('localhost', '127.0.0.1')}:{port or '*'}"
+def _listen_ipc(endpoint: str, option: str) -> Listener:
+    path = endpoint.removeprefix("ipc://")
+    _refuse_taken_ipc(endpoint, option)
+    socket = sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            Path(path).unlink()
+        socket.bind(path)
+        socket.listen(_BACKLOG)
+    except OSError as refused:
+        socket.close()
+        raise ConfigError(_advice(endpoint, option, refused)) from refused
+    return Listener(socket, endpoint)
 
 
 def _free_ipc_number(base: str) -> int:
@@ -46,9 +73,9 @@ def _free_ipc_number(base: str) -> int:
     return number
 
 
-def _refuse_taken_ipc(address: str, option: str) -> None:
-    """ZeroMQ takes over the socket file of a living server without a word; a dead one's may be taken."""
-    path = address.removeprefix("ipc://")
+def _refuse_taken_ipc(endpoint: str, option: str) -> None:
+    """The socket file of a living server must not be taken over; a dead one's may."""
+    path = endpoint.removeprefix("ipc://")
     if not Path(path).exists():
         return
     with sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM) as probe:
@@ -56,15 +83,15 @@ def _refuse_taken_ipc(address: str, option: str) -> None:
             probe.connect(path)
         except OSError:
             return
-    raise ConfigError(f"{address} is in use by another server: choose another path, or another {option}")
+    raise ConfigError(f"{endpoint} is in use by another server: choose another path, or another {option}")
 
 
-def _advice(address: str, option: str, refused: zmq.ZMQError) -> str:
-    if refused.errno == zmq.EADDRINUSE:
+def _advice(address: str, option: str, refused: OSError) -> str:
+    if refused.errno == errno.EADDRINUSE:
         return (
             f"port {address.rpartition(':')[2]} ({option}) is in use, perhaps by another server: "
             f"stop that one, or choose another port with {option} (0 = any free one)"
         )
-    if refused.errno in (errno.EADDRNOTAVAIL, errno.ENODEV):
+    if refused.errno in (errno.EADDRNOTAVAIL, errno.ENODEV) or isinstance(refused, sockets.gaierror):
         return f"{address} is not an address of this machine: choose another --host"
     return f"{address} ({option}) cannot be bound: {os.strerror(refused.errno or 0)}"

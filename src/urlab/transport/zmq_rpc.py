@@ -1,37 +1,40 @@
-"""RPC over ZeroMQ: one ROUTER socket, so that REQ clients come and go as they like.
+"""RPC for ZeroMQ clients (REQ or DEALER, over TCP or ipc).
 
-A quick request is served on the socket's own thread, which costs no hand-over. A request that may take long, and
-whatever arrives while one runs, goes to a small pool, so that nobody waits behind it. A pool thread that is done
-wakes the socket's thread with a message to the same socket, from inside the process: so that thread has one thing to
-wait for, and waits without polling.
+The sockets are served directly, without libzmq: its I/O thread would add two hand-overs between threads to every
+request, which cost more than a step. A quick request is served on this thread too. One that may take long, and
+whatever arrives while one runs, goes to a small pool, so that nobody waits behind it; a client's own requests are
+answered in their order.
 """
 
 import contextlib
 import logging
+import selectors
+import socket as sockets
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-import zmq
-
-from urlab.transport.endpoint import bind, remove_ipc_file
+from urlab.config import MAX_REQUEST_BYTES
+from urlab.transport import zmtp
+from urlab.transport.connection import Connection, Message
+from urlab.transport.eagerness import Eagerness
+from urlab.transport.endpoint import listen
 from urlab_wire import ErrorCode, encode
 from urlab_wire.envelope import error
 
 log = logging.getLogger("urlab.transport")
 
+MAX_CONNECTIONS = 1000
 _POOL_THREADS = 8
 _HARD_LIMIT_BYTES = 1 << 30
-"""A peer that announces a larger frame is disconnected before it is read."""
+"""A client that announces a larger frame is disconnected before it is read."""
 
-_INSIDE = "inproc://wake"
-_WAKER = b"urlab-waker"
 _STOP_LIMIT_S = 3.0
+_LINGER_S = 0.2
 
 Handle = Callable[[bytes], bytes]
-Route = tuple[bytes, ...]
-"""The way back to a client: its identity and, for REQ, an empty frame."""
 
 
 class ZmqRpcServer:
@@ -40,18 +43,17 @@ class ZmqRpcServer:
     def __init__(self, endpoint_base: str, port: int, handle: Handle, takes_long: Callable[[bytes], bool]) -> None:
         self._handle = handle
         self._takes_long = takes_long
-        self._context = zmq.Context(io_threads=1)
-        self._socket = self._context.socket(zmq.ROUTER)
-        self._socket.setsockopt(zmq.LINGER, 200)
-        self._socket.setsockopt(zmq.MAXMSGSIZE, _HARD_LIMIT_BYTES)
-        try:
-            self.endpoint = bind(self._socket, endpoint_base, port, option="--step-port")
-        except BaseException:
-            self._context.destroy(linger=0)
-            raise
-        self._socket.bind(_INSIDE)
-        self._waker = _Waker(self._context)
-        self._finished: deque[tuple[Route, bytes]] = deque()
+        self._listener = listen(endpoint_base, port, option="--step-port")
+        self._listener.socket.setblocking(False)
+        self.endpoint = self._listener.endpoint
+        self._wake_in, self._wake_out = sockets.socketpair()
+        self._wake_in.setblocking(False)
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener.socket, selectors.EVENT_READ, self._accept)
+        self._selector.register(self._wake_in, selectors.EVENT_READ, self._take_finished)
+        self._eagerness = Eagerness()
+        self._connections: dict[Connection, None] = {}
+        self._finished: deque[tuple[Connection, bytes]] = deque()
         self._running_in_pool = 0
         self._stopping = False
         self._pool = ThreadPoolExecutor(_POOL_THREADS, thread_name_prefix="urlab-op")
@@ -62,104 +64,159 @@ class ZmqRpcServer:
         self._thread.start()
 
     def stop(self, timeout_s: float = _STOP_LIMIT_S) -> None:
-        """Answer what is being served and what waits for its turn, then close the socket. Once is enough."""
+        """Answer what is being served and what waits for its turn, then close every socket. Once is enough."""
         if self._stopping:
             return
         self._pool.shutdown(wait=True)
         self._stopping = True
-        self._waker.wake()
+        self._wake()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
         else:
             self._close()
 
+    # -- the loop -----------------------------------------------------------------------------------------------
+
     def _run(self) -> None:
         try:
             while not self._stopping:
-                self._serve_one()
-            self._send_finished()
+                for key, events in self._eagerness.wait(self._selector.select):
+                    if isinstance(key.data, Connection):
+                        self._attend(key.data, events)
+                    else:
+                        key.data()
+            self._take_finished()
+            self._linger()
         finally:
             self._close()
 
-    def _serve_one(self) -> None:
+    def _accept(self) -> None:
         try:
-            self._serve(*self._receive())
-        except zmq.ZMQError:
-            raise
+            socket, _ = self._listener.socket.accept()
+        except OSError:  # it went away before its turn
+            return
+        if len(self._connections) >= MAX_CONNECTIONS:
+            log.warning("a client is turned away: there are %d already", len(self._connections))
+            socket.close()
+            return
+        try:
+            connection = Connection(socket, MAX_REQUEST_BYTES, _HARD_LIMIT_BYTES)
+        except OSError:  # it is gone already
+            socket.close()
+            return
+        self._connections[connection] = None
+        self._selector.register(socket, selectors.EVENT_READ, connection)
+
+    def _attend(self, connection: Connection, events: int) -> None:
+        try:
+            if events & selectors.EVENT_WRITE:
+                connection.flush()
+                self._watch(connection)
+            if events & selectors.EVENT_READ:
+                for message in connection.receive():
+                    self._take(connection, message)
+        except zmtp.ProtocolError as stranger:
+            log.warning("a client is disconnected: %s", stranger)
+            self._drop(connection)
+        except OSError:
+            self._drop(connection)
         except Exception:
-            log.exception("a request could not be served; its sender gets no reply")
+            log.exception("a request could not be served; its sender is disconnected")
+            self._drop(connection)
 
-    def _receive(self) -> tuple[Route, list[bytes]]:
-        """Who sent what. A REQ client's frames follow an empty one; the rest of a message is there once it begins."""
-        socket = self._socket
-        sender, first = socket.recv(), socket.recv()
-        route, body = ((sender,), [first]) if first else ((sender, first), [])
-        while socket.getsockopt(zmq.RCVMORE):
-            body.append(socket.recv())
-        return route, body
+    def _watch(self, connection: Connection) -> None:
+        """Look for room to write only while something waits to be written."""
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.has_unsent else 0)
+        self._selector.modify(connection.socket, events, connection)
 
-    def _serve(self, route: Route, body: list[bytes]) -> None:
-        if route[0] == _WAKER:
-            self._send_finished()
-        elif len(body) != 1:
-            self._send(route, _not_one_frame(len(body)))
-        elif self._running_in_pool or self._takes_long(body[0]):
-            self._submit(route, body[0])
+    def _drop(self, connection: Connection) -> None:
+        if connection in self._connections:
+            del self._connections[connection]
+            self._selector.unregister(connection.socket)
+            connection.close()
+
+    # -- requests -----------------------------------------------------------------------------------------------
+
+    def _take(self, connection: Connection, message: Message) -> None:
+        if connection.busy:
+            connection.waiting.append(message)
+            return
+        delimited = message[0] == b""
+        body = message[1:] if delimited else message
+        request = body[0] if len(body) == 1 else None
+        if request is None:
+            self._answer(connection, delimited, _not_a_request(body))
+        elif self._running_in_pool or self._takes_long(request):
+            self._submit(connection, delimited, request)
         else:
-            self._send(route, self._handle(body[0]))
+            self._answer(connection, delimited, self._handle(request))
 
-    def _submit(self, route: Route, frame: bytes) -> None:
+    def _answer(self, connection: Connection, delimited: bool, reply: bytes) -> None:
+        connection.send(zmtp.message(_framed(delimited, reply)))
+        if connection.has_unsent:
+            self._watch(connection)
+
+    def _submit(self, connection: Connection, delimited: bool, request: bytes) -> None:
+        connection.busy = True
+        self._running_in_pool += 1
         try:
-            self._pool.submit(self._serve_in_pool, route, frame)
+            self._pool.submit(self._serve_in_pool, connection, delimited, request)
         except RuntimeError:  # the pool is closing
-            self._send(route, self._handle(frame))
-        else:
-            self._running_in_pool += 1
+            self._finished.append((connection, zmtp.message(_framed(delimited, self._handle(request)))))
+            self._take_finished()
 
-    def _serve_in_pool(self, route: Route, frame: bytes) -> None:
-        self._finished.append((route, self._handle(frame)))
-        self._waker.wake()
+    def _serve_in_pool(self, connection: Connection, delimited: bool, request: bytes) -> None:
+        self._finished.append((connection, zmtp.message(_framed(delimited, self._handle(request)))))
+        self._wake()
 
-    def _send_finished(self) -> None:
+    def _take_finished(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            self._wake_in.recv(4096)
         while self._finished:
-            route, reply = self._finished.popleft()
+            connection, reply = self._finished.popleft()
             self._running_in_pool -= 1
-            self._send(route, reply)
+            connection.busy = False
+            if connection in self._connections:
+                self._finish(connection, reply)
 
-    def _send(self, route: Route, reply: bytes) -> None:
-        """Never waits: what a client does not take is dropped."""
-        with contextlib.suppress(zmq.Again):
-            for frame in route:
-                self._socket.send(frame, zmq.SNDMORE | zmq.DONTWAIT)
-            self._socket.send(reply, zmq.DONTWAIT)
+    def _finish(self, connection: Connection, reply: bytes) -> None:
+        try:
+            connection.send(reply)
+            self._watch(connection)
+            while connection.waiting and not connection.busy:
+                self._take(connection, connection.waiting.popleft())
+        except OSError:
+            self._drop(connection)
+
+    # -- the end ------------------------------------------------------------------------------------------------
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):
+            self._wake_out.send(b"!")
+
+    def _linger(self) -> None:
+        """Give clients a moment to take what was answered."""
+        deadline = time.monotonic() + _LINGER_S
+        while time.monotonic() < deadline and any(one.has_unsent for one in self._connections):
+            for key, events in self._selector.select(0.01):
+                if isinstance(key.data, Connection) and events & selectors.EVENT_WRITE:
+                    self._attend(key.data, selectors.EVENT_WRITE)
 
     def _close(self) -> None:
-        self._waker.close()
-        self._socket.close()
-        self._context.term()
-        remove_ipc_file(self.endpoint)
+        for connection in list(self._connections):
+            self._drop(connection)
+        self._selector.close()
+        self._listener.close()
+        self._wake_in.close()
+        self._wake_out.close()
 
 
-class _Waker:
-    """Wakes the socket's thread, from any other."""
-
-    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]") -> None:
-        self._lock = threading.Lock()
-        self._socket = context.socket(zmq.DEALER)
-        self._socket.setsockopt(zmq.ROUTING_ID, _WAKER)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.connect(_INSIDE)
-
-    def wake(self) -> None:
-        """Send a word; nothing happens when the server is closed already."""
-        with self._lock, contextlib.suppress(zmq.ZMQError):
-            self._socket.send(b"done", zmq.DONTWAIT)
-
-    def close(self) -> None:
-        """Let go of the socket."""
-        with self._lock:
-            self._socket.close()
+def _framed(delimited: bool, reply: bytes) -> tuple[bytes, ...]:
+    return (b"", reply) if delimited else (reply,)
 
 
-def _not_one_frame(count: int) -> bytes:
-    return encode(error(ErrorCode.BAD_REQUEST, f"a request is one frame, but this one has {count}"))
+def _not_a_request(body: Message) -> bytes:
+    reason = f"a request is one frame, but this one has {len(body)}"
+    if len(body) == 1:
+        reason = f"a request has at most {MAX_REQUEST_BYTES} bytes, and this one has more"
+    return encode(error(ErrorCode.BAD_REQUEST, reason))

@@ -1,4 +1,4 @@
-"""The thinnest client there can be: frames encoded beforehand, a bare REQ socket, replies decoded with msgspec."""
+"""The thinnest client there can be: frames encoded beforehand, a bare REQ socket, replies left as they come."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ _decode = msgspec.msgpack.Decoder().decode
 
 
 class RawClient:
-    """Sends one frame again and again; `reply` is the last answer."""
+    """Sends one frame again and again, as the bare echo's client does; what comes back is decoded only on demand."""
 
     def __init__(self, endpoint: str) -> None:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.REQ)
@@ -22,19 +22,22 @@ class RawClient:
         self._socket.setsockopt(zmq.RCVTIMEO, _TIMEOUT_MS)
         self._socket.connect(endpoint)
         self.frame = b""
-        self.reply: dict[str, Any] = {}
+        self._last = b""
 
     def once(self) -> None:
-        """Send the frame, receive and decode the answer."""
+        """Send the frame and receive the answer."""
         self._socket.send(self.frame)
-        self.reply = _decode(self._socket.recv())
+        self._last = self._socket.recv()
 
     def measure_reply(self) -> int:
         """One round trip; the size of its reply in bytes."""
-        self._socket.send(self.frame)
-        reply = self._socket.recv()
-        self.reply = _decode(reply)
-        return len(reply)
+        self.once()
+        return len(self._last)
+
+    @property
+    def reply(self) -> dict[str, Any]:
+        """The last answer."""
+        return dict(_decode(self._last))
 
     def close(self) -> None:
         """Close the socket."""

@@ -1,0 +1,110 @@
+"""One ZeroMQ client of the server, over a TCP or UNIX socket."""
+
+import contextlib
+import socket as sockets
+from collections import deque
+
+from urlab.transport import zmtp
+
+MAX_UNSENT_BYTES = 1 << 30
+"""A client that leaves more than this unread is disconnected."""
+
+_READ_BYTES = 1 << 18
+
+Message = list[bytes | None]
+"""Frames; None stands for one that was too large to keep."""
+
+
+class Connection:
+    """Speaks ZMTP on a socket that does not block. One thread uses it.
+
+    ``waiting`` are messages that arrived while another one was being served: each client gets its answers in order.
+    """
+
+    def __init__(self, socket: sockets.socket, limit: int, hard_limit: int) -> None:
+        socket.setblocking(False)
+        with contextlib.suppress(OSError):
+            socket.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
+        self.socket = socket
+        self.busy = False
+        self.waiting: deque[Message] = deque()
+        self._parser = zmtp.FrameParser(limit, hard_limit)
+        self._greeting = b""
+        self._greeted = False
+        self._introduced = False
+        self._frames: Message = []
+        self._unsent = b""
+        self.send(zmtp.GREETING)
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether bytes wait until the client reads."""
+        return bool(self._unsent)
+
+    def receive(self) -> list[Message]:
+        """The messages that have arrived; ConnectionError when the client is gone, ProtocolError when it is no peer."""
+        try:
+            data = self.socket.recv(_READ_BYTES)
+        except BlockingIOError:
+            return []
+        if not data:
+            raise ConnectionResetError("the client has gone")
+        if not self._greeted:
+            data = self._take_greeting(data)
+        return self._messages(data) if data else []
+
+    def send(self, data: bytes) -> None:
+        """Send as much as the client takes, and keep the rest for `flush`."""
+        if self._unsent:
+            self._keep(self._unsent + data)
+            return
+        try:
+            sent = self.socket.send(data)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(data):
+            self._keep(data[sent:])
+
+    def flush(self) -> None:
+        """Send what waits."""
+        data, self._unsent = self._unsent, b""
+        self.send(data)
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        self.socket.close()
+
+    def _keep(self, data: bytes) -> None:
+        if len(data) > MAX_UNSENT_BYTES:
+            raise ConnectionAbortedError("the client does not read its replies")
+        self._unsent = data
+
+    def _take_greeting(self, data: bytes) -> bytes:
+        self._greeting += data
+        if len(self._greeting) < zmtp.GREETING_BYTES:
+            return b""
+        zmtp.check_greeting(self._greeting[: zmtp.GREETING_BYTES])
+        self._greeted = True
+        rest, self._greeting = self._greeting[zmtp.GREETING_BYTES :], b""
+        self.send(zmtp.ready_command())
+        return rest
+
+    def _messages(self, data: bytes) -> list[Message]:
+        messages = []
+        for flags, body in self._parser.feed(data):
+            if flags & zmtp.COMMAND:
+                self._take_command(body)
+                continue
+            if not self._introduced:
+                raise zmtp.ProtocolError("a message came before the handshake was over")
+            self._frames.append(body)
+            if not flags & zmtp.MORE:
+                messages.append(self._frames)
+                self._frames = []
+        return messages
+
+    def _take_command(self, body: bytes | None) -> None:
+        """READY ends the handshake; what other commands ask is optional."""
+        if not self._introduced:
+            zmtp.check_ready(body or b"")
+            self._introduced = True

@@ -1,0 +1,135 @@
+"""Clients that libzmq would not be: raw sockets with bad manners."""
+
+import socket as sockets
+import struct
+import time
+
+import pytest
+import zmq
+
+from urlab.transport import connection, zmq_rpc, zmtp
+
+READY = b"\x04\x19\x05READY\x0bSocket-Type\x00\x00\x00\x03REQ"
+
+
+def shout(frame):
+    return frame.upper()
+
+
+@pytest.fixture
+def raw(serve):
+    """A raw TCP socket to a server, and that server."""
+    server = serve(shout)
+    host, _, port = server.endpoint.removeprefix("tcp://").rpartition(":")
+    with sockets.create_connection((host, int(port)), timeout=5) as socket:
+        yield socket, server
+
+
+def introduce(socket):
+    socket.sendall(zmtp.GREETING + READY)
+    answer = b""
+    while len(answer) < len(zmtp.GREETING + zmtp.ready_command()):
+        answer += socket.recv(4096)
+    assert answer == zmtp.GREETING + zmtp.ready_command()
+
+
+def send_until_refused(socket):
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        socket.sendall(zmtp.message([b"", b"x" * 200_000]))
+
+
+def is_disconnected(socket):
+    while True:
+        try:
+            if not socket.recv(4096):
+                return True
+        except ConnectionError:
+            return True
+
+
+def is_alive(server, connect):
+    client = connect(server.endpoint)
+    client.send(b"alive?")
+    return client.recv() == b"ALIVE?"
+
+
+def test_a_request_that_comes_byte_by_byte_is_answered(raw):
+    socket, _ = raw
+    for byte in zmtp.GREETING + READY + b"\x01\x00" + b"\x00\x05hello":
+        socket.sendall(bytes([byte]))
+    reply = b""
+    while not reply.endswith(b"HELLO"):
+        reply += socket.recv(4096)
+    assert reply.endswith(b"\x01\x00\x00\x05HELLO")
+
+
+@pytest.mark.parametrize("noise", [b"GET / HTTP/1.1\r\n\r\n" + bytes(64), bytes(64), b"\xff" * 64])
+def test_a_stranger_is_disconnected_and_nobody_else(raw, connect, noise):
+    socket, server = raw
+    socket.sendall(noise)
+    assert is_disconnected(socket)
+    assert is_alive(server, connect)
+
+
+def test_a_message_before_the_handshake_is_over_ends_the_connection(raw, connect):
+    socket, server = raw
+    socket.sendall(zmtp.GREETING + b"\x01\x00\x00\x02hi")
+    assert is_disconnected(socket)
+    assert is_alive(server, connect)
+
+
+def test_a_frame_that_announces_too_much_ends_the_connection(raw, connect):
+    socket, server = raw
+    introduce(socket)
+    socket.sendall(b"\x02" + struct.pack(">Q", 1 << 60))
+    assert is_disconnected(socket)
+    assert is_alive(server, connect)
+
+
+def test_a_request_that_is_too_large_is_told_so(serve, connect, monkeypatch):
+    monkeypatch.setattr(zmq_rpc, "MAX_REQUEST_BYTES", 1000)
+    client = connect(serve(shout).endpoint)
+    client.send(bytes(5000))
+    assert b"1000 bytes" in client.recv()
+    client.send(b"small")
+    assert client.recv() == b"SMALL"
+
+
+def test_a_client_that_does_not_read_does_not_hold_up_others(raw, connect):
+    socket, server = raw
+    introduce(socket)
+    big = b"x" * 200_000
+    for _ in range(40):
+        socket.sendall(zmtp.message([b"", big]))
+    assert is_alive(server, connect)
+
+
+def test_a_client_that_never_reads_is_disconnected_in_the_end(raw, connect, monkeypatch):
+    monkeypatch.setattr(connection, "MAX_UNSENT_BYTES", 1_000_000)
+    socket, server = raw
+    introduce(socket)
+    with pytest.raises(ConnectionError):
+        send_until_refused(socket)
+    assert is_alive(server, connect)
+
+
+def test_more_clients_than_there_is_room_for_are_turned_away(serve, connect, monkeypatch):
+    monkeypatch.setattr(zmq_rpc, "MAX_CONNECTIONS", 2)
+    server = serve(shout)
+    assert is_alive(server, connect)
+    assert is_alive(server, connect)
+    third = connect(server.endpoint)
+    third.setsockopt(zmq.RCVTIMEO, 200)
+    third.send(b"hello")
+    with pytest.raises(zmq.Again):
+        third.recv()
+
+
+def test_a_pipelining_client_is_answered_in_order(serve, connect):
+    server = serve(shout)
+    client = connect(server.endpoint, zmq.DEALER)
+    asked = [b"slow-1", b"quick-2", b"slow-3", b"quick-4"]
+    for request in asked:
+        client.send_multipart([b"", request])
+    assert [client.recv_multipart()[1] for _ in asked] == [request.upper() for request in asked]
