@@ -41,6 +41,7 @@ class Server:
         route_mujoco_log()
         self.config = config.checked()
         self.project = open_project(self.config.project)
+        _warn_of_unwritable(self.project.folder)
         self.play = Play(
             self.project,
             open_targets(self.project, targets),
@@ -150,19 +151,37 @@ def open_project(folder: Path) -> Project:
     )
 
 
+def _warn_of_unwritable(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        writable = os.access(folder, os.W_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        log.warning("the project folder %s cannot be written: nothing can be saved. Choose another: --project", folder)
+
+
 def open_targets(project: Project, targets: Sequence[str | Path]) -> Level:
     """The level that was named, or a fresh one that holds the named models; nothing named is the demo."""
     names = [str(target) for target in targets]
     if not names:
         return project.open_level(DEFAULT_LEVEL)
-    if all(Path(name).suffix.lower() in _MODEL_SUFFIXES or name in project.shipped_models for name in names):
+    if all(_is_model(project, name) for name in names):
         return _fresh_level(project, names)
     if len(names) > 1:
-        raise LoadLevelFailed(f"give one level, or any number of model files ({', '.join(_MODEL_SUFFIXES)}): {names}")
+        odd = [name for name in names if not _is_model(project, name)]
+        raise LoadLevelFailed(
+            f"of several targets each must be a model, and {known(odd)} is none; models: "
+            f"{known(project.shipped_models)}; or give model files ({', '.join(_MODEL_SUFFIXES)})"
+        )
     if Path(names[0]).suffix.lower() == ".toml":
         return read_level(Path(names[0]))
     _refuse_unknown(project, names[0])
     return project.open_level(names[0])
+
+
+def _is_model(project: Project, name: str) -> bool:
+    return Path(name).suffix.lower() in _MODEL_SUFFIXES or name in project.shipped_models
 
 
 def _refuse_unknown(project: Project, name: str) -> None:

@@ -74,3 +74,19 @@ def test_the_assets_rebuild_the_same_model(wire: Any, plain: Any, level: str) ->
 def test_assets_come_only_when_asked_for(wire: Any) -> None:
     assert not {"mjcf_compiled", "vfs_assets"} & set(wire.hello())
     assert "mjcf_compiled" not in wire.play("solo")
+
+
+def test_the_handshake_tells_the_state_and_the_setpoints_in_force(wire: Any) -> None:
+    stepped = wire.ok("step", n_steps=5, per_articulation={"arm": {"ctrl": [0.25, -0.5]}})
+    hello = wire.hello()
+    assert hello["state"]["time"] == stepped["time"]
+    assert hello["state"]["per_articulation"] == stepped["per_articulation"]
+    assert hello["state"]["entities"] == stepped["entities"]
+    (arm,) = (one for one in hello["articulations"] if one["prefix"] == "arm")
+    assert arm["setpoints"] == [0.25, -0.5]
+
+
+def test_a_reset_tells_the_setpoints_that_it_puts_in_force(wire: Any) -> None:
+    wire.ok("step", per_articulation={"arm": {"ctrl": [0.25, -0.5]}})
+    reply = wire.ok("reset")
+    assert reply["setpoints"]["arm"] == wire.hello()["articulations"][0]["setpoints"]

@@ -21,9 +21,18 @@ def test_ready_comes_with_a_handshake_of_the_same_session(wire: Any) -> None:
     assert payload["op"] == "hello_ok"
     assert payload["session_id"] == wire.session_id
     hello = wire.hello()
-    assert {key: payload[key] for key in payload if key != "session_id"} == {
-        key: hello[key] for key in hello if key != "session_id"
+    moving = ("session_id", "state")
+    assert {key: payload[key] for key in payload if key not in moving} == {
+        key: hello[key] for key in hello if key not in moving
     }
+
+
+def test_a_play_can_begin_in_a_mode_so_that_no_live_step_comes_first(wire: Any) -> None:
+    wire.ok("stop_pie")
+    payload = wire.ok("begin_pie", step_mode="direct")["handshake_payload"]
+    assert payload["state"]["time"] == 0
+    assert wire.ok("step")["step"] == 1
+    assert wire.refused("begin_pie", step_mode="sideways") == "bad_value"
 
 
 def test_the_states_follow_one_another(wire: Any) -> None:

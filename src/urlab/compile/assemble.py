@@ -1,6 +1,5 @@
 """Actors -> one root spec. Each actor's model is attached under its own prefix, at its own pose."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,24 +43,6 @@ def assemble(actors: Sequence[Actor], model_file: Callable[[str], Path]) -> Asse
         take_globals(root, leader.spec, [one.spec for one in blueprints])
     placed = tuple(_place(root, actor, one) for actor, one in zip(actors, blueprints, strict=True))
     return Assembly(root, placed, (*_differences(placed, leader), *_unscaled(placed)))
-
-
-def compile_spec(spec: Any) -> tuple[Any, list[str]]:
-    """Compile; what MuJoCo warns of comes back as text."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model = spec.compile()
-    return model, [str(one.message).strip() for one in caught]
-
-
-def blame(placed: Sequence[PlacedActor], refused: BaseException) -> CompileError:
-    """Find out which actor's model does not compile even alone."""
-    for one in placed:
-        try:
-            compile_spec(one.blueprint.spec.copy())
-        except MUJOCO_ERRORS as alone:
-            return CompileError(f"actor {one.actor.name!r} ({one.blueprint.path}): {alone}")
-    return CompileError(f"every actor compiles alone, but not together: {refused}")
 
 
 def _load_all(actors: Sequence[Actor], model_file: Callable[[str], Path]) -> list[Blueprint]:

@@ -1,5 +1,6 @@
 """A model file, parsed and made ready to be placed in a scene any number of times."""
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,23 +31,48 @@ class Blueprint:
 
 
 def load_blueprint(path: Path) -> Blueprint:
-    """Parse a model file and its sidecar; ImportFailed carries MuJoCo's own words."""
+    """Parse a model file and its sidecar; ImportFailed carries MuJoCo's own words.
+
+    The model is compiled once, alone, from a spec of its own: copies of a spec silently leave out elements that refer
+    to what does not exist, where MuJoCo would refuse the file.
+    """
     sidecar = read_sidecar(path)
     try:
-        spec = _parse(path)
-        _settle(spec)
+        compile_spec(_load(path, sidecar))
+        spec = _load(path, sidecar)
     except MUJOCO_ERRORS as refused:
         raise ImportFailed(f"{path}: {refused}") from refused
-    authored = "" if spec.modelname == _UNNAMED_MODEL else spec.modelname
+    return Blueprint(path, _model_name(spec, path), spec, sidecar, _is_articulation(spec))
+
+
+def _load(path: Path, sidecar: Sidecar) -> Any:
+    spec = _parse(path)
+    _settle(spec)
     for config in sidecar.actuators:
         _add_actuator(spec, config, path)
     name_the_unnamed(spec)
-    return Blueprint(path, legal_name(authored or path.stem), spec, sidecar, _is_articulation(spec))
+    return spec
+
+
+def compile_spec(spec: Any) -> tuple[Any, list[str]]:
+    """Compile; what MuJoCo warns of comes back as text."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = spec.compile()
+    return model, [str(one.message).strip() for one in caught]
 
 
 def model_name_of(path: Path) -> str:
-    """The prefix that a model file asks for, without keeping the model."""
-    return load_blueprint(path).model_name
+    """The prefix that a model file asks for; it is parsed, but not compiled."""
+    try:
+        return _model_name(_parse(path), path)
+    except MUJOCO_ERRORS as refused:
+        raise ImportFailed(f"{path}: {refused}") from refused
+
+
+def _model_name(spec: Any, path: Path) -> str:
+    authored = "" if spec.modelname == _UNNAMED_MODEL else spec.modelname
+    return legal_name(authored or path.stem)
 
 
 def _parse(path: Path) -> Any:

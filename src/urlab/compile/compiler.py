@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from urlab.compile.assemble import Assembly, assemble, blame, compile_spec
+from urlab.compile.assemble import Assembly, assemble
 from urlab.compile.bind import bind_articulation, bind_cameras, bind_entities, bind_joints, find_owners
-from urlab.compile.blueprint import MUJOCO_ERRORS
+from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
 from urlab.compile.compiled_scene import CompiledScene
 from urlab.compile.keyframes import move_keyframes
 from urlab.errors import CompileError, UrlabError
@@ -28,7 +28,7 @@ def compile_scene(
     try:
         model, warned = compile_spec(assembly.root)
     except MUJOCO_ERRORS as refused:
-        raise blame(assembly.placed, refused) from refused
+        raise CompileError(f"every actor compiles alone, but not together: {refused}") from refused
     move_keyframes(model, assembly.root, assembly.placed)
     return _bind(assembly, model, warned)
 

@@ -100,5 +100,7 @@ class StagedControl:
         if array.shape != (expected,):
             raise DimMismatch(f"control of {self._prefix} takes {expected} numbers, got shape {array.shape}")
         if not math.isfinite(sum(values)) and not np.isfinite(array).all():
-            raise BadValue(f"control of {self._prefix} takes finite numbers, got {array.tolist()}")
+            wrong = int(np.argmin(np.isfinite(array)))
+            name = self._names[wrong] if expected == len(self._names) else f"number {wrong}"
+            raise BadValue(f"control of {self._prefix} takes finite numbers, but {name} is {array[wrong]}")
         return array

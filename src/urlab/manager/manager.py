@@ -93,7 +93,6 @@ class Manager:
         self._bodies = {scene.model.body(index).name: index for index in range(scene.model.nbody)}
         self._modes = {name: mode(self) for name, mode in MODES.items()}
         self._mode = self._modes[StepMode.LIVE]
-        self._turn_to_step = self.engine.locked(STEP_TIME_LIMIT_S)
         self.engine.pre_step.append(self._before_step)
         self.engine.post_step.append(self._after_step)
 
@@ -151,16 +150,16 @@ class Manager:
     def step(self, request: StepRequest, view: View) -> Observation:
         """Serve a step in the mode in force, and observe."""
         deadline = time.monotonic() + STEP_TIME_LIMIT_S
-        with self._turn_to_step:
+        with self.engine.locked(STEP_TIME_LIMIT_S):
             mode = self._mode
             mode.step(request, deadline)
             if not mode.runs_by_itself:
                 self.engine.publish()
             return self._observe(view)
 
-    def read(self, view: View) -> Observation:
-        """Observe, changing nothing."""
-        with self.engine.locked():
+    def read(self, view: View, timeout_s: float = STEP_TIME_LIMIT_S) -> Observation:
+        """Observe, changing nothing; OpTimeout when a step does not give way in time."""
+        with self.engine.locked(timeout_s):
             return self._observe(view)
 
     def forward(self, view: View) -> Observation:

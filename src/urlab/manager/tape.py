@@ -9,9 +9,10 @@ import mujoco
 
 from urlab.compile import CompiledScene
 from urlab.config import FileRoots
-from urlab.errors import FileError, ReplayRequiresStepped
+from urlab.errors import FileError, ReplayRequiresStepped, UrlabError
 from urlab.physics import Engine
 from urlab.recording import (
+    LIVE,
     Recorder,
     Recording,
     ReplayPlayer,
@@ -20,6 +21,7 @@ from urlab.recording import (
     save_path,
     write_recording,
 )
+from urlab.scene.level import legal_name
 from urlab_wire.ops.stepping import ReplayBlock
 
 log = logging.getLogger("urlab.recording")
@@ -59,14 +61,18 @@ class Tape:
             return recording
 
     def save_recording(self, path: str | None) -> Path:
-        """Write the running or the last recording; only the copy is made under the lock."""
-        where = save_path(path, self._replays_dir, self._roots.may_write)
+        """Write the running or the last recording, under its own name when none is given.
+
+        Only the copy is made under the lock.
+        """
         with self._engine.locked():
             recording = self._recorder.recording()
             self._unsaved = False
+        named = None if recording.name == LIVE else f"{legal_name(recording.name)}.json"
         try:
+            where = save_path(path or named, self._replays_dir, self._roots.may_write)
             self._write(recording, where)
-        except FileError:
+        except UrlabError:
             self._unsaved = True
             raise
         return where

@@ -1,14 +1,18 @@
 """hello, meta, and the handshake that hello shares with begin_pie."""
 
+import contextlib
+
 from urlab.compile import CompiledArticulation, CompiledEntity
 from urlab.compile.compiled_scene import CameraSlot
 from urlab.compile.export import export_mjcf
 from urlab.config import VERSION
-from urlab.manager import Manager
+from urlab.errors import OpTimeout
+from urlab.manager import View
 from urlab.manager.articulation import RunningArticulation
 from urlab.ops.checks import one_of
 from urlab.ops.context import Context
 from urlab.ops.registry import HANDLERS, handler
+from urlab.ops.stepping import state_reply
 from urlab.physics.version import MUJOCO_VERSION, MUJOCO_VERSION_INT
 from urlab_wire.catalogue import meta_ops
 from urlab_wire.enums import Encoding, ObservationLevel
@@ -24,6 +28,9 @@ from urlab_wire.ops.session import (
     OpEntry,
     OriginalNames,
 )
+from urlab_wire.ops.stepping import StepReply
+
+_STATE_WAIT_S = 0.05
 
 
 @handler("hello")
@@ -69,17 +76,21 @@ def handshake(context: Context, *, include_assets: bool = False) -> HelloReply:
         articulations=[],
     )
     if context.play.is_playing:
-        _add_scene(reply, context.manager, include_assets)
+        _add_scene(reply, context, include_assets)
     return reply
 
 
-def _add_scene(reply: HelloReply, manager: Manager, include_assets: bool) -> None:
+def _add_scene(reply: HelloReply, context: Context, include_assets: bool) -> None:
+    manager = context.manager
     scene = manager.scene
     reply.mjb = manager.engine.model_binary()
     reply.articulations = [_articulation(one) for one in manager.articulations.values()]
     if include_assets:
         with manager.engine.locked():
             reply.mjcf_compiled, reply.vfs_assets = export_mjcf(scene)
+    with contextlib.suppress(OpTimeout):  # while a long step runs there is no state to tell, and no reason to wait
+        seen = manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
+        reply.state = state_reply(StepReply, context, seen)
     reply.entities = {one.name: _entity(one) for one in scene.entities}
     reply.global_cameras = {one.name: _camera(one, f"global/camera/{one.name}") for one in scene.global_cameras}
     reply.warnings = list(scene.notes) or None
@@ -95,6 +106,7 @@ def _articulation(running: RunningArticulation) -> ArticulationBlock:
         original_names=_original_names(compiled),
         camera_topics={one.short: _camera(one, f"{compiled.prefix}/camera/{one.short}") for one in compiled.cameras},
         controller=_controller(running),
+        setpoints=running.staged.active.tolist(),
     )
 
 

@@ -2,12 +2,12 @@
 
 from urlab.errors import BadValue
 from urlab.manager.play import DEFAULT_TIMEOUT_S
-from urlab.ops.checks import finite
+from urlab.ops.checks import finite, one_of
 from urlab.ops.context import Context
 from urlab.ops.hello import handshake
 from urlab.ops.registry import handler
 from urlab.scene.project import LEVELS_PACKAGE
-from urlab_wire.enums import PIEState
+from urlab_wire.enums import PIEState, StepMode
 from urlab_wire.ops import sim as wire
 
 MAX_TIMEOUT_S = 110.0
@@ -19,9 +19,8 @@ def begin_pie(context: Context, request: wire.BeginPieRequest) -> wire.BeginPieR
     timeout_s = DEFAULT_TIMEOUT_S if request.timeout_s is None else finite("timeout_s", request.timeout_s)
     if timeout_s <= 0:
         raise BadValue(f"timeout_s must be above zero, but is {timeout_s}")
-    status = context.play.begin(
-        request.level_path or None, timeout_s=min(timeout_s, MAX_TIMEOUT_S), mode=context.session.wanted_mode
-    )
+    mode = one_of("step_mode", StepMode, request.step_mode) if request.step_mode else context.session.wanted_mode
+    status = context.play.begin(request.level_path or None, timeout_s=min(timeout_s, MAX_TIMEOUT_S), mode=mode)
     reply = wire.BeginPieReply(state=status.state, compile_error=status.compile_error)
     if status.state is PIEState.READY:
         reply.handshake_payload = handshake(context)

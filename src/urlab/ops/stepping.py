@@ -35,10 +35,10 @@ def step(context: Context, request: StepRequest) -> StepReply:
     view, manager = _view(context, request.observations), context.manager
     notes = check_cameras(manager.scene, request.include_cameras) if request.include_cameras else []
     if context.session.observer:
-        return _reply(StepReply, context, _observer_step(context, request, view))
+        return state_reply(StepReply, context, _observer_step(context, request, view))
     seen = manager.step(request, view)
     seen.warnings += notes
-    return _reply(StepReply, context, seen)
+    return state_reply(StepReply, context, seen)
 
 
 @handler("reset")
@@ -51,13 +51,15 @@ def reset(context: Context, request: ResetRequest) -> ResetReply:
     observation = context.manager.reset(
         _view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints
     )
-    return _reply(ResetReply, context, observation)
+    reply = state_reply(ResetReply, context, observation)
+    reply.setpoints = {one.prefix: one.staged.active.tolist() for one in context.manager.articulations.values()}
+    return reply
 
 
 @handler("forward")
 def forward(context: Context, request: ForwardRequest) -> ForwardReply:  # noqa: ARG001 - it has no fields
     """Recompute what follows from the state."""
-    return _reply(ForwardReply, context, context.manager.forward(_view(context)))
+    return state_reply(ForwardReply, context, context.manager.forward(_view(context)))
 
 
 def _observer_step(context: Context, request: StepRequest, view: View) -> Observation:
@@ -72,7 +74,8 @@ def _view(context: Context, word: str | None = None) -> View:
     return views.get(word or session.observations) or views[one_of("observations", ObservationLevel, word or "")]
 
 
-def _reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> AnyStateReply:
+def state_reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> AnyStateReply:
+    """An observation as a session sees it."""
     return kind(
         time=seen.time,
         step=context.play.counter.between(context.session.steps_at_start, seen.steps),

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from urlab_wire.envelope import Reply, Request
+from urlab_wire.ops.stepping import StepReply
 
 
 class HelloRequest(Request, tag="hello"):
@@ -54,6 +55,8 @@ class ArticulationBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
     original_names: OriginalNames
     camera_topics: dict[str, CameraTopic]
     controller: ControllerBlock | None = None
+    setpoints: list[float] | None = None
+    """What the actuators are told to do now, in actuator order (extension)."""
 
 
 class EntityBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -82,6 +85,8 @@ class HelloReply(Reply, tag="hello_ok"):
     vfs_assets: dict[str, bytes] | None = None
     entities: dict[str, EntityBlock] | None = None
     global_cameras: dict[str, CameraTopic] | None = None
+    state: StepReply | None = None
+    """The state at this moment, as a step would report it (extension)."""
     warnings: list[str] | None = None
 
 

@@ -5,10 +5,14 @@ from urlab_wire.ops.session import HelloReply
 
 
 class BeginPieRequest(Request, tag="begin_pie"):
-    """Compile the level and start simulating it; ``level_path`` loads another level first."""
+    """Compile the level and start simulating it; ``level_path`` loads another level first.
+
+    ``step_mode`` (extension) is the mode to start in; without it, the one that the client last asked for, or live.
+    """
 
     level_path: str | None = None
     timeout_s: float | None = None
+    step_mode: str | None = None
 
 
 class BeginPieReply(Reply, tag="begin_pie_ok"):

@@ -122,7 +122,9 @@ class ResetRequest(Request, tag="reset"):
 
 
 class ResetReply(StateReply, tag="reset_ok"):
-    """State after a reset."""
+    """State after a reset; ``setpoints`` (extension) are those that the reset has put in force, by articulation."""
+
+    setpoints: dict[str, list[float]] | None = None
 
 
 class ForwardRequest(Request, tag="forward"):

@@ -8,8 +8,9 @@ import mujoco
 import pytest
 
 from urlab.compile import CompiledArticulation, compile_scene
-from urlab.compile.assemble import assemble, compile_spec
+from urlab.compile.assemble import assemble
 from urlab.compile.bind import bind_articulation, bind_entities, bind_joints, find_owners, owner_of
+from urlab.compile.blueprint import compile_spec
 from urlab.scene.actor import Actor
 from urlab.scene.level import Level
 from urlab_wire.enums import ActuatorType, CameraMode

@@ -69,13 +69,13 @@ def test_a_missing_mesh_names_the_actor_and_the_file(write: Write, compose: Comp
     lost = (
         '<mujoco><asset><mesh file="lost.stl"/></asset><worldbody><geom type="mesh" mesh="lost"/></worldbody></mujoco>'
     )
-    with pytest.raises(CompileError, match=r"(?s)actor 'statue' \(.*statue\.xml\): .*lost\.stl"):
+    with pytest.raises(CompileError, match=r"(?s)actor 'statue': .*statue\.xml: .*lost\.stl"):
         compose({"arm": write("arm", ARM), "statue": write("statue", lost)})
 
 
 def test_a_mistake_that_only_compiling_finds_names_the_actor(write: Write, compose: Compose) -> None:
     hollow = "<mujoco><worldbody><body name='shell'><joint/></body></worldbody></mujoco>"
-    with pytest.raises(CompileError, match=r"(?s)actor 'hollow' .*mass and inertia.*shell"):
+    with pytest.raises(CompileError, match=r"(?s)actor 'hollow': .*mass and inertia.*shell"):
         compose({"arm": write("arm", ARM), "hollow": write("hollow", hollow)})
 
 
@@ -97,3 +97,30 @@ def test_a_name_that_is_asked_for_is_found_or_not(compose: Compose) -> None:
     scene = compose({"panda": "panda"})
     assert scene.articulation("panda").prefix == "panda"
     assert scene.articulation("dog") is None
+
+
+DANGLING = {
+    "an actuator's joint": '<actuator><motor joint="nix"/></actuator>',
+    "an actuator's site": '<actuator><motor site="nix"/></actuator>',
+    "a sensor's joint": '<sensor><jointpos joint="nix"/></sensor>',
+    "a sensor's site": '<sensor><touch site="nix"/></sensor>',
+    "a sensor's actuator": '<sensor><actuatorpos actuator="nix"/></sensor>',
+    "an equality's joint": '<equality><joint joint1="j" joint2="nix"/></equality>',
+    "a weld's body": '<equality><weld body1="link" body2="nix"/></equality>',
+    "a tendon's joint": '<tendon><fixed><joint joint="nix" coef="1"/></fixed></tendon>',
+    "an exclude's body": '<contact><exclude body1="link" body2="nix"/></contact>',
+    "a pair's geom": '<contact><pair geom1="ball" geom2="nix"/></contact>',
+}
+
+
+@pytest.mark.parametrize("what", DANGLING)
+def test_a_reference_to_what_does_not_exist_is_refused_as_mujoco_does(
+    what: str, write: Write, compose: Compose
+) -> None:
+    xml = f"""<mujoco><worldbody><body name="link"><joint name="j"/><geom name="ball" size=".1"/></body></worldbody>
+    {DANGLING[what]}</mujoco>"""
+    with pytest.raises(ValueError, match="nix"):
+        mujoco.MjModel.from_xml_string(xml)
+    with pytest.raises(CompileError, match="arm") as refused:
+        compose({"arm": write("arm", xml)})
+    assert "nix" in refused.value.message

@@ -61,5 +61,5 @@ def test_a_scene_of_both_can_be_exported(settings: str, write: Write, compose: C
 def test_a_model_without_an_inertia_is_still_named(write: Write, compose: Compose) -> None:
     hollow = "<mujoco><worldbody><body><joint/></body></worldbody></mujoco>"
     actors = {"plain": write("plain", ARM.format(settings='boundmass="1"')), "hollow": write("hollow", hollow)}
-    with pytest.raises(CompileError, match=r"actor 'hollow' .*mass and inertia"):
+    with pytest.raises(CompileError, match=r"actor 'hollow': .*mass and inertia"):
         compose(actors)

@@ -17,6 +17,7 @@ from rich.table import Table
 from urlab.cli.demo.grasp import Reach
 from urlab.cli.demo.picture import draw_states
 from urlab.cli.server_process import ServerProcess
+from urlab.errors import ConfigError
 from urlab_client import URLabArticulation, URLabClient
 
 CONTROL_STEPS = 10
@@ -61,7 +62,10 @@ class Show:
 def tour(out: Path) -> None:
     """Run the whole demo; the picture and the recording go to ``out``."""
     console = Console()
-    out.mkdir(parents=True, exist_ok=True)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as refused:
+        raise ConfigError(f"--out {out} cannot be made: {refused.strerror}") from refused
     with TemporaryDirectory(prefix="urlab-demo-") as folder:
         options = ("--project", folder, "--write-root", str(out))
         with console.status("starting a server"):
