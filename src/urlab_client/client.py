@@ -15,16 +15,21 @@ from urlab_client.namespaces.sim import SimNamespace
 from urlab_client.namespaces.viewport import ViewportNamespace
 from urlab_client.session import Session
 from urlab_client.stepping import Cameras, cameras_field, drive_request, puppet_request
-from urlab_client.transports import ServerAddress, Transport, open_transport
+from urlab_client.transports import ServerAddress, Transport, check_base, check_ports, open_transport
 
 
 class URLabClient(Session):
     """A client of one server: ``discover()``, then ``step()``.
 
-    ``address`` is a base (``tcp://host`` or ``ipc:///path``) to which ports are appended. ``rcv_timeout_ms`` is how
-    long to wait for somebody to listen and, at least, for an answer; ops with longer limits wait for those.
-    ``transport`` is "zmq" or a `Transport`, which is used as it is. ``observer`` (extension) looks on without taking
-    the session over and without driving: its ``step()`` only reads.
+    ``address`` is a base (``tcp://host`` or ``ipc:///path``) to which ports are appended. ``transport`` is "zmq" or a
+    `Transport`, which is used as it is. With ``local_model=False`` there is no ``model`` and no ``data``: handles show
+    what replies tell. ``observer`` (extension) looks on without taking the session over and without driving: its
+    ``step()`` only reads.
+
+    ``rcv_timeout_ms`` is how long to wait for somebody to listen, and then, with 2 s more, for an answer. Slow ops
+    wait longer, at least for their own limit: hello, create_level, load_level, save_level, stop_pie, spawn_actor,
+    duplicate_actor, list_actors, find_actors and get_actor_bounds 30 s; spawn_grid, recording_save and replay_load
+    60 s; import_xml and add_quick_convert 120 s; ``sim.start`` its ``timeout_s`` and 5 s.
 
     Calls may come from any thread and are served one at a time. State (``model``, ``data``, handles) belongs to the
     stepping thread: others hold ``_data_lock`` while they read it. Handles are rebuilt by every handshake, so fetch
@@ -48,6 +53,8 @@ class URLabClient(Session):
         shm_dir: str | None = None,
         observer: bool = False,
     ) -> None:
+        check_base(address, own_transport=not isinstance(transport, str))
+        check_ports(step_port=step_port, state_port=state_port, ctrl_port=ctrl_port, info_port=info_port)
         where = ServerAddress(address, step_port, state_port, rcv_timeout_ms, shm_dir)
         super().__init__(
             open_transport(transport, where) if isinstance(transport, str) else transport,
@@ -93,10 +100,11 @@ class URLabClient(Session):
     ) -> dict[str, Any]:
         """Advance physics and observe; returns the reply. Afterwards ``data`` and all handles are current.
 
-        direct: the server steps ``n_steps`` times with the buffered setpoints. puppet: ``data`` is stepped here
-        (0 = not at all) and pushed. live and auto: setpoints are stamped and the state is read. Wrenches of
+        direct: the server steps ``n_steps`` times with the setpoints of ``ctrl_array``. puppet: ``data`` is stepped
+        here (0 = not at all) and pushed. live and auto: setpoints are stamped and the state is read. Wrenches of
         ``apply_xfrc`` are sent once. ``observations`` defaults to the level of ``discover()``, for this step only.
         """
+        self._refuse_without_session("step")
         level = self._observations if observations is None else coerce(ObservationLevel, observations)
         request = self._step_request(n_steps)
         request["observations"] = level.value
@@ -113,9 +121,10 @@ class URLabClient(Session):
     ) -> dict[str, Any]:
         """Go back to the start or to a keyframe, with joint overrides ``{prefix: {joint: value}}``.
 
-        Returns a reply of the shape of ``step()``, mirrored into ``data`` in every mode. Setpoint buffers stay as
-        they are and go out with the next step.
+        Returns a reply of the shape of ``step()``, mirrored into ``data`` in every mode. ``ctrl_array`` is filled with
+        the setpoints that the reset has put in force, where the reply tells them, and else stays as it is.
         """
+        self._refuse_without_session("reset")
         asked = {"keyframe_name": keyframe_name, "seed": seed, "per_articulation_qpos": per_articulation_qpos}
         payload = {name: value for name, value in asked.items() if value is not None}
         reply = self._rpc("reset", payload, expected_op=("reset_ok", "step_ok"))
@@ -123,6 +132,7 @@ class URLabClient(Session):
             if self._mirror is not None:
                 self._mirror.reset()
             self._absorb_step_reply(reply, authoritative=True)
+            self._seed_setpoints(reply.get("setpoints") or {})
         return reply
 
     def _step_request(self, n_steps: int) -> dict[str, Any]:
@@ -130,7 +140,9 @@ class URLabClient(Session):
             return {"n_steps": 0, "per_articulation": {}}
         if self.step_mode is not StepMode.PUPPET:
             return {"n_steps": n_steps, **drive_request(self.articulations.values(), self._plain_entities)}
+        if not self.local_model:
+            raise RuntimeError("puppet mode steps a local model: make the client with local_model=True")
         if self.data is None:
-            raise RuntimeError("puppet mode steps a local model, and there is none: call discover() first")
+            raise RuntimeError("puppet mode steps a local model, and there is none yet: start one with sim.start()")
         with self._data_lock:
             return {"n_steps": n_steps, **puppet_request(self.model, self.data, self.articulations.values(), n_steps)}

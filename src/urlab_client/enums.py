@@ -42,7 +42,8 @@ _log = logging.getLogger(__name__)
 def coerce(cls: type[Word], value: str | None, *, default: Word | None = None) -> Word:
     """The member of ``cls`` that a wire word names; None gives ``default``.
 
-    Raises ValueError on an unknown word (and logs it) or on None without a default, TypeError on other types.
+    Raises ValueError on an unknown word (and logs it, for debugging) or on None without a default, TypeError on other
+    types.
     """
     if isinstance(value, cls):
         return value
@@ -53,7 +54,7 @@ def coerce(cls: type[Word], value: str | None, *, default: Word | None = None) -
     try:
         return cls(value)
     except ValueError:
-        _log.warning("Unknown %s wire value %r", cls.__name__, value)
+        _log.debug("Unknown %s wire value %r", cls.__name__, value)
         raise ValueError(f"{value!r} is no {cls.__name__}: choose one of {', '.join(cls)}") from None
 
 

@@ -9,11 +9,15 @@
 Wrong arguments are refused before anything is sent, with the builtin ValueError, TypeError or KeyError.
 """
 
+import re
+
 from urlab_wire.enums import PIEState
 
 TIMEOUT = "timeout"
 TRANSPORT_ERROR = "transport_error"
 UNEXPECTED_REPLY_OP = "unexpected_reply_op"
+CLIENT_CLOSED = "client_closed"
+NO_SESSION = "no_session"
 
 
 class URLabRPCError(RuntimeError):
@@ -26,7 +30,8 @@ class URLabRPCError(RuntimeError):
         self.op = op
 
     def __str__(self) -> str:
-        asked = f"{self.op}: " if self.op else ""
+        named = not self.op or re.match(rf"{re.escape(self.op)}\b", self.message)
+        asked = "" if named else f"{self.op}: "
         return f"{asked}{self.message} [{self.code}]"
 
 
@@ -66,5 +71,5 @@ class URLabVersionMismatch(RuntimeError):
 
 def _late(address: str, timeout_s: float, connected: bool) -> str:
     if connected:
-        return f"no answer from {address} within {timeout_s:g} s: is the server busy, or stopped?"
+        return f"no answer from {address} within {timeout_s:g} s: the server listens there, but is busy or stuck"
     return f"nobody listens at {address} (waited {timeout_s:g} s): is `urlab serve` running, and is this its port?"

@@ -65,6 +65,26 @@ def build_entities(handshake: Mapping[str, Any], client: "URLabClient") -> dict[
     return {name: _entity(name, block, client) for name, block in (handshake.get("entities") or {}).items()}
 
 
+def setpoints_of(handshake: Mapping[str, Any]) -> dict[str, Any]:
+    """The setpoints in force, by prefix, of the articulations whose block tells them."""
+    blocks = handshake.get("articulations") or ()
+    return {block["prefix"]: block["setpoints"] for block in blocks if block.get("prefix") and block.get("setpoints")}
+
+
+def remember_initial_state(
+    model: Any, articulations: Iterable[URLabArticulation], entities: Iterable[URLabEntity]
+) -> None:
+    """Tell handles that will have no local model the state that the model starts in."""
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    robots = list(articulations)
+    for one in robots:
+        one.observed.qpos, one.observed.qvel = data.qpos[one._qpos_index].tolist(), data.qvel[one._qvel_index].tolist()
+    for entity in (*robots, *entities):
+        if 0 <= entity.body_id < model.nbody:
+            entity._initial_pose = {key: getattr(data, key)[entity.body_id].copy() for key in ("xpos", "xquat")}
+
+
 def build_cameras(block: Mapping[str, Any] | None, owner: str = "") -> dict[str, URLabCameraView]:
     """The cameras of one owner, by name."""
     return {name: URLabCameraView.from_handshake(name, payload, owner=owner) for name, payload in (block or {}).items()}

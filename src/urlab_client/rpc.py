@@ -5,12 +5,12 @@ from typing import Any
 
 from urlab_client.errors import UNEXPECTED_REPLY_OP, URLabRPCError, URLabTimeoutError
 from urlab_client.transports.base import Transport
-from urlab_wire.catalogue import CATALOGUE
+from urlab_wire.catalogue import CATALOGUE, DEFAULT_LIMIT_S
 from urlab_wire.envelope import ERROR_OP, ok_op
 from urlab_wire.errors import ErrorCode
 
 GRACE_MS = 2000
-"""How much longer than the server's own limit the client waits, so that the server's answer wins."""
+"""How much longer the client waits than it was told to, so that an answer of the server at its own limit wins."""
 
 REJOIN_HINT = "another client took over or the server was restarted: call discover() again"
 
@@ -41,10 +41,11 @@ class RpcChannel:
         return _checked(op, reply, expected_op or ok_op(op))
 
     def timeout_ms(self, op: str) -> int:
-        """How long to wait for an op's answer: the larger of our own patience and the server's limit, plus grace."""
+        """How long to wait for an op's answer: as long as we were told, for slow ops the server's limit, plus grace."""
         if op not in self._timeouts_ms:
             spec = CATALOGUE.get(op)
-            limit_ms = int(1000 * spec.limit_s) if spec is not None else 0
+            limit_s = spec.limit_s if spec is not None else DEFAULT_LIMIT_S
+            limit_ms = int(1000 * limit_s) if limit_s > DEFAULT_LIMIT_S else 0
             self._timeouts_ms[op] = max(self.rcv_timeout_ms, limit_ms) + GRACE_MS
         return self._timeouts_ms[op]
 
@@ -61,6 +62,6 @@ def _checked(op: str, reply: dict[str, Any], expected: str | tuple[str, ...]) ->
 def _error(op: str, reply: Mapping[str, Any]) -> URLabRPCError:
     code = str(reply.get("code") or "unknown")
     message = str(reply.get("message") or "")
-    if code == ErrorCode.SESSION_EXPIRED:
+    if code == ErrorCode.SESSION_EXPIRED and "discover()" not in message:
         message = f"{message} ({REJOIN_HINT})" if message else REJOIN_HINT
     return URLabRPCError(code, message, op=op)

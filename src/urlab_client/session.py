@@ -8,7 +8,7 @@ from typing import Any
 
 from urlab_client import handshake as shake
 from urlab_client.enums import ObservationLevel, StepMode, coerce
-from urlab_client.errors import URLabRPCError
+from urlab_client.errors import CLIENT_CLOSED, NO_SESSION, URLabRPCError
 from urlab_client.rpc import RpcChannel
 from urlab_client.state import SceneState
 from urlab_client.transports import Transport
@@ -56,7 +56,9 @@ class Session(SceneState):
         self._channel.session_id = session_id
 
     def discover(self, observations: str | ObservationLevel = "standard") -> None:
-        """Open a session, load the model and build the handles. May be called again, to rejoin or to refresh.
+        """Open a session, load the model, build the handles and show the server's state (where its handshake tells it).
+
+        May be called again, to rejoin or to refresh.
 
         ``observations`` (minimal, standard, full) becomes the level of later steps that name none. A session that
         another client took over is not reopened silently: ops then raise ``session_expired`` until this is called.
@@ -83,7 +85,17 @@ class Session(SceneState):
         expected_op: str | tuple[str, ...] | None = None,
         rcv_timeout_ms: int | None = None,
     ) -> dict[str, Any]:
+        self._refuse_when_closed(op)
         return self._channel.call(op, payload, expected_op=expected_op, rcv_timeout_ms=rcv_timeout_ms)
+
+    def _refuse_when_closed(self, op: str) -> None:
+        if self._closed:
+            raise URLabRPCError(CLIENT_CLOSED, "this client is closed: make a new one", op=op)
+
+    def _refuse_without_session(self, op: str) -> None:
+        self._refuse_when_closed(op)
+        if not self.session_id:
+            raise URLabRPCError(NO_SESSION, "there is no session with a server yet: call discover() first", op=op)
 
     def _hello(self, *, include_assets: bool = False) -> dict[str, Any]:
         payload: dict[str, Any] = {
@@ -109,7 +121,7 @@ class Session(SceneState):
 
     def _absorb_handshake(self, reply: dict[str, Any]) -> None:
         """Apply a handshake; a model that this MuJoCo build cannot load is asked for again, as XML and assets."""
-        if self.local_model and shake.is_foreign(reply) and not self.mujoco_version_check and reply.get("mjb"):
+        if shake.is_foreign(reply) and not self.mujoco_version_check and reply.get("mjb"):
             reply = self._hello(include_assets=True)
         try:
             self._apply_handshake(reply)
@@ -126,9 +138,14 @@ class Session(SceneState):
         """Once a simulation runs: ask for the mode that the caller named, and listen where the mode streams."""
         if not self.manager_present:
             return
-        if self.auto_promote_step_mode and not self.observer and self.step_mode in STEPPED:
+        if self._promotes:
             self._promote()
         self._sync_streams()
+
+    @property
+    def _promotes(self) -> bool:
+        """Whether the server is to be asked for this client's step mode."""
+        return self.auto_promote_step_mode and not self.observer and self.step_mode in STEPPED
 
     def _promote(self) -> None:
         try:
@@ -160,7 +177,7 @@ class Session(SceneState):
         if not (self._promoted and self.session_id and self.manager_present and self.step_mode in STEPPED):
             return
         try:
-            self._rpc("set_mode", {"mode": StepMode.LIVE.value}, rcv_timeout_ms=GOODBYE_TIMEOUT_MS)
+            self._channel.call("set_mode", {"mode": StepMode.LIVE.value}, rcv_timeout_ms=GOODBYE_TIMEOUT_MS)
         except Exception as lost:  # noqa: BLE001 - whatever is wrong with the server, closing goes on
             _log.debug("the step mode could not be given back: %s", lost)
 

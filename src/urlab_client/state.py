@@ -4,7 +4,7 @@ import logging
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import mujoco
@@ -15,6 +15,7 @@ from urlab_client.errors import URLabVersionMismatch
 from urlab_client.handles.articulation import URLabArticulation
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.entity import URLabEntity
+from urlab_client.handles.named import Named
 from urlab_client.mirror import Mirror
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ _log = logging.getLogger(__name__)
 class SceneState:
     """The read-only attributes of a client, built by handshakes and kept current by step replies.
 
-    ``model`` and ``data`` are the local MuJoCo mirror (None without one). ``articulations`` is keyed by prefix;
-    ``entities`` holds them too, beside every other dynamic body. ``step_count`` counts since ``discover()``;
-    ``sim_time`` is in seconds, the ``_sec`` / ``_nsec`` pairs are split as ROS does.
+    ``model`` and ``data`` are the local MuJoCo mirror (None without one, and always with ``local_model=False``).
+    ``articulations`` is keyed by prefix; ``entities`` holds them too, beside every other dynamic body. ``step_count``
+    counts since ``discover()``; ``sim_time`` is in seconds, the ``_sec`` / ``_nsec`` pairs are split as ROS does.
     """
 
     def __init__(self, step_mode: StepMode, *, local_model: bool, mujoco_version_check: bool) -> None:
@@ -41,9 +42,9 @@ class SceneState:
         self.shm_session_dir: str | None = None
         self.model: Any = None
         self.data: Any = None
-        self.articulations: dict[str, URLabArticulation] = {}
-        self.articulations_by_id: dict[str, URLabArticulation] = {}
-        self.entities: dict[str, URLabEntity] = {}
+        self.articulations: dict[str, URLabArticulation] = Named("articulation")
+        self.articulations_by_id: dict[str, URLabArticulation] = Named("articulation of the actor_id")
+        self.entities: dict[str, URLabEntity] = Named("entity")
         self.global_cameras: dict[str, URLabCameraView] = {}
         self._plain_entities: list[URLabEntity] = []
         self._camera_keys: dict[str, URLabCameraView] = {}
@@ -67,8 +68,10 @@ class SceneState:
             self.manager_present = bool(reply.get("manager_present", True))
             self.shm_session_dir = reply.get("shm_session_dir")
             self.step_count = 0
-            self._load_model(reply)
-            self._build_handles(reply)
+            self._build_handles(reply, self._load_model(reply))
+            if reply.get("state"):
+                self._absorb_step_reply(reply["state"], authoritative=True)
+            self._seed_setpoints(shake.setpoints_of(reply))
 
     def _check_version(self, reply: Mapping[str, Any]) -> None:
         if not shake.is_foreign(reply):
@@ -78,21 +81,36 @@ class SceneState:
             raise mismatch
         warnings.warn(str(mismatch), stacklevel=4)
 
-    def _load_model(self, reply: Mapping[str, Any]) -> None:
-        model = shake.load_model(reply) if self.local_model else None
+    def _load_model(self, reply: Mapping[str, Any]) -> Any:
+        """Renew the local mirror; returns the model to build the handles from, which may be all that it is for."""
+        if not self.local_model:
+            self.model = self.data = None
+            return self._load_for_handles(reply)
+        model = shake.load_model(reply)
         if model is not None:
             self.model, self.data = model, mujoco.MjData(model)
             mujoco.mj_forward(model, self.data)
-        elif not self.manager_present or not self.local_model:
+        elif not self.manager_present:
             self.model = self.data = None
+        return self.model
 
-    def _build_handles(self, reply: Mapping[str, Any]) -> None:
+    def _load_for_handles(self, reply: Mapping[str, Any]) -> Any:
+        try:
+            return shake.load_model(reply)
+        except shake.UnreadableModelError as unreadable:
+            warnings.warn(f"{unreadable}; articulations have no parts (joints, actuators, ...)", stacklevel=5)
+            return None
+
+    def _build_handles(self, reply: Mapping[str, Any], model: Any) -> None:
         client = cast("URLabClient", self)
-        self.articulations = shake.build_articulations(reply, self.model, client)
-        self.articulations_by_id = {one.actor_id: one for one in self.articulations.values() if one.actor_id}
+        self.articulations = Named("articulation", shake.build_articulations(reply, model, client))
+        by_id = {one.actor_id: one for one in self.articulations.values() if one.actor_id}
+        self.articulations_by_id = Named("articulation of the actor_id", by_id)
         plain = shake.build_entities(reply, client)
         self._plain_entities = list(plain.values())
-        self.entities = {**plain, **self.articulations}
+        self.entities = Named("entity", {**plain, **self.articulations})
+        if model is not None and not self.local_model:
+            shake.remember_initial_state(model, self.articulations.values(), self._plain_entities)
         self.global_cameras = shake.build_cameras(reply.get("global_cameras"))
         owned = [view for one in self.articulations.values() for view in one.cameras.values()]
         self._camera_keys = shake.camera_keys([*self.global_cameras.values(), *owned])
@@ -118,6 +136,15 @@ class SceneState:
                     self._camera_keys[key].absorb(payload, self.sim_time)
         for text in reply.get("warnings") or ():
             _log.warning("the server warns: %s", text)
+
+    def _seed_setpoints(self, setpoints: Mapping[str, Sequence[float]]) -> None:
+        """Let the buffers begin with what is in force on the server; a puppet's own ``data.ctrl`` as well."""
+        for prefix, values in setpoints.items():
+            articulation = self.articulations.get(prefix)
+            if articulation is not None:
+                articulation.seed_ctrl(values)
+                if self.data is not None and self.step_mode is StepMode.PUPPET:
+                    articulation.write_ctrl(self.data)
 
     def _absorb_clocks(self, reply: Mapping[str, Any]) -> None:
         self.recv_wall_time_ns = time.time_ns()

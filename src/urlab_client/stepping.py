@@ -22,9 +22,9 @@ def drive_request(articulations: Iterable[URLabArticulation], entities: Iterable
 
 
 def puppet_request(model: Any, data: Any, articulations: Iterable[URLabArticulation], n_steps: int) -> dict[str, Any]:
-    """Step the local data ``n_steps`` times (0 = not at all), with the setpoints that were set, and send its state."""
+    """Step the local data ``n_steps`` times (0 = not at all), with the setpoints that changed, and send its state."""
     for one in articulations:
-        one.write_setpoints(data)
+        one.write_ctrl(data, changed_only=True)
     if n_steps > 0:
         mujoco.mj_step(model, data, nstep=n_steps)
     state = {name: getattr(data, name).tolist() for name in ("qpos", "qvel", "ctrl")}

@@ -115,7 +115,7 @@ def test_articulations_by_id_are_the_same_objects_and_follow_the_handshake(
     assert client.articulations_by_id == {}
 
 
-def test_a_direct_step_sends_the_given_setpoints_and_the_wrenches_once(client: URLabClient, server: Any):
+def test_a_direct_step_sends_all_setpoints_and_the_wrenches_once(client: URLabClient, server: Any):
     arm = client.articulations["arm"]
     arm.set_ctrl({"waist": 0.5})
     arm.apply_xfrc("hand", force=[0, 5, 0])
@@ -126,11 +126,11 @@ def test_a_direct_step_sends_the_given_setpoints_and_the_wrenches_once(client: U
     assert (sent["n_steps"], sent["observations"], sent["include_cameras"]) == (10, "standard", False)
     assert sent["per_articulation"] == {
         "arm": {
-            "ctrl_map": {"waist": 0.5},
+            "ctrl": [0.5, 0.0],
             "control_mode": "ue_controller",
             "xfrc_applied": {"hand": [0, 5, 0, 0, 0, 0]},
         },
-        "dog": {"control_mode": "raw"},
+        "dog": {"ctrl": [0.0], "control_mode": "raw"},
         "box": {"xfrc_applied": {"box": [0, 0, 0, 0, 0, 1]}},
     }
     client.step()
@@ -215,9 +215,106 @@ def test_a_drag_acts_on_the_puppets_data_until_it_ends(make_client: Make, server
     assert not client.data.xfrc_applied.any()
 
 
-def test_a_puppet_without_a_model_says_why(make_client: Make):
-    with pytest.raises(RuntimeError, match="steps a local model"):
-        make_client(step_mode="puppet").step()
+def test_a_puppet_without_a_model_says_why(make_client: Make, server: Any):
+    without = make_client(step_mode="puppet", local_model=False)
+    without.discover()
+    with pytest.raises(RuntimeError, match="local_model=True"):
+        without.step()
+    server.replies["hello"] = {"session_id": "s", "manager_present": False, "articulations": []}
+    editing = make_client(step_mode="puppet")
+    editing.discover()
+    with pytest.raises(RuntimeError, match=r"sim\.start\(\)"):
+        editing.step()
+
+
+def test_a_puppet_copies_setpoints_into_its_data_only_when_they_changed(make_client: Make, handshake: dict[str, Any]):
+    handshake["articulations"][0]["setpoints"] = [0.25, 0.5]
+    client = make_client(step_mode="puppet")
+    client.discover()
+    assert client.data.ctrl.tolist() == [0.25, 0.5, 0.0]
+    client.data.ctrl[:] = [1.0, 2.0, 3.0]
+    client.step(0)
+    assert client.data.ctrl.tolist() == [1.0, 2.0, 3.0]
+    client.articulations["arm"].set_ctrl({"elbow": 0.75})
+    client.step(0)
+    assert client.data.ctrl.tolist() == [0.25, 0.75, 3.0]
+    client.data.ctrl[0] = 9.0
+    client.step(0)
+    assert client.data.ctrl[0] == 9.0
+
+
+def test_setpoints_begin_with_the_servers_and_follow_a_reset(
+    make_client: Make, server: Any, handshake: dict[str, Any], state_reply: dict[str, Any]
+):
+    handshake["articulations"][0]["setpoints"] = [0.25, 0.5]
+    client = make_client(step_mode="direct")
+    client.discover()
+    arm, dog = client.articulations["arm"], client.articulations["dog"]
+    assert (arm.ctrl_array.tolist(), dog.ctrl_array.tolist()) == ([0.25, 0.5], [0.0])
+    client.reset()
+    assert arm.ctrl_array.tolist() == [0.25, 0.5]
+    server.replies["reset"] = {**state_reply, "setpoints": {"arm": [0.1, 0.2], "dog": [1.0, 2.0], "cat": [1.0]}}
+    client.reset(keyframe_name="home")
+    assert (arm.ctrl_array.tolist(), dog.ctrl_array.tolist()) == ([0.1, 0.2], [0.0])
+    client.step()
+    assert server.last("step")["per_articulation"]["arm"]["ctrl"] == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("mode", ["direct", "puppet"])
+def test_after_discover_the_servers_state_is_there(
+    make_client: Make, handshake: dict[str, Any], state_reply: dict[str, Any], mode: str
+):
+    handshake["state"] = {"op": "step_ok", **state_reply}
+    client = make_client(step_mode=mode)
+    client.discover()
+    assert (client.sim_time, client.step_count, client.data.time) == (0.5, 25, 0.5)
+    assert client.data.qpos[:2].tolist() == [0.7, -0.3]
+    assert client.articulations["arm"].sensors["waist_pos"].latest == [0.7]
+    assert client.entities["shelf"].root_pos_w.tolist() == [5.0, 6.0, 7.0]
+
+
+def test_a_step_before_discover_asks_for_it_and_sends_nothing(make_client: Make, server: Any):
+    client = make_client(step_mode="puppet")
+    for call in (client.step, client.reset):
+        with pytest.raises(URLabRPCError, match=r"call discover\(\) first"):
+            call()
+    assert server.ops() == []
+
+
+def test_a_closed_client_refuses_every_call(client: URLabClient, server: Any):
+    client.close()
+    sent = len(server.received)
+    for call in (client.step, client.reset, client.discover, client.sim.status, client.scene.snapshot):
+        with pytest.raises(URLabRPCError, match="this client is closed: make a new one") as raised:
+            call()
+        assert raised.value.code == "client_closed"
+    assert len(server.received) == sent
+
+
+def test_an_unknown_robot_or_entity_is_a_key_error_that_lists_the_known_ones(make_client: Make, client: URLabClient):
+    with pytest.raises(KeyError, match="no articulation 'cat'; there are arm, dog"):
+        client.articulations["cat"]
+    with pytest.raises(KeyError, match="no entity 'cat'; there are box, shelf, target, arm, dog"):
+        client.entities["cat"]
+    with pytest.raises(KeyError, match=r"there are none \(discover\(\)"):
+        make_client().articulations["arm"]
+    assert client.articulations.get("cat") is None
+
+
+@pytest.mark.parametrize("address", ["localhost", "http://localhost", "tcp://", "inproc://urlab", ""])
+def test_an_address_of_another_form_is_refused(address: str):
+    with pytest.raises(ValueError, match=r"write tcp://host or ipc:///path"):
+        URLabClient(address)
+
+
+@pytest.mark.parametrize("port", [0, -1, 65536, "5559", 5559.0, True])
+def test_a_port_that_is_none_is_refused(port: Any):
+    with pytest.raises(ValueError, match="step_port must be a whole number within 1 and 65535"):
+        URLabClient(step_port=port)
+
+
+def test_a_caller_with_a_transport_may_be_in_process(make_client: Make):
+    assert make_client(address="inproc://urlab").address == "inproc://urlab"
 
 
 @pytest.mark.parametrize("mode", ["direct", "puppet"])

@@ -16,9 +16,11 @@ def test_every_member_survives_the_wire(member: StepMode | ActuatorType):
 
 
 def test_an_unknown_word_is_logged_and_refused_with_the_known_ones(caplog: pytest.LogCaptureFixture):
+    caplog.set_level("DEBUG")
     with pytest.raises(ValueError, match="auto, direct, puppet, live"):
         coerce(StepMode, "bogus")
     assert "Unknown StepMode wire value 'bogus'" in caplog.text
+    assert caplog.records[0].levelname == "DEBUG"
 
 
 def test_none_takes_the_default_or_is_refused():

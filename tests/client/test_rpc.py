@@ -30,6 +30,12 @@ def test_an_expired_session_says_how_to_rejoin():
     assert raised.value.code == "session_expired"
 
 
+def test_advice_that_the_server_gave_is_not_repeated():
+    with pytest.raises(URLabRPCError) as raised:
+        channel({"op": "error", "code": "session_expired", "message": "Say hello (client.discover())."}).call("step")
+    assert raised.value.message == "Say hello (client.discover())."
+
+
 def test_another_reply_than_expected_is_refused():
     with pytest.raises(URLabRPCError, match="expected 'step_ok', got 'reset_ok'") as raised:
         channel({"op": "reset_ok"}).call("step", {})
@@ -52,9 +58,18 @@ def test_a_reply_that_cannot_be_read_is_a_transport_error():
 
 @pytest.mark.parametrize(
     ("op", "patience_ms", "expected_ms"),
-    [("step", 5000, 7000), ("step", 9000, 11000), ("import_xml", 5000, 122_000), ("no_such_op", 300, 2300)],
+    [
+        ("step", 5000, 7000),
+        ("step", 9000, 11000),
+        ("step", 300, 2300),
+        ("hello", 300, 32_000),
+        ("import_xml", 5000, 122_000),
+        ("no_such_op", 300, 2300),
+    ],
 )
-def test_we_wait_longer_than_the_server_does(op: str, patience_ms: int, expected_ms: int):
+def test_we_wait_as_long_as_asked_and_for_slow_ops_longer_than_the_server_does(
+    op: str, patience_ms: int, expected_ms: int
+):
     assert channel({}, patience_ms).timeout_ms(op) == expected_ms
 
 

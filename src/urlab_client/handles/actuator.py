@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from urlab_client.enums import ActuatorType
+from urlab_client.handles.finite import finite
 
 if TYPE_CHECKING:
     from urlab_client.handles.articulation import URLabArticulation
@@ -36,8 +37,8 @@ class Actuator:
     _local: int = field(repr=False)
 
     def set_control(self, v: float) -> None:
-        """Set this actuator's setpoint for the next step."""
-        self._articulation.setpoints.give([self._local], [v])
+        """Set this actuator's setpoint for the next step; ValueError unless it is finite."""
+        self._articulation.ctrl_array[self._local] = finite(f"{self._articulation.prefix}: {self.name}", v)
 
     @property
     def value(self) -> float:

@@ -12,11 +12,11 @@ from urlab_client.handles.body import Body
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.controller import URLabController, URLabPDController
 from urlab_client.handles.entity import URLabEntity
+from urlab_client.handles.finite import finite, per_name
 from urlab_client.handles.joint import Joint
 from urlab_client.handles.lookup import ModelNames
 from urlab_client.handles.observed import Array, Observed, padded
 from urlab_client.handles.sensor import Sensor
-from urlab_client.handles.setpoints import Setpoints
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -25,14 +25,18 @@ Index = slice | npt.NDArray[np.intp]
 OriginalNames = Mapping[str, Mapping[str, str]]
 
 FREE_QPOS, FREE_QVEL = 7, 6
+_FREE_SPANS = {"xpos": ("qpos", slice(0, 3)), "xquat": ("qpos", slice(3, 7)), "qvel": ("qvel", slice(0, 6))}
 
 
 class URLabArticulation(URLabEntity, ModelNames):
     """One articulation, keyed by ``prefix``. Part dicts are keyed by short name, in model id order.
 
-    ``ctrl_array`` belongs to the caller: what was set in it goes out with every step, and no reply changes it. For
-    the others the server's own setpoints (of a keyframe, or zero) stay in force. All other state is read on access
-    from ``client.data`` or from the last reply, as fresh arrays.
+    ``ctrl_array`` belongs to the caller: all of it goes out with every step. It begins with the setpoints that are
+    in force on the server, and a reset fills it with those that the reset has put in force (of a keyframe, or zero;
+    both as far as the server tells them); no step changes it. In puppet mode ``client.data`` leads: ``data.ctrl``
+    begins with the same setpoints, and before a local step ``ctrl_array`` is copied into it only if it changed since
+    the last step, so that ``data.ctrl`` may be written instead. All other state is read on access from
+    ``client.data`` or from the last reply, as fresh arrays.
     """
 
     def __init__(
@@ -61,10 +65,11 @@ class URLabArticulation(URLabEntity, ModelNames):
         sensors: dict[str, Sensor],
         bodies: dict[str, Body],
     ) -> None:
-        """Take the parts that the compiled model has, and begin with zero setpoints."""
+        """Take the parts that the compiled model has, with zero setpoints."""
         self.actuators, self.joints, self.sensors, self.bodies = actuators, joints, sensors, bodies
         self._actuator_local = {name: place for place, name in enumerate(actuators)}
-        self.setpoints = Setpoints(list(actuators))
+        self._ctrl: Array = np.zeros(len(actuators))
+        self._stepped_ctrl = self._ctrl.copy()
         self._actuator_ids = np.array([one.id for one in actuators.values()], dtype=np.intp)
         self._qpos_index = _index([(one.qpos_offset, one.qpos_dim) for one in joints.values()])
         self._qvel_index = _index([(one.qvel_offset, one.qvel_dim) for one in joints.values()])
@@ -81,11 +86,11 @@ class URLabArticulation(URLabEntity, ModelNames):
     @property
     def ctrl_array(self) -> Array:
         """The setpoint buffer, (n_actuators,), writable."""
-        return self.setpoints.values
+        return self._ctrl
 
     @ctrl_array.setter
     def ctrl_array(self, values: Sequence[float] | Array) -> None:
-        self.setpoints.give_all(values)
+        self._ctrl[:] = per_name(list(self.actuators), f"{self.prefix}.ctrl_array", values)
 
     @property
     def last_applied_ctrl(self) -> Array:
@@ -142,13 +147,16 @@ class URLabArticulation(URLabEntity, ModelNames):
         return int(self.observed.actions)
 
     def set_ctrl(self, values: Mapping[str, float]) -> None:
-        """Set some setpoints by actuator name; the others stay. KeyError on an unknown name, nothing changed."""
+        """Set some setpoints by actuator name; the others stay.
+
+        KeyError on an unknown name, ValueError on a number that is not finite; then nothing is changed.
+        """
         slots = [self._known("actuator", name, self._actuator_local) for name in values]
-        self.setpoints.give(slots, list(values.values()))
+        self._ctrl[slots] = [finite(f"{self.prefix}: {name}", value) for name, value in values.items()]
 
     def get_ctrl(self) -> dict[str, float]:
         """The setpoint buffer by actuator name."""
-        return dict(zip(self.actuators, self.setpoints.values.tolist(), strict=True))
+        return dict(zip(self.actuators, self._ctrl.tolist(), strict=True))
 
     def get_qpos(self) -> dict[str, float]:
         """The first qpos component of every joint."""
@@ -193,16 +201,48 @@ class URLabArticulation(URLabEntity, ModelNames):
         """The live actuator of a name: as it is, by its name in the source XML, or without ``_joint``."""
         return self._resolve(name, self.actuators, self._original_names.get("actuators") or {})
 
-    def write_setpoints(self, data: Any) -> None:
-        """Put the setpoints that were given into local data."""
-        self.setpoints.write_into(data.ctrl, self._actuator_ids)
+    def seed_ctrl(self, setpoints: Sequence[float]) -> None:
+        """Take the setpoints that are in force on the server; a list of another length than ours is left out."""
+        if len(setpoints) == len(self._ctrl):
+            self._ctrl[:] = self._stepped_ctrl[:] = setpoints
+
+    def write_ctrl(self, data: Any, *, changed_only: bool = False) -> None:
+        """Put the setpoints into local data, or only if they changed since the last step."""
+        if not changed_only or not np.array_equal(self._ctrl, self._stepped_ctrl):
+            data.ctrl[self._actuator_ids] = self._ctrl
+        self._stepped_ctrl[:] = self._ctrl
 
     def command(self) -> dict[str, Any]:
         """This articulation's part of a step request; the pending wrenches go with it."""
-        command: dict[str, Any] = {"control_mode": self._control_mode.value, **self.setpoints.command()}
+        command: dict[str, Any] = {"control_mode": self._control_mode.value}
+        if len(self._ctrl):
+            command["ctrl"] = self._ctrl.tolist()
+            self._stepped_ctrl[:] = self._ctrl
         if self._pending_xfrc:
             command["xfrc_applied"] = self._take_xfrc()
         return command
+
+    def _told(self, key: str) -> Sequence[float] | None:
+        """The root's xpos, xquat or qvel out of the last reply: of its free joint, or of its body at level full."""
+        if self.has_free_base and key in _FREE_SPANS:
+            field, span = _FREE_SPANS[key]
+            numbers: Sequence[float] = getattr(self.observed, field)[span]
+            return numbers or None
+        return self.observed.bodies.get(self._root_body, {}).get(key)
+
+    @property
+    def _root_body(self) -> str:
+        return next((name for name, body in self.bodies.items() if body.id == self.body_id), "")
+
+    def _part_id(self, kind: str, name: str) -> int | None:
+        tables: dict[str, Mapping[str, Any]] = {
+            "joint": self.joints,
+            "actuator": self.actuators,
+            "sensor": self.sensors,
+            "body": self.bodies,
+        }
+        part = tables.get(kind, {}).get(name.removeprefix(f"{self.prefix}_"))
+        return None if part is None else int(part.id)
 
     def _known(self, kind: str, name: str, table: Mapping[str, Any]) -> Any:
         if name not in table:

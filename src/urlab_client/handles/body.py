@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Body:
-    """A body. Its pose is what the last reply said at observation level full, else that of ``client.data``."""
+    """A body. Its pose is what the last reply said at observation level full, else that of ``client.data``.
+
+    Without a local model it is None at other levels, except for the root, whose pose the articulation knows.
+    """
 
     name: str
     id: int
@@ -33,4 +36,8 @@ class Body:
         if told is not None and key in told:
             return np.array(told[key], dtype=np.float64)
         data = self._articulation._data
-        return None if data is None else np.array(getattr(data, key)[self.id])
+        if data is not None:
+            return np.array(getattr(data, key)[self.id])
+        if self.id != self._articulation.body_id:
+            return None
+        return self._articulation.root_pos_w if key == "xpos" else self._articulation.root_quat_w

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from urlab_client.enums import StepMode
+from urlab_client.handles.finite import three
 from urlab_client.handles.observed import Array
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ class URLabEntity:
 
     Poses and velocities are read from ``client.data`` on access and returned as fresh arrays: hold
     ``client._data_lock`` to read them from another thread than the stepping one. Positions are metres in the world
-    frame; ``qpos_offset`` / ``qvel_offset`` point into ``client.data`` and are None without a free joint.
+    frame; ``qpos_offset`` / ``qvel_offset`` point into ``client.data`` and are None without a free joint. Without a
+    local model they come from the last reply and, where it does not tell them, from the model's initial pose.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class URLabEntity:
         self._client = client
         self._pending_xfrc: dict[str, list[float]] = {}
         self._wire_state: Mapping[str, Any] = {}
+        self._initial_pose: Mapping[str, Array] = {}
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, body_id={self.body_id}, free={self.has_free_base})"
@@ -106,7 +109,7 @@ class URLabEntity:
                 f"apply_xfrc on {self.name!r} has no effect in puppet mode: write client.data.xfrc_applied instead",
                 stacklevel=3,
             )
-        self._pending_xfrc[body] = [*_three("force", force), *_three("torque", torque)]
+        self._pending_xfrc[body] = [*three(f"force on {body!r}", force), *three(f"torque on {body!r}", torque)]
 
     def _take_xfrc(self) -> dict[str, list[float]]:
         pending, self._pending_xfrc = self._pending_xfrc, {}
@@ -120,21 +123,20 @@ class URLabEntity:
         data = self._data
         if data is not None and self.body_id >= 0:
             return np.array(getattr(data, key)[self.body_id])
-        return np.array(self._wire_state.get(key, default), dtype=np.float64)
+        told = self._told(key)
+        return np.array(self._initial_pose.get(key, default) if told is None else told, dtype=np.float64)
+
+    def _told(self, key: str) -> Sequence[float] | None:
+        """The root's xpos, xquat or qvel out of the last reply."""
+        return self._wire_state.get(key)
 
     def _free_velocity(self, first: int) -> Array:
         data = self._data
-        if data is None or self.qvel_offset is None:
-            return np.zeros(3)
-        start = self.qvel_offset + first
-        return np.array(data.qvel[start : start + 3])
-
-
-def _three(what: str, vector: Sequence[float]) -> list[float]:
-    numbers = [float(x) for x in vector]
-    if len(numbers) != 3:
-        raise ValueError(f"{what} needs 3 numbers, not {len(numbers)}")
-    return numbers
+        if data is not None and self.qvel_offset is not None:
+            start = self.qvel_offset + first
+            return np.array(data.qvel[start : start + 3])
+        told = self._told("qvel") if data is None and self.has_free_base else None
+        return np.zeros(3) if told is None else np.array(told[first : first + 3], dtype=np.float64)
 
 
 def _rotate(vector: Array, quat_wxyz: Array) -> Array:

@@ -20,7 +20,10 @@ _KINDS = {
 
 
 class ModelNames:
-    """Looks up elements of ``client.model`` by their name with or without the ``<prefix>_``."""
+    """Looks up elements of the model by their name with or without the ``<prefix>_``.
+
+    Without a local model only the articulation's own joints, actuators, sensors and bodies are known.
+    """
 
     prefix: str
     _client: "URLabClient | None"
@@ -32,12 +35,21 @@ class ModelNames:
         """
         if kind not in _KINDS:
             raise KeyError(f"unknown kind {kind!r}: choose one of {', '.join(_KINDS)}")
+        found = self._model_id(kind, name)
+        if found is None:
+            raise KeyError(f"{self.prefix!r} has no {kind} {name!r}")
+        return found
+
+    def _model_id(self, kind: str, name: str) -> int | None:
         model = self._client.model if self._client is not None else None
-        for full in (f"{self.prefix}_{name}", name) if model is not None else ():
-            found = int(mujoco.mj_name2id(model, _KINDS[kind], full))
-            if found >= 0:
-                return found
-        raise KeyError(f"{self.prefix!r} has no {kind} {name!r}")
+        if model is None:
+            return self._part_id(kind, name)
+        ids = (int(mujoco.mj_name2id(model, _KINDS[kind], full)) for full in (f"{self.prefix}_{name}", name))
+        return next((found for found in ids if found >= 0), None)
+
+    def _part_id(self, kind: str, name: str) -> int | None:
+        """The id of one of the articulation's own parts, or None."""
+        raise NotImplementedError
 
     def mj_joint(self, name: str) -> int:
         """The model id of a joint."""

@@ -12,12 +12,15 @@ Vector = Sequence[float]
 
 
 class HasActorId(Protocol):
-    """Anything that names an actor: spawn handles, light handles, articulations."""
+    """Anything that names an actor: spawn handles, light handles, articulations, entities."""
 
     actor_id: str
 
 
 Target = str | HasActorId
+"""An actor_id (a name, with ``by_name``), or a handle: its actor_id where it has one, else its name."""
+
+_NAME_FIELDS = ("actor_name", "prefix", "name")
 
 
 class RpcNamespace:
@@ -59,9 +62,16 @@ class RpcNamespace:
 
 
 def targeted(target: Target, by_name: bool) -> dict[str, str]:
-    """The fields that name an actor: by its actor_id, or by its name."""
-    word = target if isinstance(target, str) else target.actor_id
-    return {"target": word, "target_by": "actor_name"} if by_name else {"target": word}
+    """The fields that name an actor: by its actor_id, or by its name; TypeError when ``target`` names none."""
+    if isinstance(target, str):
+        return {"target": target, "target_by": "actor_name"} if by_name else {"target": target}
+    actor_id = getattr(target, "actor_id", "")
+    name = next((word for word in (getattr(target, field, "") for field in _NAME_FIELDS) if word), "")
+    if not actor_id and not name:
+        raise TypeError(f"the target is an actor_id, a name or a handle that has one of them, not {target!r}")
+    if name and (by_name or not actor_id):
+        return {"target": name, "target_by": "actor_name"}
+    return {"target": actor_id}
 
 
 def rotated(rotation_quat: Vector | None, rotation_euler: Vector | None) -> dict[str, list[float]]:

@@ -68,7 +68,6 @@ class URLabRecordingAPI(RpcNamespace):
         return self._last_saved_path
 
     def clear(self) -> None:
-        """Forget the recorded frames."""
+        """Forget the recorded frames; a recording that runs goes on."""
         self._ask("recording_clear")
-        self._is_active = False
         self._summary = RecordingSummary(0, 0.0)

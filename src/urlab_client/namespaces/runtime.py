@@ -3,7 +3,7 @@
 from typing import Any
 
 from urlab_client.enums import ControlSource, StepMode, coerce
-from urlab_client.handles.articulation import FREE_QPOS, Index
+from urlab_client.handles.articulation import FREE_QPOS, Index, URLabArticulation
 from urlab_client.namespaces.base import RpcNamespace, Target, Vector, maybe, numbers, targeted
 from urlab_client.options import mirror_options
 from urlab_client.types import ContactsResult, KeyframeInfo, MocapPose, SimOptions
@@ -54,6 +54,9 @@ class RuntimeNamespace(RpcNamespace):
         with client._data_lock:
             if written and index is not None and client._mirror is not None:
                 client._mirror.write_qpos(index, written)
+            robot = self._written_robot(reply)
+            if written and robot is not None:
+                robot.observed.qpos = [*written, *robot.observed.qpos[len(written) :]]
 
     def set_mocap_pose(self, body: str, *, pos: Vector | None = None, quat: Vector | None = None) -> MocapPose:
         """Move a mocap body, by compiled name: ``pos`` metres, ``quat`` w, x, y, z. Returns the pose in force."""
@@ -115,11 +118,17 @@ class RuntimeNamespace(RpcNamespace):
         """Where a set_qpos reply's numbers are in ``client.data.qpos``."""
         client = self._client
         names = (reply.get("actor_name"), reply.get("target"))
-        by_id = client.articulations_by_id.get(reply.get("actor_id") or "")
-        found = by_id or next((client.articulations[name] for name in names if name in client.articulations), None)
+        found = self._written_robot(reply)
         if found is not None and not reply.get("free_base_shortcut"):
             return found._qpos_index
         free = found or next((client.entities[name] for name in names if name in client.entities), None)
         if free is None or free.qpos_offset is None:
             return None
         return slice(free.qpos_offset, free.qpos_offset + FREE_QPOS)
+
+    def _written_robot(self, reply: dict[str, Any]) -> URLabArticulation | None:
+        """The articulation that a set_qpos reply is about, if it is about one."""
+        client = self._client
+        names = (reply.get("actor_name"), reply.get("target"))
+        by_id = client.articulations_by_id.get(reply.get("actor_id") or "")
+        return by_id or next((client.articulations[name] for name in names if name in client.articulations), None)

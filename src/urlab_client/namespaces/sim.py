@@ -20,20 +20,21 @@ class SimNamespace(RpcNamespace):
         """Compile the level and simulate it; ``level_path`` opens another level first.
 
         Without ``level_path``, a simulation that runs already goes on. On READY the handshake is absorbed (the
-        handles are new) and the step mode that the client was built for is asked for again. Any other state raises
-        `URLabPIEError`, or is returned when ``raise_on_failure`` is False.
+        handles are new). A client of direct or puppet mode asks for its mode with the start, so that no live step comes
+        first. Any other state raises `URLabPIEError`, or is returned when ``raise_on_failure`` is False.
         """
-        payload = {"timeout_s": float(timeout_s), **({"level_path": level_path} if level_path is not None else {})}
-        reply = self._client._rpc(
+        client = self._client
+        asked = {"level_path": level_path, "step_mode": client.step_mode.value if client._promotes else None}
+        reply = client._rpc(
             "begin_pie",
-            payload,
+            {"timeout_s": float(timeout_s), **{name: value for name, value in asked.items() if value is not None}},
             expected_op="begin_pie_ok",
             rcv_timeout_ms=int(1000 * (timeout_s + START_GRACE_S)),
         )
         result = PIEStartResult.from_wire(reply)
         if result.is_ready and result.handshake_payload:
-            self._client._absorb_handshake(result.handshake_payload)
-            self._client._join_simulation()
+            client._absorb_handshake(result.handshake_payload)
+            client._join_simulation()
         if raise_on_failure and not result.is_ready:
             raise _failure(result)
         return result

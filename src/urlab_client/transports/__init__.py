@@ -1,24 +1,22 @@
 """Ways to reach a server. A new one is a file here and a line in `TRANSPORTS`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from urlab_client.transports.address import ServerAddress, check_base, check_ports
 from urlab_client.transports.base import Transport
 from urlab_client.transports.inprocess import InProcessTransport
 from urlab_client.transports.zmq import ZmqTransport, endpoint
 
-__all__ = ["TRANSPORTS", "InProcessTransport", "ServerAddress", "Transport", "ZmqTransport", "open_transport"]
-
-
-@dataclass(frozen=True, slots=True)
-class ServerAddress:
-    """Where a server is: base address, ports, and the shared-memory folder when the caller names one."""
-
-    base: str
-    step_port: int
-    state_port: int
-    connect_timeout_ms: int
-    shm_dir: str | None = None
+__all__ = [
+    "TRANSPORTS",
+    "InProcessTransport",
+    "ServerAddress",
+    "Transport",
+    "ZmqTransport",
+    "check_base",
+    "check_ports",
+    "open_transport",
+]
 
 
 def open_transport(name: str, address: ServerAddress) -> Transport:

@@ -1,6 +1,7 @@
 """REQ/REP over ZeroMQ: the transport that works between machines."""
 
 import re
+import socket as tcp
 import threading
 
 import zmq
@@ -11,6 +12,7 @@ from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, StateCallback, Tran
 from urlab_wire.codec import decode
 
 STATE_TOPIC = "state/full"
+PROBE_TIMEOUT_S = 0.5
 
 
 def endpoint(address: str, port: int) -> str:
@@ -20,6 +22,22 @@ def endpoint(address: str, port: int) -> str:
             f"address {address!r} already has a port: give the base address (tcp://host) and pass step_port="
         )
     return f"{re.sub(r'^tcp://localhost$', 'tcp://127.0.0.1', address)}:{port}"
+
+
+def somebody_listens(where: str) -> bool:
+    """Whether a plain connection to an endpoint succeeds: a process that is stuck still listens."""
+    scheme, _, place = where.partition("://")
+    host, _, port = place.rpartition(":")
+    try:
+        if scheme == "ipc":
+            with tcp.socket(tcp.AF_UNIX, tcp.SOCK_STREAM) as probe:
+                probe.settimeout(PROBE_TIMEOUT_S)
+                probe.connect(place)
+        else:
+            tcp.create_connection((host.strip("[]"), int(port)), PROBE_TIMEOUT_S).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 class ZmqTransport(Transport):
@@ -93,7 +111,8 @@ class ZmqTransport(Transport):
             socket.send(frame, zmq.NOBLOCK)
         except zmq.Again:
             if not socket.poll(timeout_ms, zmq.POLLOUT):
-                raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=False) from None
+                listens = somebody_listens(self.step_endpoint)
+                raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=listens) from None
             socket.send(frame, zmq.NOBLOCK)
 
     def _receive(self, socket: "zmq.Socket[bytes]", timeout_ms: int) -> bytes:

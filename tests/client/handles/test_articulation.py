@@ -27,6 +27,24 @@ def test_an_unknown_actuator_changes_nothing(arm: URLabArticulation):
     assert arm.get_ctrl() == {"waist": 0.0, "elbow": 0.0}
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), None, "fast"])
+def test_setpoints_that_are_not_finite_are_refused_by_name(arm: URLabArticulation, bad: Any):
+    with pytest.raises(ValueError, match="arm: elbow must be a finite number"):
+        arm.set_ctrl({"waist": 1.0, "elbow": bad})
+    with pytest.raises(ValueError, match="arm: waist must be a finite number"):
+        arm.actuators["waist"].set_control(bad)
+    with pytest.raises(ValueError, match=r"arm\.ctrl_array: elbow must be a finite number"):
+        arm.ctrl_array = [1.0, bad]
+    assert arm.get_ctrl() == {"waist": 0.0, "elbow": 0.0}
+    with pytest.raises(ValueError, match=r"force on 'hand'\[1\] must be a finite number"):
+        arm.apply_xfrc("hand", force=(0, bad, 0))
+
+
+def test_a_setpoint_array_of_another_length_is_refused(arm: URLabArticulation):
+    with pytest.raises(ValueError, match=r"takes 2 numbers \(waist, elbow\)"):
+        arm.ctrl_array = [1.0]
+
+
 def test_the_control_mode_is_that_of_the_handshake_until_set(arm: URLabArticulation):
     assert arm.control_mode is ControlMode.UE_CONTROLLER
     arm.control_mode = "raw"
@@ -105,7 +123,7 @@ def test_a_wrench_waits_for_the_next_step_and_can_be_taken_back(arm: URLabArticu
     assert not arm._pending_xfrc
     with pytest.raises(KeyError, match="no body 'tail'; it has base, hand"):
         arm.apply_xfrc("tail", force=[1, 0, 0])
-    with pytest.raises(ValueError, match="force needs 3 numbers"):
+    with pytest.raises(ValueError, match="force on 'hand' needs 3 numbers"):
         arm.apply_xfrc(body="hand", force=[1, 0])
 
 

@@ -50,6 +50,62 @@ def test_an_entity_without_a_local_model_shows_what_the_wire_says(make_client: A
     assert client.articulations["arm"].qpos_array.tolist() == [0.7, -0.3]
 
 
+def test_handles_without_a_local_model_are_whole_and_follow_the_replies(make_client: Any, server: Any):
+    client = make_client(step_mode="direct", local_model=False)
+    client.discover()
+    arm, dog = client.articulations["arm"], client.articulations["dog"]
+    assert (client.model, client.data) == (None, None)
+    assert (list(arm.joints), list(arm.actuators), list(dog.bodies)) == (
+        ["waist", "elbow_joint"], ["waist", "elbow"], ["trunk", "leg"],
+    )  # fmt: skip
+    assert arm.joints["waist"].range == (-3.0, 3.0)
+    assert dog.get_qpos() == {"root": 2.0, "hip": 0.0}
+    assert dog.root_pos_w.tolist() == [2.0, 0.0, 1.0]
+    assert client.entities["shelf"].root_pos_w.tolist() == [0.0, -3.0, 1.0]
+    client.step()
+    assert server.last("step")["per_articulation"]["arm"]["ctrl"] == [0.0, 0.0]
+    assert dog.root_quat_w.tolist() == [0.0, 0.0, 0.0, 1.0]
+    assert dog.root_lin_vel_w.tolist() == [1.0, 2.0, 3.0]
+    assert np.allclose(dog.root_lin_vel_b, [-1.0, -2.0, 3.0])
+    assert client.entities["box"].root_lin_vel_w.tolist() == [0.0, 0.0, -1.0]
+    assert arm.get_sensors()["tip"].tolist() == [1.0, 2.0, 3.0]
+    assert client.entities["shelf"].root_pos_w.tolist() == [5.0, 6.0, 7.0]
+
+
+def test_a_fixed_root_without_a_local_model_stands_where_the_model_or_a_full_reply_says(
+    make_client: Any, server: Any, state_reply: dict[str, Any]
+):
+    client = make_client(local_model=False)
+    client.discover()
+    arm = client.articulations["arm"]
+    client.step()
+    assert arm.root_pos_w.tolist() == arm.bodies["base"].xpos.tolist() == [0.0, 0.0, 0.0]
+    assert arm.bodies["hand"].xpos is None
+    told = {"xpos": [9.0, 9.0, 9.0], "xquat": [0.0, 1.0, 0.0, 0.0]}
+    state_reply["per_articulation"]["arm"]["bodies"] = {"base": told}
+    server.replies["step"] = state_reply
+    client.step(observations="full")
+    assert arm.root_pos_w.tolist() == arm.bodies["base"].xpos.tolist() == [9.0, 9.0, 9.0]
+
+
+def test_ids_are_known_without_a_local_model(make_client: Any, scene_model: Any):
+    client = make_client(local_model=False)
+    client.discover()
+    arm = client.articulations["arm"]
+    assert arm.mj_joint("waist") == arm.mj("joint", "arm_waist") == scene_model.joint("arm_waist").id
+    with pytest.raises(KeyError, match="no geom 'g0'"):
+        arm.mj("geom", "g0")
+
+
+def test_set_qpos_shows_without_a_local_model(make_client: Any, server: Any):
+    client = make_client(local_model=False)
+    client.discover()
+    server.replies["set_qpos"] = {"actor_name": "dog", "qpos": [1, 2, 3, 1, 0, 0, 0], "free_base_shortcut": True}
+    client.runtime.set_qpos("dog", [1, 2, 3, 1, 0, 0, 0])
+    assert client.articulations["dog"].root_pos_w.tolist() == [1.0, 2.0, 3.0]
+    assert client.articulations["dog"].dof_qpos.tolist() == [0.0]
+
+
 def test_a_wrench_in_puppet_mode_warns_and_stays():
     entity = URLabEntity(name="box", body_id=5, has_free_base=False, client=URLabClient(step_mode="puppet"))
     with pytest.warns(UserWarning, match="no effect in puppet mode"):

@@ -20,3 +20,14 @@ def test_a_recording_is_begun_stopped_and_saved(client: URLabClient, server: Any
     assert client.recording.last_saved_path == Path("/data/ep_1.json")
     client.recording.clear()
     assert client.recording.frame_count == 0
+
+
+def test_clearing_does_not_end_a_recording(client: URLabClient):
+    client.recording.start()
+    client.recording.clear()
+    assert client.recording.is_active
+
+
+def test_saving_without_a_path_leaves_the_name_to_the_server(client: URLabClient, server: Any):
+    client.recording.save()
+    assert "path" not in server.last("recording_save")

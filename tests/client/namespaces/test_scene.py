@@ -56,6 +56,18 @@ def test_targets_are_ids_names_or_handles(authored: URLabClient, server: Any):
     assert (server.last("destroy_actor")["target"], server.last("destroy_actor")["target_by"]) == ("n", "actor_name")
 
 
+def test_a_handle_without_an_id_is_named_by_its_name(authored: URLabClient, server: Any):
+    dog, box = authored.articulations["dog"], authored.entities["box"]
+    for handle, name in ((URLabSpawnHandle("", "n", "", ""), "n"), (dog, "dog"), (box, "box")):
+        authored.outliner.select_actor(handle)
+        sent = server.last("select_actor")
+        assert (sent["target"], sent["target_by"]) == (name, "actor_name")
+    authored.viewport.frame_actor(authored.articulations["arm"], by_name=True)
+    assert server.last("frame_actor")["target"] == "arm"
+    with pytest.raises(TypeError, match="an actor_id, a name or a handle"):
+        authored.scene.destroy_actor(None)  # type: ignore[arg-type]
+
+
 def test_apply_scene_opens_imports_once_spawns_and_saves(authored: URLabClient, server: Any):
     assets = [URLabAsset("a", "/x.xml"), URLabAsset("b", "/x.xml", location=(1, 0, 0))]
     handles = authored.scene.apply_scene("lab", assets)

@@ -22,7 +22,16 @@ def test_ready_absorbs_the_handshake_and_asks_for_the_mode(editing: URLabClient,
     assert editing.manager_present
     assert list(editing.articulations) == ["arm", "dog"]
     assert server.ops() == ["hello", "meta", "begin_pie", "set_mode"]
+    assert server.last("begin_pie")["step_mode"] == "direct"
     assert (server.last("begin_pie")["level_path"], server.last("begin_pie")["timeout_s"]) == ("/Game/Levels/X", 3.0)
+
+
+@pytest.mark.parametrize("options", [{}, {"step_mode": "direct", "auto_promote_step_mode": False}])
+def test_a_client_that_does_not_ask_for_its_mode_starts_without_one(make_client: Any, server: Any, options: Any):
+    client = make_client(**options)
+    server.replies["begin_pie"] = {"state": "timeout"}
+    client.sim.start(raise_on_failure=False)
+    assert "step_mode" not in server.last("begin_pie")
 
 
 def test_failure_raises_with_the_compile_log_or_is_returned(editing: URLabClient, server: Any):

@@ -1,3 +1,4 @@
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -51,6 +52,18 @@ def test_nobody_listening_is_told_within_the_connect_timeout(zmq_peer: Callable[
     assert time.monotonic() - began < 5
     assert raised.value.timeout_s == 0.1
     transport.close()
+
+
+def test_a_server_that_listens_but_is_stuck_is_not_called_absent(tmp_path: Path):
+    with socket.create_server(("127.0.0.1", 0)) as stuck, socket.socket(socket.AF_UNIX) as stuck_ipc:
+        stuck_ipc.bind(f"{tmp_path}/s:1")
+        stuck_ipc.listen()
+        for where in (f"tcp://127.0.0.1:{stuck.getsockname()[1]}", f"ipc://{tmp_path}/s:1"):
+            transport = ZmqTransport(where, connect_timeout_ms=50)
+            with pytest.raises(URLabTimeoutError, match=r"no answer from .*the server listens there") as raised:
+                transport.request(b"x", timeout_ms=60_000)
+            assert raised.value.connected
+            transport.close()
 
 
 def test_a_late_answer_times_out_and_does_not_reach_the_next_request(zmq_peer: Callable[..., Any]):
