@@ -1,4 +1,7 @@
-"""The protocol without our client: pyzmq and msgpack, as any other language would do it."""
+"""The protocol without our client: pyzmq and msgpack, as any other language would do it.
+
+msgpack does not come with the server: `pip install msgpack`.
+"""
 
 import argparse
 
