@@ -1,6 +1,6 @@
 """Actors -> one root spec. Each actor's model is attached under its own prefix, at its own pose."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,15 +34,18 @@ class Assembly:
     notes: tuple[str, ...]
 
 
-def assemble(actors: Sequence[Actor], model_file: Callable[[str], Path]) -> Assembly:
-    """Put all actors into one spec; CompileError names the actor that cannot be used."""
+def assemble(actors: Sequence[Actor], model_file: Callable[[str], Path], settled: Collection[str] = ()) -> Assembly:
+    """Put all actors into one spec; CompileError names the actor that cannot be used.
+
+    About ``settled`` options, which somebody else decides, nothing is noted.
+    """
     root = mujoco.MjSpec()
     blueprints = agree_on_inertia(root, _load_all(actors, model_file))
     leader = _leader(blueprints)
     if leader is not None:
         take_globals(root, leader.spec, [one.spec for one in blueprints])
     placed = tuple(_place(root, actor, one) for actor, one in zip(actors, blueprints, strict=True))
-    return Assembly(root, placed, (*_differences(placed, leader), *_unscaled(placed)))
+    return Assembly(root, placed, (*_differences(placed, leader, settled), *_unscaled(placed)))
 
 
 def _load_all(actors: Sequence[Actor], model_file: Callable[[str], Path]) -> list[Blueprint]:
@@ -86,7 +89,7 @@ def _attach(root: Any, actor: Actor, blueprint: Blueprint) -> tuple[str, ...]:
     return tuple(prefix + name for name in bodies)
 
 
-def _differences(placed: Sequence[PlacedActor], leader: Blueprint | None) -> list[str]:
+def _differences(placed: Sequence[PlacedActor], leader: Blueprint | None, settled: Collection[str]) -> list[str]:
     """What other articulations would have wanted otherwise."""
     notes: list[str] = []
     for one in placed:
@@ -97,7 +100,7 @@ def _differences(placed: Sequence[PlacedActor], leader: Blueprint | None) -> lis
             f"{one.actor.name!r} asks for {name} {wanted[name]}, but the scene runs with {taken[name]} "
             f"of {leader.model_name!r}"
             for name in wanted
-            if wanted[name] != taken[name]
+            if wanted[name] != taken[name] and name not in settled
         ]
     return notes
 

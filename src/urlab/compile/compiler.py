@@ -1,10 +1,10 @@
 """Scene -> CompiledScene."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from urlab.compile.assemble import Assembly, assemble
+from urlab.compile.assemble import Assembly, PlacedActor, assemble
 from urlab.compile.bind import bind_articulation, bind_cameras, bind_entities, bind_joints, find_owners
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
 from urlab.compile.compiled_scene import CompiledScene
@@ -21,7 +21,7 @@ def compile_scene(
 
     Options come from MuJoCo's defaults, then the first articulation, then the level, then ``overrides``.
     """
-    assembly = assemble(level.actors, model_file)
+    assembly = assemble(level.actors, model_file, settled={*level.options, *(overrides or {})})
     _override(assembly.root, level.options, f"level {level.name!r}")
     _override(assembly.root, overrides or {}, "the server's options")
     assembly.root.modelname = level.name
@@ -44,6 +44,7 @@ def _bind(assembly: Assembly, model: Any, warned: list[str]) -> CompiledScene:
     placed = assembly.placed
     owned = find_owners(model, (one.actor.name for one in placed))
     robots = [one for one in placed if one.blueprint.is_articulation]
+    _refuse_keyframes_of_things(placed)
     things = [one for one in placed if not one.blueprint.is_articulation]
     return CompiledScene(
         model=model,
@@ -55,3 +56,12 @@ def _bind(assembly: Assembly, model: Any, warned: list[str]) -> CompiledScene:
         placed=placed,
         notes=(*assembly.notes, *warned),
     )
+
+
+def _refuse_keyframes_of_things(placed: Sequence[PlacedActor]) -> None:
+    for one in placed:
+        if one.actor.keyframe and not one.blueprint.is_articulation:
+            raise CompileError(
+                f"actor {one.actor.name!r} has no joints to move or actuators, so it cannot start from keyframe "
+                f"{one.actor.keyframe!r}; give it a location instead"
+            )

@@ -124,3 +124,16 @@ def test_a_reference_to_what_does_not_exist_is_refused_as_mujoco_does(
     with pytest.raises(CompileError, match="arm") as refused:
         compose({"arm": write("arm", xml)})
     assert "nix" in refused.value.message
+
+
+def test_what_the_level_settles_is_not_reported_as_a_difference(write: Write, compose: Compose) -> None:
+    other = ARM.replace("0.004", "0.001").replace('"arm"', '"other"')
+    actors = {"arm": write("arm", ARM), "other": write("other", other)}
+    assert any("timestep" in note for note in compose(actors).notes)
+    assert not any("timestep" in note for note in compose(actors, {"timestep": 0.002}).notes)
+
+
+def test_a_thing_cannot_start_from_a_keyframe(write: Write) -> None:
+    path = write("crate", "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>")
+    with pytest.raises(CompileError, match=r"'crate'.*keyframe 'home'"):
+        compile_scene(Level("yard", (Actor("crate", str(path), keyframe="home"),)), Path)

@@ -33,8 +33,7 @@ class ScenePaths:
             self.raw = RawClient(self.server.step_endpoint)
             opened.callback(self.raw.close)
             self.embedded = opened.enter_context(_embedded(scene, opened))
-            hold_pose(self.client)
-            hold_pose(self.embedded)
+            restart(self.client)
             self.plain = PlainLoop(copy.copy(self.embedded.model), record_controls(self.embedded, longest))
             self._opened = opened.pop_all()
 
@@ -74,8 +73,9 @@ def _embedded(scene: str, opened: ExitStack) -> URLabClient:
     return launch(SCENES[scene], project=Path(project))
 
 
-def hold_pose(client: URLabClient) -> None:
-    """Set every robot's setpoints to the pose it starts in."""
+def restart(client: URLabClient) -> None:
+    """Go back to the start, and set every robot's setpoints to the pose it starts in."""
+    client.reset()
     for articulation in client.articulations.values():
         articulation.set_ctrl({name: _start_of(articulation, name, client.model) for name in articulation.actuators})
 
@@ -90,7 +90,7 @@ def _start_of(articulation: URLabArticulation, actuator: str, model: Any) -> flo
 
 def record_controls(client: URLabClient, steps: int) -> NDArray[np.float64]:
     """``data.ctrl`` at each of the first ``steps`` steps after a reset, (steps, nu)."""
-    client.reset()
+    restart(client)
     rows = np.empty((steps, client.model.nu))
     for row in rows:
         client.step(1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import zmq
 
-from urlab.cli.bench.paths import hold_pose
+from urlab.cli.bench.paths import restart
 from urlab.cli.bench.plan import SCENES, Plan
 from urlab.cli.bench.raw import RawClient, connect, step_frame
 from urlab.cli.bench.results import SoakResult
@@ -34,8 +34,7 @@ def measure_soak(plan: Plan, tick: Tick) -> SoakResult:
     """`Plan.soak_steps` requests of step(1), each sent when the one before it was answered."""
     scene, log = plan.main_scene, SoakLog()
     with serving(SCENES[scene]) as server, connect(server.step_endpoint) as client:
-        hold_pose(client)
-        client.reset()
+        restart(client)
         raw = RawClient(server.step_endpoint)
         raw.frame = step_frame(client, 1, "standard")
         begin = time.perf_counter()

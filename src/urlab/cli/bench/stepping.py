@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from urlab.cli.bench.floors import Echo
-from urlab.cli.bench.paths import ScenePaths
+from urlab.cli.bench.paths import ScenePaths, restart
 from urlab.cli.bench.plan import Case, Plan
 from urlab.cli.bench.results import StepResult
 from urlab.cli.bench.timing import repeat, summarize, time_calls
@@ -65,12 +65,12 @@ def _ways(case: Case, paths: ScenePaths, echo: Echo) -> list[Way]:
     count, level = case.n_steps, case.observations
     client, embedded, plain = paths.client, paths.embedded, paths.plain
     return [
-        Way("raw_zmq", client.reset, paths.raw.once),
+        Way("raw_zmq", lambda: restart(client), paths.raw.once),
         Way("echo", lambda: None, echo.once),
         Way("plain", plain.reset, plain.once),
         Way("plain_woken", plain.reset, plain.once, before=echo.once),
-        Way("client_inprocess", embedded.reset, lambda: embedded.step(count, observations=level)),
-        Way("client_zmq", client.reset, lambda: client.step(count, observations=level)),
+        Way("client_inprocess", lambda: restart(embedded), lambda: embedded.step(count, observations=level)),
+        Way("client_zmq", lambda: restart(client), lambda: client.step(count, observations=level)),
     ]
 
 
