@@ -28,6 +28,7 @@ class Connection:
         self.socket = socket
         self.busy = False
         self.waiting: deque[Message] = deque()
+        self._limit = limit
         self._parser = zmtp.FrameParser(limit, hard_limit)
         self._greeting = b""
         self._greeted = False
@@ -49,8 +50,12 @@ class Connection:
             return []
         if not data:
             raise ConnectionResetError("the client has gone")
-        if not self._greeted:
-            data = self._take_greeting(data)
+        if not self._introduced:
+            data = self._take_greeting(data) if not self._greeted else data
+        elif not self._frames and self._parser.is_between_frames:
+            request = zmtp.lone_request(data)
+            if request is not None and len(request) <= self._limit:
+                return [[b"", request]]
         return self._messages(data) if data else []
 
     def send(self, data: bytes) -> None:

@@ -19,6 +19,9 @@ GREETING = (
 )  # fmt: skip
 
 
+_DELIMITER = bytes((MORE, 0))
+
+
 class ProtocolError(Exception):
     """The peer does not speak ZMTP 3 with the NULL mechanism, or breaks its rules."""
 
@@ -53,6 +56,17 @@ def frame(body: bytes, flags: int = 0) -> bytes:
     return bytes((flags | LONG,)) + len(body).to_bytes(8, "big") + body
 
 
+def lone_request(data: bytes) -> bytes | None:
+    """The request, when bytes are just the two frames of a REQ client: an empty one and a body. Else None."""
+    if data[:2] != _DELIMITER or len(data) < 4:
+        return None
+    if data[2] == 0:
+        return data[4:] if len(data) == 4 + data[3] else None
+    if data[2] == LONG and len(data) == 11 + int.from_bytes(data[3:11], "big"):
+        return data[11:]
+    return None
+
+
 def message(frames: Iterable[bytes]) -> bytes:
     """One message, ready to be sent."""
     *heads, last = frames
@@ -78,6 +92,11 @@ class FrameParser:
         self._missing = 0
         self._flags = 0
         self._dropped = False
+
+    @property
+    def is_between_frames(self) -> bool:
+        """Whether the last frame is complete."""
+        return not self._missing and not self._rest
 
     def feed(self, data: bytes) -> list[tuple[int, bytes | None]]:
         """The frames that these bytes complete, as (flags, body)."""

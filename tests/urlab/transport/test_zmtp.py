@@ -87,3 +87,19 @@ def test_libzmqs_own_greeting_is_accepted():
                 (flags, body), *_ = parser().feed(peer.recv(4096))
                 assert flags & zmtp.COMMAND
                 zmtp.check_ready(body)
+
+
+@given(st.binary(max_size=700))
+def test_a_lone_request_is_recognised_as_the_parser_would_read_it(body):
+    stream = head(1, 0) + head(0, len(body)) + body
+    assert zmtp.lone_request(stream) == body
+    assert [one for _, one in parser().feed(stream)] == [b"", body]
+
+
+@given(st.binary(max_size=60), st.data())
+def test_anything_but_a_lone_request_is_left_to_the_parser(body, data):
+    whole = head(1, 0) + head(0, len(body)) + body
+    cut = data.draw(st.integers(0, len(whole) - 1))
+    assert zmtp.lone_request(whole[:cut]) is None
+    assert zmtp.lone_request(whole + b"\x00") is None
+    assert zmtp.lone_request(head(1, 0) + head(1, len(body)) + body) is None
