@@ -5,7 +5,7 @@ msgpack is the default. Under JSON, binary cannot travel as it is: a map entry `
 """
 
 import base64
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,8 +14,6 @@ from urlab_wire.enums import Encoding
 
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 """No frame of either direction is larger than this."""
-
-T = TypeVar("T")
 
 _JSON_FIRST_BYTES = frozenset(b"{ \t\r\n")
 _PLAIN_TYPES = frozenset((float, int, str, list, bool, bytes, type(None)))
@@ -48,18 +46,6 @@ def decode(frame: bytes) -> dict[str, Any]:
 def looks_like_json(frame: bytes) -> bool:
     """Whether a frame is JSON text: no msgpack map begins with one of these bytes."""
     return frame[:1] != b"" and frame[0] in _JSON_FIRST_BYTES
-
-
-class TypedDecoder(Generic[T]):
-    """Decodes frames of either encoding straight into one type; raises msgspec's own errors and ValueError."""
-
-    def __init__(self, kind: type[T]) -> None:
-        self._msgpack = msgspec.msgpack.Decoder(kind)
-        self._json = msgspec.json.Decoder(kind)
-
-    def decode(self, frame: bytes) -> T:
-        """Decode one frame."""
-        return self._json.decode(frame) if looks_like_json(frame) else self._msgpack.decode(frame)
 
 
 def _decode_json(frame: bytes) -> Any:

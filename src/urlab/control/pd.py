@@ -35,8 +35,9 @@ class PDController(Controller, kind="pd"):
         self._qvel = index_of([joint.qvel.start for joint in joints])
         self._joint_ids = [joint.id for joint in joints]
         self._binds_all = len(bound) == len(articulation.actuators)
-        self._ranges_of: Any = None
-        self._tau, self._damping = np.zeros(len(bound)), np.zeros(len(bound))
+        self._data: Any = None
+        self._clipped = b""
+        self._target, self._tau, self._damping = (np.zeros(len(bound)) for _ in range(3))
         gains = PDGains.of(bound)
         self._joint_of_actuator = [gains.position[joint.short] for joint in joints]
         self._use(gains.patched(params))
@@ -55,20 +56,26 @@ class PDController(Controller, kind="pd"):
 
     def apply(self, model: Any, data: Any, setpoints: Float64Array) -> None:
         """Write the torques; ``data.qpos`` and ``data.qvel`` are read fresh each time."""
-        if model is not self._ranges_of:
-            self._read_ranges(model)
+        if data is not self._data:
+            self._bind(model, data)
         if not self._binds_all:
             data.ctrl[self._all_ctrl] = setpoints
+        if setpoints.tobytes() != self._clipped:
+            self._clip(setpoints)
         tau, damping = self._tau, self._damping
-        np.maximum(setpoints[self._setpoint], self._lower, out=tau)
-        np.minimum(tau, self._upper, out=tau)
-        np.subtract(tau, data.qpos[self._qpos], out=tau)
+        np.subtract(self._target, self._all_qpos[self._qpos], out=tau)
         np.multiply(tau, self._kp, out=tau)
-        np.multiply(data.qvel[self._qvel], self._kv, out=damping)
+        np.multiply(self._all_qvel[self._qvel], self._kv, out=damping)
         np.subtract(tau, damping, out=tau)
         np.maximum(tau, self._min_tau, out=tau)
         np.minimum(tau, self._max_tau, out=tau)
-        data.ctrl[self._ctrl] = tau
+        self._all_data_ctrl[self._ctrl] = tau
+
+    def _clip(self, setpoints: Float64Array) -> None:
+        """Targets stay within the joint ranges; they change seldom compared with the sub-steps that use them."""
+        np.maximum(setpoints[self._setpoint], self._lower, out=self._target)
+        np.minimum(self._target, self._upper, out=self._target)
+        self._clipped = setpoints.tobytes()
 
     def _use(self, gains: PDGains) -> None:
         """Spread gains by joint over the bound actuators."""
@@ -81,13 +88,14 @@ class PDController(Controller, kind="pd"):
     def _by_actuator(self, by_joint: tuple[float, ...]) -> Float64Array:
         return np.array([by_joint[joint] for joint in self._joint_of_actuator], dtype=np.float64)
 
-    def _read_ranges(self, model: Any) -> None:
-        """Joint ranges never change within a compiled model, so they are read once for each."""
+    def _bind(self, model: Any, data: Any) -> None:
+        """Joint ranges never change within a compiled model, nor do the places of its data: both are read once."""
         limited = model.jnt_limited[self._joint_ids].astype(bool)
         lower, upper = model.jnt_range[self._joint_ids].T
         self._lower = np.where(limited, lower, -_FAR)
         self._upper = np.where(limited, upper, _FAR)
-        self._ranges_of = model
+        self._all_qpos, self._all_qvel, self._all_data_ctrl = data.qpos, data.qvel, data.ctrl
+        self._data, self._clipped = data, b""
 
 
 def _is_bound(actuator: ActuatorSlot) -> bool:

@@ -221,12 +221,17 @@ class Manager:
             self.wrenches.end_window()
 
     def _observe(self, view: View) -> Observation:
-        observer = self._packed if view.packed else self._observer
+        articulations: Packable
+        entities: Packable
+        if view.packed:
+            articulations, entities = self._packed.pack(view.level)
+        else:
+            articulations, entities = self._observer.articulations(view.level), self._observer.entities()
         return Observation(
             time=self.engine.data.time,
             steps=self.counter.total,
-            articulations=observer.articulations(view.level),
-            entities=observer.entities(),
+            articulations=articulations,
+            entities=entities,
             perturbation=self.wrenches.perturbation if self._mode.name is StepMode.PUPPET else None,
             replay=self.tape.replay if self.tape.is_playing else None,
             warnings=self.engine.warnings(),

@@ -33,67 +33,63 @@ class PackedObserver:
         self._scene = scene
         self._sources = sources
         self._actions = b""
-        self._articulations: dict[ObservationLevel, _Template] = {}
-        self._entities = _Template.of(Observer(scene, _marked(sources)).entities(), sources)
+        self._templates: dict[ObservationLevel, _Template] = {}
 
-    def articulations(self, level: ObservationLevel) -> msgspec.Raw:
-        """Every robot at that level."""
+    def pack(self, level: ObservationLevel) -> tuple[msgspec.Raw, msgspec.Raw]:
+        """Every robot at that level, and every entity."""
         if self._sources.actions.tobytes() != self._actions:
-            self._articulations.clear()
+            self._templates.clear()
             self._actions = self._sources.actions.tobytes()
-        template = self._articulations.get(level)
+        template = self._templates.get(level)
         if template is None:
-            marked = Observer(self._scene, _marked(self._sources)).articulations(level)
-            template = self._articulations[level] = _Template.of(marked, self._sources)
+            marked = Observer(self._scene, _marked(self._sources))
+            blobs = encode(marked.articulations(level)), encode(marked.entities())
+            template = self._templates[level] = _Template.of(blobs, self._sources)
         return template.fill()
-
-    def entities(self) -> msgspec.Raw:
-        """Every entity."""
-        return self._entities.fill()
 
 
 @dataclass
 class _Template:
-    """Constant bytes with room for numbers between them.
+    """Two blobs of constant bytes with room for numbers between them.
 
     ``inputs`` are the arrays that hold the numbers, ``gathered`` all of them in a row, ``picked`` those that are
-    wanted (at ``places``), in wire order; ``rows`` has nine bytes per number, as msgpack wants them, and ``parts``
-    alternates between constant bytes and views into ``rows``.
+    wanted (at ``places``), in wire order. ``slots`` are where they go: every ninth byte on, big-endian, as msgpack
+    wants them. The parts of either blob alternate between constant bytes and views into the memory of the slots.
     """
 
     inputs: tuple[Array, ...]
     gathered: Array
     places: "np.ndarray[tuple[int], np.dtype[np.intp]]"
     picked: Array
-    numbers: "np.ndarray[tuple[int, int], np.dtype[np.uint8]]"
-    rows: "np.ndarray[tuple[int, int], np.dtype[np.uint8]]"
-    parts: tuple[bytes | memoryview, ...]
+    slots: Array
+    first_parts: tuple[bytes | memoryview, ...]
+    second_parts: tuple[bytes | memoryview, ...]
 
     @classmethod
-    def of(cls, marked: object, sources: Sources) -> "_Template":
-        """Compile an observation of marks."""
-        blob = encode(marked)
-        found = [(match.start(), int.from_bytes(match[1], "big")) for match in _MARKS.finditer(blob)]
-        inputs, places = _inputs(sources, [number for _, number in found])
-        picked = np.empty(len(found), dtype=">f8")
-        rows = np.full((len(found), _FLOAT_BYTES), _FLOAT[0], dtype=np.uint8)
+    def of(cls, blobs: tuple[bytes, bytes], sources: Sources) -> "_Template":
+        """Compile two encoded observations of marks."""
+        first, second = ([*_MARKS.finditer(blob)] for blob in blobs)
+        inputs, places = _inputs(sources, [int.from_bytes(match[1], "big") for match in (*first, *second)])
+        count = len(places)
+        rows = np.full((count, _FLOAT_BYTES), _FLOAT[0], dtype=np.uint8)
+        flat, border = rows.reshape(-1).data, len(first) * _FLOAT_BYTES
         return cls(
             inputs=inputs,
-            gathered=np.empty(sum(one.size for one in inputs), dtype=">f8"),
+            gathered=np.empty(sum(one.size for one in inputs)),
             places=places,
-            picked=picked,
-            numbers=picked.view(np.uint8).reshape(-1, 8),
-            rows=rows[:, 1:],
-            parts=tuple(_parts(blob, [start for start, _ in found], rows.reshape(-1).data)),
+            picked=np.empty(count),
+            slots=np.ndarray((count,), ">f8", buffer=flat if count else b"\0", offset=1, strides=(_FLOAT_BYTES,)),
+            first_parts=tuple(_parts(blobs[0], [match.start() for match in first], flat[:border])),
+            second_parts=tuple(_parts(blobs[1], [match.start() for match in second], flat[border:])),
         )
 
-    def fill(self) -> msgspec.Raw:
+    def fill(self) -> tuple[msgspec.Raw, msgspec.Raw]:
         """The bytes with the numbers that the sources hold now."""
         if len(self.places):
             np.concatenate(self.inputs, out=self.gathered)
             self.gathered.take(self.places, out=self.picked, mode="clip")
-            self.rows[:] = self.numbers
-        return msgspec.Raw(b"".join(self.parts))
+            self.slots[:] = self.picked
+        return msgspec.Raw(b"".join(self.first_parts)), msgspec.Raw(b"".join(self.second_parts))
 
 
 def _parts(blob: bytes, starts: list[int], rows: memoryview) -> list[bytes | memoryview]:

@@ -3,8 +3,6 @@
 import logging
 from typing import cast
 
-import msgspec
-
 from urlab.config import ServerConfig
 from urlab.errors import (
     MissingField,
@@ -18,14 +16,16 @@ from urlab.errors import (
 )
 from urlab.manager import Play
 from urlab.ops.context import Context
-from urlab.ops.parsing import read_at_once, read_envelope, read_request
+from urlab.ops.parsing import peek, read_at_once, read_envelope, read_request
 from urlab.ops.registry import HANDLERS
 from urlab.ops.session import Session, SessionTable
 from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, Request, encode
-from urlab_wire.catalogue import PRE_SESSION
-from urlab_wire.codec import TypedDecoder, looks_like_json
+from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION
+from urlab_wire.codec import looks_like_json
 from urlab_wire.enums import Encoding, OpCategory
 from urlab_wire.envelope import error
+from urlab_wire.ops.session import HelloRequest
+from urlab_wire.ops.stepping import StepRequest
 
 log = logging.getLogger("urlab.ops")
 
@@ -38,6 +38,7 @@ class Dispatcher:
         self._config = config
         self._play = play
         self._draining = False
+        self._looked_at: tuple[bytes, Request | None] = (b"", None)
 
     def drain(self) -> None:
         """From now on every request is answered `shutting_down`."""
@@ -49,7 +50,7 @@ class Dispatcher:
         try:
             if self._draining:
                 raise ShuttingDown("the server is stopping")
-            good = read_at_once(frame)
+            good = self._read(frame)
             if good is not None:
                 spec = _SPEC_OF[type(good)]
                 session = self._session(spec.name, good.session_id, frame)
@@ -67,13 +68,22 @@ class Dispatcher:
 
     def takes_long(self, frame: bytes) -> bool:
         """Whether serving a request may take so long that others should not wait behind it."""
-        try:
-            peek = _peek.decode(frame)
-        except (msgspec.DecodeError, msgspec.ValidationError, ValueError, RecursionError):
-            return False
-        if peek.op == "step":
-            return peek.n_steps is not None and peek.n_steps > _LONG_S / max(self._play.seconds_per_step(), _QUICK_S)
-        return peek.op in _SLOW_OPS
+        request = read_at_once(frame)
+        self._looked_at = (frame, request)
+        if isinstance(request, StepRequest):
+            return self._is_long(request.n_steps)
+        if request is not None:
+            return _SPEC_OF[type(request)].limit_s > DEFAULT_LIMIT_S and not isinstance(request, HelloRequest)
+        op, n_steps = peek(frame)
+        return op == "step" and self._is_long(n_steps)
+
+    def _is_long(self, n_steps: float | None) -> bool:
+        return n_steps is not None and n_steps > _LONG_S / max(self._play.seconds_per_step(), _QUICK_S)
+
+    def _read(self, frame: bytes) -> Request | None:
+        """The typed request; if `takes_long` has just read this very frame, that is not done again."""
+        seen, request = self._looked_at
+        return request if seen is frame else read_at_once(frame)
 
     # -- the checks, in the protocol's order --------------------------------------------------------------------
 
@@ -113,16 +123,9 @@ class Dispatcher:
             return encode(error(ErrorCode.INTERNAL_ERROR, f"the reply cannot be encoded: {crashed}"), encoding)
 
 
-class _Peek(msgspec.Struct):
-    op: str | None = None
-    n_steps: int | None = None
-
-
-_peek = TypedDecoder(_Peek)
 _LONG_S = 0.02
 _QUICK_S = 1e-5
 _SPEC_OF = {spec.request: spec for spec in CATALOGUE.values()}
-_SLOW_OPS = frozenset(name for name, spec in CATALOGUE.items() if spec.limit_s > 5 and name != "hello")
 
 
 def _encoding_of(frame: bytes) -> Encoding:

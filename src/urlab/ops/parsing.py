@@ -53,6 +53,16 @@ def read_request(spec: OpSpec, frame: bytes) -> Request | UrlabError:
         return BadValue(f"{spec.name}: {wrong}")
 
 
+def peek(frame: bytes) -> tuple[str, float | None]:
+    """Op and n_steps of a frame that could not be read at once, as far as they can be told."""
+    try:
+        message = decode(frame)
+    except DecodeError:
+        return "", None
+    op, n_steps = message.get("op"), message.get("n_steps")
+    return (op if isinstance(op, str) else ""), (n_steps if isinstance(n_steps, int | float) else None)
+
+
 def _with_integers(tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: _with_integers(value) for key, value in tree.items()}
