@@ -1,6 +1,7 @@
 """A model file, parsed and made ready to be placed in a scene any number of times."""
 
 import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from xml.etree import ElementTree as ET
 import mujoco
 
 from urlab.compile.naming import name_the_unnamed
-from urlab.errors import ImportFailed
+from urlab.errors import ImportFailed, known
 from urlab.scene.level import legal_name
 from urlab.scene.sidecar import ActuatorConfig, Sidecar, read_sidecar
 from urlab_wire.enums import ActuatorType
@@ -42,7 +43,16 @@ def load_blueprint(path: Path) -> Blueprint:
         spec = _load(path, sidecar)
     except MUJOCO_ERRORS as refused:
         raise ImportFailed(f"{path}: {refused}") from refused
+    _refuse_unknown(path, "camera", sidecar.cameras, [camera.name for camera in spec.cameras])
+    _refuse_unknown(path, "body", sidecar.semantic_bodies, [body.name for body in spec.bodies])
     return Blueprint(path, _model_name(spec, path), spec, sidecar, _is_articulation(spec))
+
+
+def _refuse_unknown(path: Path, kind: str, named: Iterable[str], existing: Sequence[str]) -> None:
+    """A sidecar that speaks of what the model does not have is a mistake, not a wish."""
+    for name in named:
+        if name not in existing:
+            raise ImportFailed(f"the sidecar of {path} names the {kind} {name!r}; the model has: {known(existing)}")
 
 
 def _load(path: Path, sidecar: Sidecar) -> Any:

@@ -177,3 +177,14 @@ def test_a_file_that_is_no_model_fails_with_mujocos_words(xml: str, words: str, 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ImportFailed, match=r"nowhere\.xml"):
         load_blueprint(tmp_path / "nowhere.xml")
+
+
+@pytest.mark.parametrize(
+    ("sidecar", "words"),
+    [('[cameras.nose]\nmode = "depth"\n', "camera 'nose'"), ('[semantic.bodies]\ntail = "x"\n', "body 'tail'")],
+)
+def test_a_sidecar_that_names_what_the_model_lacks_is_refused(write: Any, sidecar: str, words: str) -> None:
+    write("thing.urlab.toml", sidecar)
+    path = write("thing", "<mujoco><worldbody><body name='b'><geom size='.1'/></body></worldbody></mujoco>")
+    with pytest.raises(ImportFailed, match=words):
+        load_blueprint(path)
