@@ -9,7 +9,7 @@ from urlab.transport import zmtp
 MAX_UNSENT_BYTES = 1 << 30
 """A client that leaves more than this unread is disconnected."""
 
-_READ_BYTES = 1 << 18
+_READ_BYTES = 1 << 16
 
 Message = list[bytes | None]
 """Frames; None stands for one that was too large to keep."""
@@ -35,6 +35,7 @@ class Connection:
         self._introduced = False
         self._frames: Message = []
         self._unsent = b""
+        self._buffer = memoryview(bytearray(_READ_BYTES))
         self.send(zmtp.GREETING)
 
     @property
@@ -45,11 +46,12 @@ class Connection:
     def receive(self) -> list[Message]:
         """The messages that have arrived; ConnectionError when the client is gone, ProtocolError when it is no peer."""
         try:
-            data = self.socket.recv(_READ_BYTES)
+            count = self.socket.recv_into(self._buffer)
         except BlockingIOError:
             return []
-        if not data:
+        if not count:
             raise ConnectionResetError("the client has gone")
+        data = bytes(self._buffer[:count])
         if not self._introduced:
             data = self._take_greeting(data) if not self._greeted else data
         elif not self._frames and self._parser.is_between_frames:
