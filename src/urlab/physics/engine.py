@@ -88,13 +88,8 @@ class Engine:
             self.service_pending()
         begin = now = time.monotonic()
         done = 0
-        model, data, step = self.model, self.data, mujoco.mj_step
         while done < n_steps:
-            for hook in self.pre_step:
-                hook()
-            step(model, data)
-            for hook in self.post_step:
-                hook()
+            self.step_once()
             done += 1
             now = time.monotonic()
             if self.interrupted or now > deadline:
