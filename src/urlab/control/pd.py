@@ -5,6 +5,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from numpy import maximum, minimum, multiply, subtract
 
 from urlab.compile.compiled_scene import ActuatorSlot, CompiledArticulation
 from urlab.control.controller import Controller
@@ -63,18 +64,18 @@ class PDController(Controller, kind="pd"):
         if setpoints.tobytes() != self._clipped:
             self._clip(setpoints)
         tau, damping = self._tau, self._damping
-        np.subtract(self._target, self._all_qpos[self._qpos], out=tau)
-        np.multiply(tau, self._kp, out=tau)
-        np.multiply(self._all_qvel[self._qvel], self._kv, out=damping)
-        np.subtract(tau, damping, out=tau)
-        np.maximum(tau, self._min_tau, out=tau)
-        np.minimum(tau, self._max_tau, out=tau)
+        subtract(self._target, self._all_qpos[self._qpos], tau)
+        multiply(tau, self._kp, tau)
+        multiply(self._all_qvel[self._qvel], self._kv, damping)
+        subtract(tau, damping, tau)
+        maximum(tau, self._min_tau, out=tau)
+        minimum(tau, self._max_tau, out=tau)
         self._all_data_ctrl[self._ctrl] = tau
 
     def _clip(self, setpoints: Float64Array) -> None:
         """Targets stay within the joint ranges; they change seldom compared with the sub-steps that use them."""
-        np.maximum(setpoints[self._setpoint], self._lower, out=self._target)
-        np.minimum(self._target, self._upper, out=self._target)
+        maximum(setpoints[self._setpoint], self._lower, out=self._target)
+        minimum(self._target, self._upper, out=self._target)
         self._clipped = setpoints.tobytes()
 
     def _use(self, gains: PDGains) -> None:

@@ -21,6 +21,7 @@ from urlab.physics.warnings import WarningCounters
 Hook = Callable[[], None]
 
 _SNAPSHOT_WAIT_S = 0.05
+_TURN_S = 5.0
 
 FULL_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 """Everything that mj_step depends on: restoring it repeats the same future bit for bit."""
@@ -56,6 +57,7 @@ class Engine:
         self.seconds_per_step = 0.0
         self._warnings = WarningCounters(self.data)
         self._lock = threading.RLock()
+        self._turn = Turn(self._lock, _TURN_S)
         self._pending: list[Hook] = []
         self._frame_id = 0
         self._workers = 0
@@ -65,9 +67,9 @@ class Engine:
         self._snapshot = self._taker.take(self.data, 0)
         self.sim_time = 0.0
 
-    def locked(self, timeout_s: float = 5.0) -> "Turn":
+    def locked(self, timeout_s: float = _TURN_S) -> "Turn":
         """Hold model and data; OpTimeout when somebody else does not let go in time."""
-        return Turn(self._lock, timeout_s)
+        return self._turn if timeout_s == _TURN_S else Turn(self._lock, timeout_s)
 
     @property
     def snapshot(self) -> Snapshot:

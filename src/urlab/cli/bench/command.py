@@ -23,7 +23,7 @@ def bench(
     scenes: Annotated[
         str, typer.Option(metavar="NAME,...", help=f"Scenes to measure, of {', '.join(SCENES)}.")
     ] = ",".join(SCENES),
-    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds over all cases: 10, or 3 when quick.")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Rounds over all cases: 20, or 3 when quick.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Requests of the soak: 200000, or 5000 when quick.")] = None,
     out: Annotated[Path, typer.Option(file_okay=False, help="Folder for bench.json and bench.png.")] = Path(
         "bench-results"

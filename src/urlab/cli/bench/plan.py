@@ -31,16 +31,18 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Amounts. Every case takes ``rounds`` blocks of ``samples`` requests, each after ``warm_up`` untimed ones.
+    """Amounts. Every case takes ``rounds`` blocks of ``samples`` requests, each after ``warm_up`` untimed ones,
+    in turns of ``turn`` with whatever they are compared with.
 
     ``soak_steps`` is the number of lockstep requests of the soak; ``live_s`` and ``idle_s`` are how long the server is
     watched in live mode, and in each of the two idle states.
     """
 
     scenes: tuple[str, ...] = tuple(SCENES)
-    rounds: int = 10
+    rounds: int = 20
     samples: int = 300
     warm_up: int = 30
+    turn: int = 100
     starts: int = 3
     live_s: float = 10.0
     idle_s: float = 3.0

@@ -1,4 +1,8 @@
-"""Step requests against their floors. Rounds go over all cases, so that whatever disturbs hits all of them alike."""
+"""Step requests against their floors.
+
+A machine is not the same from one second to the next: how fast it wakes a sleeping thread depends on what it has been
+doing. So rounds go over all cases, and within a case, whatever is to be compared takes short turns.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -42,12 +46,25 @@ def measure_stepping(plan: Plan, scenes: Mapping[str, ScenePaths], echo: Echo, t
 def measure_case(plan: Plan, case: Case, paths: ScenePaths, echo: Echo, samples: CaseSamples) -> None:
     """One block of each way, all from the same start."""
     samples.request_bytes, samples.reply_bytes = paths.use(case, echo)
-    for way in _ways(case, paths, echo):
-        way.reset()
-        repeat(way.call, plan.warm_up)
-        samples.rounds[way.name].append(time_calls(way.call, plan.samples, before=way.before))
+    for ways in (_the_request_and_its_floors(paths, echo), _the_rest(case, paths, echo)):
+        durations = _in_turns(plan, ways)
+        for name, found in durations.items():
+            samples.rounds[name].append(found)
     samples.same_state &= paths.same_state()
     samples.contacts = int(paths.plain.data.ncon)
+
+
+def _in_turns(plan: Plan, ways: "list[Way]") -> dict[str, list[int]]:
+    """A block of each, in turns of a few calls."""
+    for way in ways:
+        way.reset()
+        repeat(way.call, plan.warm_up)
+    durations: dict[str, list[int]] = {way.name: [] for way in ways}
+    for begin in range(0, plan.samples, plan.turn):
+        for way in ways:
+            count = min(plan.turn, plan.samples - begin)
+            durations[way.name] += time_calls(way.call, count, before=way.before)
+    return durations
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,15 +77,20 @@ class Way:
     before: Callable[[], object] | None = None
 
 
-def _ways(case: Case, paths: ScenePaths, echo: Echo) -> list[Way]:
+def _the_request_and_its_floors(paths: ScenePaths, echo: Echo) -> list[Way]:
+    return [
+        Way("raw_zmq", lambda: restart(paths.client), paths.raw.once),
+        Way("echo", lambda: None, echo.once),
+        Way("plain", paths.plain.reset, paths.plain.once),
+    ]
+
+
+def _the_rest(case: Case, paths: ScenePaths, echo: Echo) -> list[Way]:
     """A processor that has just slept is slow at first; the woken loop shows what that costs the plain one."""
     count, level = case.n_steps, case.observations
-    client, embedded, plain = paths.client, paths.embedded, paths.plain
+    client, embedded = paths.client, paths.embedded
     return [
-        Way("raw_zmq", lambda: restart(client), paths.raw.once),
-        Way("echo", lambda: None, echo.once),
-        Way("plain", plain.reset, plain.once),
-        Way("plain_woken", plain.reset, plain.once, before=echo.once),
+        Way("plain_woken", paths.plain.reset, paths.plain.once, before=echo.once),
         Way("client_inprocess", lambda: restart(embedded), lambda: embedded.step(count, observations=level)),
         Way("client_zmq", lambda: restart(client), lambda: client.step(count, observations=level)),
     ]
