@@ -11,16 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from urlab import robots
+from urlab.authoring import Importer, World
 from urlab.compile.blueprint import model_name_of
+from urlab.compile.decomposition import Decomposer
+from urlab.compile.library import Library
 from urlab.config import ServerConfig
 from urlab.errors import ConfigError, LoadLevelFailed, OpTimeout, known
-from urlab.manager import Play
-from urlab.ops import Dispatcher
+from urlab.manager import Play, StageSource
+from urlab.ops import Dispatcher, Parts
+from urlab.overlay import Overlay
 from urlab.physics.warnings import route_mujoco_log
 from urlab.scene.actor import Actor
-from urlab.scene.level import Level, read_level, unique_name
-from urlab.scene.project import Project, level_name
+from urlab.scene.actor_names import ActorNames
+from urlab.scene.asset_names import level_name
+from urlab.scene.blueprint_record import IMPORTS_FOLDER
+from urlab.scene.level import Level
+from urlab.scene.level_file import read_level
+from urlab.scene.project import Project
 from urlab.transport import ZmqRpcServer
+from urlab.viewport import Viewport
 from urlab_client import URLabClient
 from urlab_client.transports import InProcessTransport
 from urlab_wire.enums import StepMode
@@ -42,14 +51,22 @@ class Server:
         self.config = config.checked()
         self.project = open_project(self.config.project)
         _warn_of_unwritable(self.project.folder)
-        self.play = Play(
+        self._decomposer = Decomposer(self.project.converted_meshes_dir)
+        self.world = World(
             self.project,
             open_targets(self.project, targets),
+            Library(self.project.record, self._decomposer),
+            Importer(self.project, self.config.roots()),
+        )
+        self.play = Play(
+            self.world,
             self.config.roots(),
             pinned_mode=None if config.step_mode is StepMode.AUTO else config.step_mode,
             save_debug=config.save_debug_xml,
         )
-        self.dispatcher = Dispatcher(self.config, self.play)
+        overlay = Overlay()
+        self._viewport = Viewport(StageSource(self.play), overlay)
+        self.dispatcher = Dispatcher(Parts(self.config, self.play, self.world, overlay, self._viewport))
         self._rpc: ZmqRpcServer | None = None
 
     def begin(self, mode: StepMode = StepMode.LIVE) -> None:
@@ -114,6 +131,8 @@ class Server:
         if self._rpc is not None:
             self._rpc.stop()
             self._rpc = None
+        self._viewport.close()
+        self._decomposer.close()
 
 
 def launch(target: str | Path | Sequence[str | Path] | None = None, **options: Any) -> URLabClient:
@@ -181,7 +200,11 @@ def open_targets(project: Project, targets: Sequence[str | Path]) -> Level:
 
 
 def _is_model(project: Project, name: str) -> bool:
-    return Path(name).suffix.lower() in _MODEL_SUFFIXES or name in project.shipped_models
+    return Path(name).suffix.lower() in _MODEL_SUFFIXES or name in project.shipped_models or _is_import(project, name)
+
+
+def _is_import(project: Project, name: str) -> bool:
+    return name.startswith(f"{IMPORTS_FOLDER}/") and project.imported(name.rpartition("/")[2]) is not None
 
 
 def _refuse_unknown(project: Project, name: str) -> None:
@@ -193,12 +216,11 @@ def _refuse_unknown(project: Project, name: str) -> None:
 
 
 def _fresh_level(project: Project, models: Sequence[str]) -> Level:
-    actors: list[Actor] = []
+    actors, names = [], ActorNames()
     for model in models:
-        path = project.model_file(model)
-        blueprint = model if model in project.shipped_models else str(path.resolve())
-        name = unique_name(model_name_of(path), (actor.name for actor in actors))
-        actors.append(Actor(name, blueprint))
+        word = str(Path(model).resolve()) if Path(model).suffix.lower() in _MODEL_SUFFIXES else model
+        record = project.record(word)
+        actors.append(Actor(names.take_unique(model_name_of(record.file)), record.word))
     return Level("Untitled", tuple(actors))
 
 

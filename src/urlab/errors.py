@@ -3,7 +3,7 @@
 UrlabError
 ├── RequestError            the request itself is at fault
 │   ├── BadRequest  MissingOp  UnknownOp  NotInEditor  SessionExpired  ObserverReadOnly
-│   └── MissingField  BadValue  BadMode  DimMismatch
+│   └── MissingField  BadValue  BadMode  DimMismatch  InvalidCount  TooManyCells
 ├── LookupFailed            a name that does not exist; the message lists those that do
 │   └── UnknownArticulation  UnknownBody  UnknownKeyframe  ReplaySessionNotFound
 ├── StateError              the right request at the wrong time, or of the wrong thing
@@ -12,6 +12,10 @@ UrlabError
 │   └── RecordingAlreadyActive  RecordingNotActive  ReplayRequiresStepped
 ├── FileError               a file that cannot be used, with the reason
 │   └── PathNotWritable  PathNotReadable  ImportFailed  LoadLevelFailed
+├── EditError               an edit of the level that cannot be made; the client sees the code of its op
+│   └── UnknownActor  NoBounds
+├── ViewError               a view that cannot be had
+│   └── NoViewport  InvalidMode
 ├── CompileError            a scene that MuJoCo refuses; names the actor
 └── ConfigError             the server was started with options that cannot work
 """
@@ -251,6 +255,54 @@ class LoadLevelFailed(FileError):
     """The level cannot be loaded."""
 
     code = ErrorCode.LOAD_LEVEL_FAILED
+
+
+class EditError(UrlabError):
+    """An edit of the level that cannot be made."""
+
+    code = ErrorCode.BAD_VALUE
+
+
+class UnknownActor(EditError):
+    """No such actor."""
+
+    code = ErrorCode.UNKNOWN_ACTOR
+
+
+class NoBounds(EditError):
+    """The actor has no geometry."""
+
+    code = ErrorCode.NO_BOUNDS
+
+
+class InvalidCount(RequestError):
+    """A grid without cells."""
+
+    code = ErrorCode.INVALID_COUNT
+
+
+class TooManyCells(RequestError):
+    """A grid with more cells than a level takes at once."""
+
+    code = ErrorCode.TOO_MANY_CELLS
+
+
+class ViewError(UrlabError):
+    """A view that cannot be had."""
+
+    code = ErrorCode.NO_VIEWPORT
+
+
+class NoViewport(ViewError):
+    """Nothing can be drawn on this machine."""
+
+    code = ErrorCode.NO_VIEWPORT
+
+
+class InvalidMode(ViewError):
+    """Not a viewport mode."""
+
+    code = ErrorCode.INVALID_MODE
 
 
 class CompileError(UrlabError):

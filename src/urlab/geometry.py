@@ -28,6 +28,13 @@ class Pose:
         px, py, pz = self.pos
         return Pose((px + x, py + y, pz + z), multiply(self.quat_wxyz, inner.quat_wxyz))
 
+    def inverse(self) -> "Pose":
+        """The pose that undoes this one."""
+        w, x, y, z = self.quat_wxyz
+        back: Quat = (w, -x, -y, -z)
+        px, py, pz = rotate(back, self.pos)
+        return Pose((-px, -py, -pz), back)
+
 
 def multiply(a: Quat, b: Quat) -> Quat:
     """The rotation b followed by a."""
@@ -76,3 +83,21 @@ def wxyz_from_euler_deg(rpy: Sequence[float]) -> Quat:
     pitch: Quat = (math.cos(half[1]), 0.0, math.sin(half[1]), 0.0)
     yaw: Quat = (math.cos(half[2]), 0.0, 0.0, math.sin(half[2]))
     return multiply(multiply(yaw, pitch), roll)
+
+
+def euler_deg_from_wxyz(q: Quat) -> Vec3:
+    """Roll, pitch, yaw in degrees, such that R = Rz Ry Rx; at a pitch of ±90 degrees the yaw is 0."""
+    w, x, y, z = q
+    sine = max(-1.0, min(1.0, 2 * (w * y - z * x)))
+    if abs(sine) > 1 - 1e-12:
+        up = math.copysign(1.0, sine)
+        roll = math.atan2(up * 2 * (x * y - w * z), up * 2 * (x * z + w * y))
+        return math.degrees(roll), 90.0 * up, 0.0
+    roll = math.atan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+    yaw = math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    return math.degrees(roll), math.degrees(math.asin(sine)), math.degrees(yaw)
+
+
+def all_finite(numbers: Sequence[float]) -> bool:
+    """Whether every one of them is a number."""
+    return all(math.isfinite(number) for number in numbers)

@@ -13,6 +13,7 @@ import msgspec
 
 from urlab_wire.enums import OpCategory
 from urlab_wire.envelope import Reply, Request, ok_op
+from urlab_wire.errors import ErrorCode
 from urlab_wire.ops import (
     debug,
     outliner,
@@ -30,7 +31,10 @@ DEFAULT_LIMIT_S = 5.0
 
 
 class OpSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """One op. ``reads`` says that an observer may call it; ``limit_s`` is its time limit in seconds."""
+    """One op. ``reads`` says that an observer may call it; ``limit_s`` is its time limit in seconds.
+
+    ``failure`` is the code of everything that can go wrong with the files, models and actors that the op works on.
+    """
 
     name: str
     category: OpCategory
@@ -39,6 +43,7 @@ class OpSpec(msgspec.Struct, frozen=True, kw_only=True):
     reply: type[Reply]
     reads: bool = False
     limit_s: float = DEFAULT_LIMIT_S
+    failure: ErrorCode | None = None
 
     @property
     def reply_op(self) -> str:
@@ -93,6 +98,17 @@ _TYPE_WORDS: dict[Any, str] = {
 }  # fmt: skip
 
 
+_FAILURES = {
+    **{code.removesuffix("_failed"): code for code in ErrorCode if code.endswith("_failed")},
+    **dict.fromkeys(("spawn_actor", "spawn_grid", "spawn_light", "ensure_manager"), ErrorCode.SPAWN_FAILED),
+    "current_level": ErrorCode.NO_WORLD,
+    "destroy_actor": ErrorCode.DESTROY_FAILED,
+    "duplicate_actor": ErrorCode.DUPLICATE_FAILED,
+    "import_xml": ErrorCode.IMPORT_FAILED,
+    "select_actor": ErrorCode.SELECT_FAILED,
+}
+
+
 def _ops(
     namespace: str,
     module: types.ModuleType,
@@ -112,6 +128,7 @@ def _ops(
             reply=getattr(module, f"{stem}Reply"),
             reads=name in reads.split(),
             limit_s=limits.get(name, DEFAULT_LIMIT_S),
+            failure=_FAILURES.get(name),
         )
 
 
@@ -156,7 +173,8 @@ def _all_ops() -> Iterator[OpSpec]:
     )  # fmt: skip
     yield from _ops(
         "viewport", viewport, editor,
-        "set_camera get_camera frame_actor set_viewport_mode track_actor untrack", reads="get_camera",
+        "set_camera get_camera frame_actor set_viewport_mode track_actor untrack viewport_screenshot",
+        reads="get_camera viewport_screenshot", viewport_screenshot=60,
     )  # fmt: skip
 
 

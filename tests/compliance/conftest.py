@@ -246,3 +246,107 @@ def sample() -> Callable[[str], dict[str, Any]]:
         return wanted | SAMPLES.get(op, {})
 
     return of
+
+
+ROBOT = """
+<mujoco model="hopper"><worldbody>
+  <body name="foot" pos="0 0 .5"><joint name="up" type="slide" axis="0 0 1"/><geom size=".1 .2 .3" type="box"/>
+    <body name="toe" pos=".2 0 0"><joint name="bend"/><geom size=".05"/><camera name="eye"/></body></body></worldbody>
+  <actuator><motor name="push" joint="up"/></actuator>
+  <sensor><jointpos name="height" joint="up"/></sensor>
+  <keyframe><key name="raised" qpos="1 0"/></keyframe></mujoco>"""
+BOX = """
+<mujoco model="crate"><worldbody><body name="box" pos="0 0 .1"><freejoint/>
+  <geom type="box" size=".1 .1 .1" mass="1"/></body></worldbody></mujoco>"""
+
+
+CUBE = """v -.1 -.1 -.1
+v .1 -.1 -.1
+v -.1 .1 -.1
+v .1 .1 -.1
+v -.1 -.1 .1
+v .1 -.1 .1
+v -.1 .1 .1
+v .1 .1 .1
+f 1 3 4
+f 1 4 2
+f 5 6 8
+f 5 8 7
+f 1 2 6
+f 1 6 5
+f 3 7 8
+f 3 8 4
+f 1 5 7
+f 1 7 3
+f 2 4 8
+f 2 8 6
+"""
+
+
+class Desk:
+    """A person who builds a world: a client in the editor, an empty project, and model files to import."""
+
+    def __init__(self, wire: Wire, server: Server, folder: Path, imported: Path) -> None:
+        self.wire, self.server, self.folder = wire, server, folder
+        self.project = server.project.folder
+        self.robot_file = str(imported / "hopper.xml")
+        self.box_file = str(imported / "crate.xml")
+        self.cube_file = str(imported / "cube.obj")
+
+    def write(self, name: str, text: str) -> str:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    def own(self, path: str) -> str:
+        """A copy of a model file that the test may do with as it likes."""
+        return self.write(f"own_{Path(path).name}", Path(path).read_text(encoding="utf-8"))
+
+    def import_file(self, path: str) -> str:
+        """Import; the class path."""
+        return str(self.wire.ok("import_xml", path=path)["blueprint_class_path"])
+
+    def spawn(self, actor_id: str, path: str | None = None, **fields: Any) -> Any:
+        """Import and spawn the robot, or another file."""
+        return self.wire.ok(
+            "spawn_actor", blueprint=self.import_file(path or self.robot_file), actor_id=actor_id, **fields
+        )
+
+    def play(self) -> Any:
+        """Play what is edited; the handshake."""
+        self.wire.ok("stop_pie")
+        reply = self.wire.ok("begin_pie", step_mode="direct")
+        assert reply["state"] == "ready", reply
+        return reply["handshake_payload"]
+
+    def actors(self) -> dict[str, Any]:
+        """The rows of the outliner by actor_id, or by name where there is none."""
+        return {row["actor_id"] or row["name"]: row for row in self.wire.ok("list_actors")["actors"]}
+
+
+@pytest.fixture(scope="session")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with model files, and a project that has them already: importing takes a process each."""
+    folder = tmp_path_factory.mktemp("imported")
+    server = Server(ServerConfig(project=folder / "project", play=False))
+    for name, text in (("hopper.xml", ROBOT), ("crate.xml", BOX), ("cube.obj", CUBE)):
+        (folder / name).write_text(text, encoding="utf-8")
+        server.world.importer.import_file(str(folder / name))
+    server.close()
+    return folder
+
+
+@pytest.fixture
+def desk(tmp_path: Path, imported: Path, connect: Callable[[Server], Wire]) -> Iterator[Desk]:
+    """In a fresh level called ``lab``; nothing plays."""
+    shutil.copytree(imported / "project", tmp_path / "project")
+    config = ServerConfig(project=tmp_path / "project", ports=Ports(step=0), play=False)
+    server = Server(config)
+    server.begin()
+    server.open_sockets()
+    wire = connect(server)
+    wire.hello()
+    wire.ok("create_level", name="lab")
+    yield Desk(wire, server, tmp_path / "models", imported)
+    server.close()

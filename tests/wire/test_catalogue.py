@@ -1,4 +1,4 @@
-"""The catalogue holds the ops of the protocol reference: no fewer, no others."""
+"""The catalogue holds the ops of the protocol reference, and our extensions: no fewer, no others."""
 
 import pytest
 
@@ -28,21 +28,25 @@ OPS = {
         draw_marker draw_line draw_box draw_arrow draw_axes clear_markers set_overlay_text""",
     ("viewport", EDITOR): "set_camera get_camera frame_actor set_viewport_mode track_actor untrack",
 }
+EXTENSIONS = {("viewport", EDITOR): "viewport_screenshot"}
 LOOKING = """
     hello meta step read_mocap_pose get_contacts list_keyframes replay_list_sessions current_level
-    actor_hierarchy snapshot pie_status list_actors list_blueprints find_actors get_actor_bounds get_camera"""
+    actor_hierarchy snapshot pie_status list_actors list_blueprints find_actors get_actor_bounds get_camera
+    viewport_screenshot"""
 
 every_op = pytest.mark.parametrize("spec", CATALOGUE.values(), ids=list(CATALOGUE))
 
 
 def test_the_catalogue_has_every_op_in_its_place_and_no_other() -> None:
     got = {(spec.name, spec.namespace, spec.category) for spec in CATALOGUE.values()}
-    listed = {(name, *place) for place, names in OPS.items() for name in names.split()}
+    places = [*OPS.items(), *EXTENSIONS.items()]
+    listed = {(name, *place) for place, names in places for name in names.split()}
     assert got == listed | {(name, "", NEITHER) for name in SESSION_OPS.split()}
 
 
-def test_there_are_24_manager_ops_and_38_editor_ops() -> None:
-    categories = [spec.category for spec in CATALOGUE.values()]
+def test_there_are_24_manager_ops_and_38_editor_ops_in_the_reference() -> None:
+    extensions = {name for names in EXTENSIONS.values() for name in names.split()}
+    categories = [spec.category for spec in CATALOGUE.values() if spec.name not in extensions]
     assert (categories.count(MANAGER), categories.count(EDITOR)) == (24, 38)
 
 
@@ -88,3 +92,19 @@ def test_the_meta_entry_is_that_of_the_op(spec: OpSpec) -> None:
         required_fields=spec.required_fields() or None,
         reply_fields=spec.reply_fields(),
     )
+
+
+def test_failure_codes_are_those_of_the_reference() -> None:
+    failures = {spec.name: str(spec.failure) for spec in CATALOGUE.values() if spec.failure is not None}
+    assert failures == {
+        "import_xml": "import_failed", "create_level": "create_level_failed", "load_level": "load_level_failed",
+        "save_level": "save_level_failed", "current_level": "no_world", "ensure_manager": "spawn_failed",
+        "spawn_actor": "spawn_failed", "spawn_grid": "spawn_failed", "spawn_light": "spawn_failed",
+        "destroy_actor": "destroy_failed", "destroy_asset": "destroy_asset_failed",
+        "set_actor_transform": "set_actor_transform_failed", "duplicate_actor": "duplicate_failed",
+        "actor_hierarchy": "actor_hierarchy_failed", "snapshot": "snapshot_failed",
+        "list_actors": "list_actors_failed", "list_blueprints": "list_blueprints_failed",
+        "find_actors": "find_actors_failed", "get_actor_bounds": "get_actor_bounds_failed",
+        "select_actor": "select_failed", "add_quick_convert": "add_quick_convert_failed",
+        "remove_quick_convert": "remove_quick_convert_failed",
+    }  # fmt: skip

@@ -76,10 +76,11 @@ frame_actor | target | location:array rotation_quat:array rotation_euler:array f
 set_viewport_mode | mode | mode:string
 track_actor | target | tracked_actor_path:string
 untrack | | was_tracking:bool
+viewport_screenshot | | width:int height:int png:binary mode:string sim_time:float?
 """
 
 ROWS = [[cell.strip() for cell in row.split("|")] for row in DECLARED.strip().splitlines()]
-TYPE_WORDS = {"string", "int", "float", "bool", "array", "object"}
+TYPE_WORDS = {"string", "int", "float", "bool", "array", "object", "binary"}
 
 
 def test_the_table_covers_every_op_that_meta_lists() -> None:

@@ -12,6 +12,7 @@ from urlab.cli.bench import bench
 from urlab.cli.complaint import complain
 from urlab.cli.demo import demo
 from urlab.cli.doctor import doctor
+from urlab.cli.levels import levels
 from urlab.cli.ops import ops
 from urlab.cli.ping import ping
 from urlab.cli.serve import serve
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 for _command in (serve, demo, ping, ops, doctor, bench):
     app.command()(_command)
+app.add_typer(levels)
 
 
 def _print_version(asked: bool) -> None:

@@ -1,19 +1,21 @@
 """Actors -> one root spec. Each actor's model is attached under its own prefix, at its own pose."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import mujoco
 
-from urlab.compile.blueprint import MUJOCO_ERRORS, Blueprint, load_blueprint
+from urlab.compile.blueprint import MUJOCO_ERRORS, Blueprint
 from urlab.compile.inertia import agree_on_inertia
+from urlab.compile.library import Library
+from urlab.compile.lights import add_light
 from urlab.compile.rename import rename_body
 from urlab.compile.scene_globals import share_globals, take_globals
 from urlab.errors import CompileError, UrlabError
 from urlab.physics.options import read_options
 from urlab.scene.actor import Actor
+from urlab.scene.level import Level
 
 
 @dataclass(frozen=True)
@@ -34,29 +36,31 @@ class Assembly:
     notes: tuple[str, ...]
 
 
-def assemble(actors: Sequence[Actor], model_file: Callable[[str], Path], settled: Collection[str] = ()) -> Assembly:
-    """Put all actors into one spec; CompileError names the actor that cannot be used.
+def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> Assembly:
+    """Put all actors and lights into one spec; CompileError names the actor that cannot be used.
 
     About ``settled`` options, which somebody else decides, nothing is noted.
     """
-    root = mujoco.MjSpec()
-    blueprints = agree_on_inertia(root, _load_all(actors, model_file))
+    root, actors = mujoco.MjSpec(), level.actors
+    blueprints = agree_on_inertia(root, _load_all(actors, library))
     leader = _leader(blueprints)
     if leader is not None:
         take_globals(root, leader.spec, [one.spec for one in blueprints])
     placed = tuple(_place(root, actor, one) for actor, one in zip(actors, blueprints, strict=True))
+    for light in level.lights:
+        add_light(root, light)
     return Assembly(root, placed, (*_differences(placed, leader, settled), *_unscaled(placed)))
 
 
-def _load_all(actors: Sequence[Actor], model_file: Callable[[str], Path]) -> list[Blueprint]:
-    cache: dict[str, Blueprint] = {}
-    for actor in actors:
-        if actor.blueprint not in cache:
-            try:
-                cache[actor.blueprint] = load_blueprint(model_file(actor.blueprint))
-            except UrlabError as failed:
-                raise CompileError(f"actor {actor.name!r}: {failed.message}") from failed
-    return [cache[actor.blueprint] for actor in actors]
+def _load_all(actors: Sequence[Actor], library: Library) -> list[Blueprint]:
+    return [_load(actor, library) for actor in actors]
+
+
+def _load(actor: Actor, library: Library) -> Blueprint:
+    try:
+        return library.blueprint(actor)
+    except UrlabError as failed:
+        raise CompileError(f"actor {actor.name!r}: {failed.message}") from failed
 
 
 def _leader(blueprints: Sequence[Blueprint]) -> Blueprint | None:

@@ -18,6 +18,7 @@ from urlab.compile.compiled_scene import (
     SensorSlot,
 )
 from urlab.errors import CompileError, known
+from urlab.scene.blueprint_record import BlueprintKind
 from urlab.scene.sidecar import CameraConfig, Sidecar
 from urlab_wire.enums import ActuatorType, CameraMode
 
@@ -89,7 +90,12 @@ def _start_key(model: Any, placed: PlacedActor) -> int | None:
 
 
 def bind_entities(model: Any, placed: PlacedActor, owned: Owned) -> Iterable[CompiledEntity]:
-    """The bodies that clients see as entities: all of a thing's; of a robot's, the free ones but its root."""
+    """The bodies that clients see as entities: all of a thing's; of a robot's, the free ones but its root.
+
+    A static mesh that takes no part in physics is none.
+    """
+    if placed.blueprint.record.kind is BlueprintKind.STATIC_MESH and placed.actor.quick_convert is None:
+        return
     is_robot = placed.blueprint.is_articulation
     root_joint = next(iter(owned.joints.get(placed.actor.name, [])), None)
     for name in placed.body_names:

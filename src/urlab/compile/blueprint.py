@@ -1,7 +1,7 @@
 """A model file, parsed and made ready to be placed in a scene any number of times."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import mujoco
 
 from urlab.compile.naming import name_the_unnamed
 from urlab.errors import ImportFailed, known
-from urlab.scene.level import legal_name
+from urlab.scene.actor_names import legal_name
+from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.sidecar import ActuatorConfig, Sidecar, read_sidecar
 from urlab_wire.enums import ActuatorType
 
@@ -24,20 +25,26 @@ _UNNAMED_MODEL = "MuJoCo Model"
 class Blueprint:
     """``spec`` is a template: it is copied, never changed. ``model_name`` is a legal prefix."""
 
-    path: Path
+    record: BlueprintRecord
     model_name: str
     spec: Any
     sidecar: Sidecar
     is_articulation: bool
 
+    @property
+    def path(self) -> Path:
+        """Its model file."""
+        return self.record.file
 
-def load_blueprint(path: Path) -> Blueprint:
+
+def load_blueprint(record: BlueprintRecord, config: Mapping[str, Any] | None = None) -> Blueprint:
     """Parse a model file and its sidecar; ImportFailed carries MuJoCo's own words.
 
-    The model is compiled once, alone, from a spec of its own: copies of a spec silently leave out elements that refer
-    to what does not exist, where MuJoCo would refuse the file.
+    ``config`` replaces fields of the sidecar. The model is compiled once, alone, from a spec of its own: copies of a
+    spec silently leave out elements that refer to what does not exist, where MuJoCo would refuse the file.
     """
-    sidecar = read_sidecar(path)
+    path = record.file
+    sidecar = read_sidecar(path, config or {})
     try:
         compile_spec(_load(path, sidecar))
         spec = _load(path, sidecar)
@@ -45,7 +52,7 @@ def load_blueprint(path: Path) -> Blueprint:
         raise ImportFailed(f"{path}: {refused}") from refused
     _refuse_unknown(path, "camera", sidecar.cameras, [camera.name for camera in spec.cameras])
     _refuse_unknown(path, "body", sidecar.semantic_bodies, [body.name for body in spec.bodies])
-    return Blueprint(path, _model_name(spec, path), spec, sidecar, _is_articulation(spec))
+    return Blueprint(record, _model_name(spec, path), spec, sidecar, _is_articulation(spec))
 
 
 def _refuse_unknown(path: Path, kind: str, named: Iterable[str], existing: Sequence[str]) -> None:
@@ -56,7 +63,7 @@ def _refuse_unknown(path: Path, kind: str, named: Iterable[str], existing: Seque
 
 
 def _load(path: Path, sidecar: Sidecar) -> Any:
-    spec = _parse(path)
+    spec = parse_model(path)
     _settle(spec)
     for config in sidecar.actuators:
         _add_actuator(spec, config, path)
@@ -75,7 +82,7 @@ def compile_spec(spec: Any) -> tuple[Any, list[str]]:
 def model_name_of(path: Path) -> str:
     """The prefix that a model file asks for; it is parsed, but not compiled."""
     try:
-        return _model_name(_parse(path), path)
+        return _model_name(parse_model(path), path)
     except MUJOCO_ERRORS as refused:
         raise ImportFailed(f"{path}: {refused}") from refused
 
@@ -85,7 +92,7 @@ def _model_name(spec: Any, path: Path) -> str:
     return legal_name(authored or path.stem)
 
 
-def _parse(path: Path) -> Any:
+def parse_model(path: Path) -> Any:
     """MuJoCo's parser; of a URDF it keeps visuals and fixed links, unless the author wants otherwise."""
     robot = _urdf_root(path)
     if robot is None:

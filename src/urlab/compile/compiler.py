@@ -1,7 +1,6 @@
 """Scene -> CompiledScene."""
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from urlab.compile.assemble import Assembly, PlacedActor, assemble
@@ -9,19 +8,18 @@ from urlab.compile.bind import bind_articulation, bind_cameras, bind_entities, b
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
 from urlab.compile.compiled_scene import CompiledScene
 from urlab.compile.keyframes import move_keyframes
+from urlab.compile.library import Library
 from urlab.errors import CompileError, UrlabError
 from urlab.physics.options import apply_options, check_options
 from urlab.scene.level import Level
 
 
-def compile_scene(
-    level: Level, model_file: Callable[[str], Path], overrides: Mapping[str, Any] | None = None
-) -> CompiledScene:
+def compile_scene(level: Level, library: Library, overrides: Mapping[str, Any] | None = None) -> CompiledScene:
     """Compile a level; CompileError says which actor is at fault and why.
 
     Options come from MuJoCo's defaults, then the first articulation, then the level, then ``overrides``.
     """
-    assembly = assemble(level.actors, model_file, settled={*level.options, *(overrides or {})})
+    assembly = assemble(level, library, settled={*level.options, *(overrides or {})})
     _override(assembly.root, level.options, f"level {level.name!r}")
     _override(assembly.root, overrides or {}, "the server's options")
     assembly.root.modelname = level.name

@@ -2,5 +2,6 @@
 
 from urlab.manager.manager import Manager, Observation, View
 from urlab.manager.play import Play, PlayStatus
+from urlab.manager.stage_source import StageSource
 
-__all__ = ["Manager", "Observation", "Play", "PlayStatus", "View"]
+__all__ = ["Manager", "Observation", "Play", "PlayStatus", "StageSource", "View"]

@@ -38,13 +38,7 @@ class RunningArticulation:
 
     def take_start(self, model: Any, data: Any) -> None:
         """Go to the keyframe that the level names for this robot, if it does."""
-        key = self.compiled.start_key
-        if key is None:
-            return
-        for joint in self.compiled.joints:
-            data.qpos[joint.qpos] = model.key_qpos[key, joint.qpos]
-            data.qvel[joint.qvel] = model.key_qvel[key, joint.qvel]
-        data.ctrl[self._actuator_ids] = model.key_ctrl[key, self._actuator_ids]
+        go_to_start(self.compiled, model, data)
 
     def stage_from(self, ctrl: Any) -> None:
         """Stage what a full ``ctrl`` array holds for this robot, replacing what was staged."""
@@ -56,3 +50,15 @@ class RunningArticulation:
             self.staged.write(data)
         else:
             self.controller.apply(model, data, self.staged.active)
+
+
+def go_to_start(compiled: CompiledArticulation, model: Any, data: Any) -> None:
+    """Put a robot into the keyframe that its level names, if it does: joints, velocities and controls."""
+    key = compiled.start_key
+    if key is None:
+        return
+    for joint in compiled.joints:
+        data.qpos[joint.qpos] = model.key_qpos[key, joint.qpos]
+        data.qvel[joint.qvel] = model.key_qvel[key, joint.qvel]
+    for actuator in compiled.actuators:
+        data.ctrl[actuator.id] = model.key_ctrl[key, actuator.id]

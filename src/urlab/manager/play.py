@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from urlab.authoring import World
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.export import save_debug_files
 from urlab.config import FileRoots
@@ -13,7 +14,6 @@ from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
 from urlab.manager.manager import Manager
 from urlab.manager.step_counter import StepCounter
 from urlab.scene.level import Level
-from urlab.scene.project import Project
 from urlab_wire.enums import PIEState, StepMode
 
 log = logging.getLogger("urlab.play")
@@ -33,20 +33,19 @@ class PlayStatus:
 
 
 class Play:
-    """Owns the open level and, while it plays, its manager. Methods may be called from any thread."""
+    """Owns the running scene. ``level`` is what is played, or was last. Methods may be called from any thread."""
 
     def __init__(
         self,
-        project: Project,
-        level: Level,
+        world: World,
         roots: FileRoots,
         *,
         pinned_mode: StepMode | None = None,
         save_debug: bool = False,
     ) -> None:
-        self.project = project
-        self.level = level
+        self.world = world
         self.roots = roots
+        self.level = world.level
         self.counter = StepCounter()
         self.on_start: list[Callable[[Manager], None]] = []
         self.on_stop: list[Callable[[Manager], None]] = []
@@ -94,7 +93,7 @@ class Play:
         if level_path is None and self._state is PIEState.READY:
             return self.status()
         try:
-            level = None if level_path is None else self.project.open_level(level_path)
+            level = None if level_path is None else self.world.project.open_level(level_path)
         except UrlabError as missing:
             return self._refuse(missing.message)
         if not self._turn.acquire(timeout=timeout_s):
@@ -129,7 +128,10 @@ class Play:
     def _begin(self, level: Level | None, mode: StepMode | None, finished: threading.Event) -> None:
         try:
             self._end()
-            self.level = level or self.level
+            if level is not None:
+                self.world.open(level)
+            self.world.ensure_manager()
+            self.level = self.world.level
             self._start(self._compile(), mode or StepMode.LIVE)
             self._state = PIEState.READY
         except UrlabError as failed:
@@ -148,11 +150,12 @@ class Play:
     def _compile(self) -> CompiledScene:
         if not self.level.actors:
             log.info("level %r is empty", self.level.name)
-        scene = compile_scene(self.level, self.project.model_file)
+        self.world.library.forget_files()
+        scene = compile_scene(self.level, self.world.library)
         for note in scene.notes:
             log.warning("level %r: %s", self.level.name, note)
         if self._save_debug:
-            for path in save_debug_files(scene, self.project.saved_dir):
+            for path in save_debug_files(scene, self.world.project.saved_dir):
                 log.info("wrote %s", path)
         return scene
 
@@ -160,7 +163,7 @@ class Play:
         try:
             manager = Manager(
                 scene,
-                replays_dir=self.project.replays_dir,
+                replays_dir=self.world.project.replays_dir,
                 roots=self.roots,
                 counter=self.counter,
                 pinned_mode=self._pinned_mode,

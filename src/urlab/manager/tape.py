@@ -21,7 +21,7 @@ from urlab.recording import (
     save_path,
     write_recording,
 )
-from urlab.scene.level import legal_name
+from urlab.scene.actor_names import legal_name
 from urlab_wire.ops.stepping import ReplayBlock
 
 log = logging.getLogger("urlab.recording")

@@ -1,7 +1,22 @@
 """The protocol's ops: a dispatcher, sessions, and one handler file per namespace."""
 
-from urlab.ops import hello, recording, replay, runtime, sim, stepping
+from urlab.ops import debug, hello, outliner, recording, replay, runtime, scene, sim, stepping, viewport
+from urlab.ops.context import Parts
 from urlab.ops.dispatcher import Dispatcher
 from urlab.ops.registry import HANDLERS
 
-__all__ = ["HANDLERS", "Dispatcher", "hello", "recording", "replay", "runtime", "sim", "stepping"]
+__all__ = [
+    "HANDLERS",
+    "Dispatcher",
+    "Parts",
+    "debug",
+    "hello",
+    "outliner",
+    "recording",
+    "replay",
+    "runtime",
+    "scene",
+    "sim",
+    "stepping",
+    "viewport",
+]

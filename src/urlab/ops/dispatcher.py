@@ -3,8 +3,10 @@
 import logging
 from typing import cast
 
-from urlab.config import ServerConfig
 from urlab.errors import (
+    CompileError,
+    EditError,
+    FileError,
     MissingField,
     NotInEditor,
     ObserverReadOnly,
@@ -14,8 +16,7 @@ from urlab.errors import (
     UrlabError,
     known,
 )
-from urlab.manager import Play
-from urlab.ops.context import Context
+from urlab.ops.context import Context, Parts
 from urlab.ops.parsing import peek, read_at_once, read_envelope, read_request
 from urlab.ops.registry import HANDLERS
 from urlab.ops.session import Session, SessionTable
@@ -33,10 +34,10 @@ log = logging.getLogger("urlab.ops")
 class Dispatcher:
     """Serves requests from any number of threads."""
 
-    def __init__(self, config: ServerConfig, play: Play) -> None:
+    def __init__(self, parts: Parts) -> None:
         self.sessions = SessionTable()
-        self._config = config
-        self._play = play
+        self._parts = parts
+        self._play = parts.play
         self._draining = False
         self._looked_at: tuple[bytes, Request | None] = (b"", None)
 
@@ -59,7 +60,7 @@ class Dispatcher:
                 session, request, spec = self._find_out(frame)
                 reply = self._run(spec, request, session)
         except UrlabError as failed:
-            reply = _failure(failed)
+            reply = _failure(failed, spec)
         except Exception as crashed:
             op = spec.name if spec is not None else "?"
             log.exception("op %r crashed", op)
@@ -113,7 +114,7 @@ class Dispatcher:
             raise NotInEditor(f"{spec.name} is part of the protocol, but this server does not offer it")
         if isinstance(request, UrlabError):
             raise request
-        return handler(Context(self._config, self._play, self.sessions, session, running), request)
+        return handler(Context(self._parts, self.sessions, session, running), request)
 
     def _encode(self, reply: Reply, encoding: Encoding) -> bytes:
         try:
@@ -132,6 +133,12 @@ def _encoding_of(frame: bytes) -> Encoding:
     return Encoding.JSON if looks_like_json(frame) else Encoding.MSGPACK
 
 
-def _failure(failed: UrlabError) -> Reply:
+def _failure(failed: UrlabError, spec: OpSpec | None) -> Reply:
+    """What goes wrong with files, models and actors has the code of the op, where the protocol gives it one."""
+    if spec is not None and spec.failure is not None and isinstance(failed, _OF_THE_OP):
+        return error(spec.failure, failed.message)
     path = failed.absolute_path if isinstance(failed, PathNotWritable) else None
     return error(failed.code, failed.message, absolute_path=path)
+
+
+_OF_THE_OP = (EditError, FileError, CompileError)

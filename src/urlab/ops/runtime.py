@@ -1,10 +1,11 @@
 """Mutators and readers of the running scene."""
 
-from urlab.errors import BadMode, BadValue, MissingField, NoController, NoTwistController, known
+from urlab.errors import BadMode, MissingField, NoController, NoTwistController, known
 from urlab.manager import joints, mocap, options
 from urlab.ops.checks import finite, one_of, required
 from urlab.ops.context import Context
 from urlab.ops.registry import handler
+from urlab.ops.targets import by_name
 from urlab.physics import contacts, keyframes
 from urlab_wire.enums import ControlSource, StepMode
 from urlab_wire.ops import runtime as wire
@@ -15,7 +16,6 @@ _MODE_WORDS = {
     "streaming": StepMode.LIVE,
     **_LATER_WORDS,
 }
-_TARGET_BY = ("actor_id", "actor_name")
 
 
 @handler("set_mode")
@@ -79,12 +79,8 @@ def set_twist(context: Context, request: wire.SetTwistRequest) -> wire.SetTwistR
 @handler("set_qpos")
 def set_qpos(context: Context, request: wire.SetQposRequest) -> wire.SetQposReply:
     """Write the qpos of a robot or a free body."""
-    by = request.target_by or "actor_id"
-    if by not in _TARGET_BY:
-        raise BadValue(f"target_by must be one of {known(_TARGET_BY)}, not {by!r}")
-    written = joints.set_qpos(
-        context.manager, required("target", request.target), request.qpos, by_name=by == "actor_name"
-    )
+    target = required("target", request.target)
+    written = joints.set_qpos(context.manager, target, request.qpos, by_name=by_name(request))
     return wire.SetQposReply(
         target=request.target,
         actor_name=written.target.actor_name,

@@ -6,7 +6,6 @@ from urlab.ops.checks import finite, one_of
 from urlab.ops.context import Context
 from urlab.ops.hello import handshake
 from urlab.ops.registry import handler
-from urlab.scene.project import LEVELS_PACKAGE
 from urlab_wire.enums import PIEState, StepMode
 from urlab_wire.ops import sim as wire
 
@@ -42,7 +41,7 @@ def pie_status(context: Context, request: wire.PieStatusRequest) -> wire.PieStat
         state=status.state,
         compile_error=status.compile_error,
         sim_time=status.sim_time,
-        level=f"{LEVELS_PACKAGE}{context.play.level.name}",
+        level=(context.play.level if context.play.is_playing else context.world.level).path,
         mode=status.mode,
         paused=status.paused,
     )

@@ -1,17 +1,30 @@
 """The project folder: where levels, imports and recordings live, and how their names are found.
 
-It mirrors the protocol's virtual paths: ``/Game/Levels/X`` is ``<project>/Levels/X.toml``. What is shipped with
-the server can be opened by name as well, but is never written to.
+It mirrors the protocol's virtual paths: ``/Game/Levels/X`` is ``<project>/Levels/X.toml`` and
+``/Game/MuJoCoImports/S`` is ``<project>/Imports/S/``. What is shipped with the server can be opened by name as well,
+but is never written to.
 """
 
+import shutil
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from urlab.atomic_file import replacing
 from urlab.errors import ImportFailed, LoadLevelFailed, known
-from urlab.scene.level import Level, read_level
+from urlab.scene.asset_names import level_name, plain_name
+from urlab.scene.blueprint_record import (
+    IMPORTS_FOLDER,
+    SHIPPED_PACKAGE,
+    BlueprintRecord,
+    file_record,
+    word_of,
+)
+from urlab.scene.import_file import read_import
+from urlab.scene.level import Level
+from urlab.scene.level_file import level_text, read_level
 
-LEVELS_PACKAGE = "/Game/Levels/"
 _LEVEL_SUFFIX = ".toml"
 
 
@@ -29,6 +42,11 @@ class Project:
         return self.folder / "Levels"
 
     @property
+    def imports_dir(self) -> Path:
+        """One folder per import."""
+        return self.folder / IMPORTS_FOLDER
+
+    @property
     def saved_dir(self) -> Path:
         """What the server writes: recordings, debug files."""
         return self.folder / "Saved" / "URLab"
@@ -38,46 +56,103 @@ class Project:
         """Recordings."""
         return self.saved_dir / "Replays"
 
+    @property
+    def converted_meshes_dir(self) -> Path:
+        """Meshes cut into convex parts."""
+        return self.saved_dir / "ConvertedMeshes"
+
+    # -- levels -------------------------------------------------------------------------------------------------
+
     def level_names(self) -> list[str]:
         """Every level that can be opened by name, the user's own first."""
-        own = [path.stem for path in sorted(self.levels_dir.glob(f"*{_LEVEL_SUFFIX}"))]
+        own = self.own_level_names()
         return [*own, *(name for name in sorted(self.shipped_levels) if name not in own)]
+
+    def own_level_names(self) -> list[str]:
+        """The levels in the project folder."""
+        return [path.stem for path in sorted(self.levels_dir.glob(f"*{_LEVEL_SUFFIX}"))]
 
     def open_level(self, name_or_path: str) -> Level:
         """The level called X, /Game/Levels/X or /Game/Levels/X.X; the user's own wins over a shipped one."""
         name = level_name(name_or_path)
-        own = self.levels_dir / f"{name}{_LEVEL_SUFFIX}"
-        if _is_file(own):
-            return read_level(own)
+        if self.has_level(name):
+            return read_level(self.level_file(name))
         if name in self.shipped_levels:
             return read_level(self.shipped_levels[name])
         raise LoadLevelFailed(f"there is no level {name_or_path!r}; there are: {known(self.level_names())}")
 
-    def model_file(self, blueprint: str) -> Path:
-        """The model file behind an actor's blueprint."""
-        if blueprint in self.shipped_models:
-            return self.shipped_models[blueprint]
-        path = Path(blueprint)
-        if _is_file(path):
-            return path
+    def level_file(self, name: str) -> Path:
+        """Where a level of the project is; LoadLevelFailed when a link leads out of the folder."""
+        path = self.levels_dir / f"{name}{_LEVEL_SUFFIX}"
+        if path.is_symlink() and not path.resolve().is_relative_to(self.levels_dir.resolve()):
+            raise LoadLevelFailed(f"level {name!r} is a link that leads out of {self.levels_dir}")
+        return path
+
+    def has_level(self, name: str) -> bool:
+        """Whether the project itself has that level."""
+        return _is_file(self.level_file(name))
+
+    def save_level(self, level: Level) -> Path:
+        """Write a level; its old file stays until the new one is safe on disk. PathNotWritable says why not."""
+        path = self.level_file(level_name(level.name))
+        with replacing(path) as file:
+            file.write(level_text(level).encode())
+        return path
+
+    def delete_level(self, name: str) -> bool:
+        """Delete a level of the project; whether there was one."""
+        path = self.level_file(name)
+        found = _is_file(path)
+        path.unlink(missing_ok=True)
+        return found
+
+    # -- blueprints ---------------------------------------------------------------------------------------------
+
+    def record(self, word: str) -> BlueprintRecord:
+        """What a level's word for a blueprint stands for, or the protocol's path; ImportFailed when nothing."""
+        asked, word = word, word_of(word)
+        if word in self.shipped_models:
+            return self._shipped(word)
+        folder, slash, short = word.rpartition("/")
+        if not slash or folder == IMPORTS_FOLDER:
+            found = self.imported(short)
+            if found is not None:
+                return found
+        path = Path(word)
+        if path.suffix and path.is_absolute() and _is_file(path):
+            return file_record(word)
         if path.suffix:
-            raise ImportFailed(f"model file {blueprint} does not exist")
-        raise ImportFailed(f"there is no model {blueprint!r}; there are: {known(self.shipped_models)}")
+            raise ImportFailed(f"model file {asked} does not exist")
+        names = (record.word for record in self.records())
+        raise ImportFailed(f"there is no model {asked!r}; there are: {known(names)}")
+
+    def records(self) -> list[BlueprintRecord]:
+        """Everything that can be spawned by name, sorted by short name."""
+        shipped = [self._shipped(name) for name in self.shipped_models]
+        own = [self.imported(folder.name) for folder in sorted(self.imports_dir.glob("[!.]*"))]
+        return sorted([*shipped, *(one for one in own if one is not None)], key=lambda one: (one.short_name, one.word))
+
+    def imported(self, short_name: str) -> BlueprintRecord | None:
+        """The import of that name, or None."""
+        if plain_name(short_name) is not None:
+            return None
+        return read_import(self.imports_dir / short_name)
+
+    def delete_import(self, short_name: str) -> bool:
+        """Delete an import; whether there was one."""
+        if self.imported(short_name) is None:
+            return False
+        doomed = self.imports_dir / f".{uuid.uuid4().hex}.gone"
+        (self.imports_dir / short_name).rename(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+        return True
+
+    def _shipped(self, name: str) -> BlueprintRecord:
+        return BlueprintRecord(name, name, SHIPPED_PACKAGE, self.shipped_models[name], content=f"shipped:{name}")
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:
+    except (OSError, ValueError):
         return False  # a name that no file can have, or a folder that may not be looked into
-
-
-def level_name(name_or_path: str) -> str:
-    """``X`` from X, /Game/Levels/X or /Game/Levels/X.X; LoadLevelFailed when it is not a plain name."""
-    name = name_or_path.removeprefix(LEVELS_PACKAGE)
-    first, dot, second = name.partition(".")
-    if dot and first == second:
-        name = first
-    if not name or name.startswith(".") or any(mark in name for mark in "/\\\0"):
-        raise LoadLevelFailed(f"{name_or_path!r} is not the name of a level: use X or {LEVELS_PACKAGE}X")
-    return name

@@ -9,7 +9,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -77,16 +77,35 @@ class Sidecar:
     actuators: tuple[ActuatorConfig, ...] = ()
 
 
-def read_sidecar(model_path: Path) -> Sidecar:
-    """The sidecar of that model file; `Sidecar()` when there is none."""
-    path = model_path.with_name(model_path.stem + SIDECAR_SUFFIX)
+def sidecar_path(model_path: Path) -> Path:
+    """Where the sidecar of a model file would be."""
+    return model_path.with_name(model_path.stem + SIDECAR_SUFFIX)
+
+
+def read_sidecar(model_path: Path, replaced: Mapping[str, Any] | None = None) -> Sidecar:
+    """The sidecar of that model file; `Sidecar()` when there is none. ``replaced`` are fields that an actor has."""
+    path = sidecar_path(model_path)
     try:
-        text = path.read_text(encoding="utf-8")
+        sidecar = parse_sidecar(path.read_text(encoding="utf-8"), source=str(path))
     except FileNotFoundError:
-        return Sidecar()
+        sidecar = Sidecar()
     except (OSError, UnicodeDecodeError) as error:
         raise ImportFailed(f"{path}: cannot read the sidecar: {error}") from error
-    return parse_sidecar(text, source=str(path))
+    return _with_config(sidecar, replaced) if replaced else sidecar
+
+
+def check_config(config: Mapping[str, Any]) -> None:
+    """ImportFailed when these are not fields of a sidecar."""
+    _sidecar(_Table("config", "", (), dict(config)))
+
+
+def _with_config(sidecar: Sidecar, config: Mapping[str, Any]) -> Sidecar:
+    said = _sidecar(_Table("config", "", (), dict(config)))
+    names = [name for key in config for name in _FIELDS_OF.get(key, (key,))]
+    return replace(sidecar, **{name: getattr(said, name) for name in names})
+
+
+_FIELDS_OF = {"semantic": ("semantic_class", "semantic_bodies")}
 
 
 def parse_sidecar(text: str, *, source: str) -> Sidecar:

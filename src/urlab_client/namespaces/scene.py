@@ -1,7 +1,8 @@
 """``client.scene``: authoring of levels. Locations are metres, ``rotation_quat`` is x, y, z, w."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from urlab_client.enums import LightKind, coerce
 from urlab_client.errors import URLabRPCError
@@ -65,14 +66,26 @@ class SceneNamespace(RpcNamespace):
         rotation_quat: Vector | None = None,
         rotation_euler: Vector | None = None,
         scale: Vector = (1, 1, 1),
+        keyframe: str | None = None,
+        tags: Sequence[str] | None = None,
+        config: Mapping[str, Any] | None = None,
+        heightfield: Mapping[str, Any] | None = None,
     ) -> URLabSpawnHandle:
-        """Put a blueprint (or a class path) into the level; an actor of that id is moved instead."""
+        """Put a blueprint (a class path or a file is fine too) into the level; an actor of that id is moved instead.
+
+        The last four are extensions of this server: the keyframe to start from, words for ``find_actors``, fields of
+        the model's sidecar, and ground as ``{"size": (x, y, height), "heights": rows}`` or with ``"image": path``.
+        """
         reply = self._ask(
             "spawn_actor",
             blueprint=_class_path(blueprint),
             actor_id=actor_id,
             location=numbers("location", location),
             scale=numbers("scale", scale),
+            keyframe=keyframe,
+            tags=None if tags is None else list(tags),
+            config=None if config is None else dict(config),
+            heightfield=None if heightfield is None else dict(heightfield),
             **rotated(rotation_quat, rotation_euler),
         )
         return URLabSpawnHandle.from_wire(reply)

@@ -1,4 +1,7 @@
-"""``client.viewport``: the camera of the perspective viewport."""
+"""``client.viewport``: the camera of the perspective viewport, and pictures of what it sees."""
+
+import os
+from pathlib import Path
 
 from urlab_client.namespaces.base import RpcNamespace, Target, Vector, maybe, numbers, rotated, targeted
 from urlab_client.types import CameraPose
@@ -7,7 +10,7 @@ MODES = ("lit", "unlit", "wireframe", "collision", "reflections")
 
 
 class ViewportNamespace(RpcNamespace):
-    """Place the viewport camera, let it follow an actor, choose how the scene is drawn."""
+    """Place the viewport camera, let it follow an actor, choose how the scene is drawn, take pictures."""
 
     __slots__ = ()
 
@@ -55,3 +58,25 @@ class ViewportNamespace(RpcNamespace):
     def untrack(self) -> bool:
         """Stop following; returns whether the camera was."""
         return bool(self._ask("untrack").get("was_tracking"))
+
+    def screenshot(
+        self, path: str | os.PathLike[str] | None = None, *, width: int | None = None, height: int | None = None
+    ) -> bytes:
+        """A picture of what the viewport shows, drawings and texts included, as the bytes of a PNG file.
+
+        With ``path`` it is written there as well, on this machine; the folder must exist. The size is in pixels,
+        1280 x 720 unless stated.
+        """
+        file = None if path is None else _writable(Path(path))
+        png = bytes(self._ask("viewport_screenshot", width=width, height=height).get("png") or b"")
+        if file is not None and png:
+            file.write_bytes(png)
+        return png
+
+
+def _writable(file: Path) -> Path:
+    if not file.parent.is_dir():
+        raise FileNotFoundError(f"the picture cannot be written to {file}: there is no folder {file.parent.absolute()}")
+    if file.is_dir():
+        raise IsADirectoryError(f"the picture cannot be written to {file}: it is a folder; name a file in it")
+    return file

@@ -93,7 +93,12 @@ class DestroyAssetReply(Reply, tag="destroy_asset_ok"):
 
 
 class SpawnActorRequest(Request, tag="spawn_actor"):
-    """Put a blueprint into the level; with an actor_id that exists, move that actor."""
+    """Put a blueprint into the level; with an actor_id that exists, move that actor.
+
+    Extensions: ``blueprint`` may be the path of a model or mesh file, which is then imported; ``keyframe`` and
+    ``tags`` are kept in the level, and so is ``config``, which replaces fields of the model's sidecar. With
+    ``heightfield`` the actor is ground, and ``blueprint`` the name under which it is imported.
+    """
 
     blueprint: str
     actor_id: str | None = None
@@ -101,6 +106,21 @@ class SpawnActorRequest(Request, tag="spawn_actor"):
     rotation_quat: list[float] | None = None
     rotation_euler: list[float] | None = None
     scale: list[float] | None = None
+    keyframe: str | None = None
+    tags: list[str] | None = None
+    config: dict[str, Any] | None = None
+    heightfield: "HeightfieldBlock | None" = None
+
+
+class HeightfieldBlock(msgspec.Struct, kw_only=True):
+    """Ground from rows of ``heights`` (any numbers; the first row is at -y) or from a grey ``image`` file.
+
+    ``size`` is the length along x, the length along y, and the height from lowest to highest, in metres.
+    """
+
+    size: list[float]
+    heights: list[list[float]] | None = None
+    image: str | None = None
 
 
 class SpawnActorReply(Reply, tag="spawn_actor_ok"):

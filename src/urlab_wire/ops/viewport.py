@@ -79,3 +79,20 @@ class UntrackReply(Reply, tag="untrack_ok"):
     """Whether the camera was following."""
 
     was_tracking: bool
+
+
+class ViewportScreenshotRequest(Request, tag="viewport_screenshot"):
+    """Ask for a picture of what the viewport shows, drawings and overlay text included. An extension."""
+
+    width: int | None = None
+    height: int | None = None
+
+
+class ViewportScreenshotReply(Reply, tag="viewport_screenshot_ok"):
+    """``png`` is a PNG file; ``sim_time`` is that of the state it shows, absent while nothing plays."""
+
+    width: int
+    height: int
+    png: bytes
+    mode: str
+    sim_time: float | None = None

@@ -125,7 +125,7 @@ def test_a_soak_answers_every_request(result: BenchResult) -> None:
 
 
 def test_a_run_passes_when_every_bar_does(result: BenchResult) -> None:
-    assert len(result.verdicts) == 6
+    assert len(result.verdicts) == 7
     assert result.passed == all(one.passed for one in result.verdicts)
     assert next(one for one in result.verdicts if one.name.startswith("errors")).passed
 
@@ -238,3 +238,10 @@ def runs(process: psutil.Process) -> bool:
         return bool(process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
+
+
+def test_scenes_of_many_robots_are_built_beside_what_mujoco_needs(result: BenchResult) -> None:
+    assert [one.cells for one in result.authoring] == list(PLAN.grids)
+    for one in result.authoring:
+        assert one.ratio == pytest.approx((one.spawn_s + one.play_s) / one.bare_s)
+        assert one.bare_s > 0

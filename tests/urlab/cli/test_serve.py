@@ -95,7 +95,7 @@ def test_a_taken_port_is_named_with_its_option(cli: Any, demo_server: Any) -> No
     ("arguments", "message"),
     [
         (["nowhere"], "there is no level or model 'nowhere'; levels: demo; models: box, floor"),
-        (["nowhere.xml"], "model file nowhere.xml does not exist"),
+        (["nowhere.xml"], "nowhere.xml does not exist"),
         (["--host", "0.0.0.0"], "add --insecure if you mean it"),
         (["--step-port", "70000"], "--step-port 70000 is not a port"),
         (["--ready-file", "/nowhere/ready.json"], "--ready-file /nowhere/ready.json: there is no folder /nowhere"),

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 from urlab.compile import CompiledScene, compile_scene
+from urlab.compile.library import Library
 from urlab.geometry import Pose
 from urlab.robots import model_names, model_path
 from urlab.scene.actor import Actor
+from urlab.scene.blueprint_record import BlueprintRecord, file_record
 from urlab.scene.level import Level
 
 Write = Callable[..., Path]
@@ -58,7 +60,7 @@ def compose() -> Compile:
         actors: Mapping[str, Any], options: Mapping[str, Any] = {}, overrides: Mapping[str, Any] | None = None
     ) -> CompiledScene:
         placed = tuple(_actor(name, model) for name, model in actors.items())
-        return compile_scene(Level("level", placed, options), model_file, overrides)
+        return compile_scene(Level("level", placed, options), Library(record), overrides)
 
     return compile_actors
 
@@ -109,8 +111,8 @@ def picture() -> Callable[[Path, int], None]:
     return write_png
 
 
-def model_file(blueprint: str) -> Path:
-    return model_path(blueprint) if blueprint in model_names() else Path(blueprint)
+def record(blueprint: str) -> BlueprintRecord:
+    return file_record(str(model_path(blueprint)) if blueprint in model_names() else blueprint)
 
 
 def _actor(name: str, model: Any) -> Actor:

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from urlab.compile import compile_scene
+from urlab.compile.library import Library
 from urlab.errors import CompileError
 from urlab.geometry import Pose, normalised
 from urlab.robots import model_path
 from urlab.scene.actor import Actor
+from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Level
 
 Write = Callable[..., Path]
@@ -180,18 +182,13 @@ def test_a_scene_of_nothing_compiles(compose: Compose) -> None:
 
 def test_one_model_file_serves_any_number_of_actors(write: Write, tmp_path: Path) -> None:
     path = write("free", FREE)
-    asked: list[str] = []
-
-    def model_file(blueprint: str) -> Path:
-        asked.append(blueprint)
-        return path
-
-    compile_scene(Level("l", tuple(Actor(f"free-{i}", "free") for i in range(5))), model_file)
-    assert asked == ["free"]
+    library = Library(lambda _: file_record(str(path)))
+    scene = compile_scene(Level("l", tuple(Actor(f"free-{i}", "free") for i in range(5))), library)
+    assert len({id(one.blueprint) for one in scene.placed}) == 1
 
 
 def test_actors_that_clash_are_named(write: Write) -> None:
     path = str(write("arm", ARM.format(option="")))
     level = Level("l", (Actor("arm", path), Actor("arm", path)))
     with pytest.raises(CompileError, match=r"actor 'arm' .* does not fit in: .*repeated name 'arm_"):
-        compile_scene(level, Path)
+        compile_scene(level, Library(file_record))

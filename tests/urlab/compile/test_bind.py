@@ -11,7 +11,9 @@ from urlab.compile import CompiledArticulation, compile_scene
 from urlab.compile.assemble import assemble
 from urlab.compile.bind import bind_articulation, bind_entities, bind_joints, find_owners, owner_of
 from urlab.compile.blueprint import compile_spec
+from urlab.compile.library import Library
 from urlab.scene.actor import Actor
+from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Level
 from urlab_wire.enums import ActuatorType, CameraMode
 
@@ -206,7 +208,9 @@ def test_256_robots_compile(write: Write) -> None:
     </mujoco>
     """
     path = str(write("one", xml))
-    scene = compile_scene(Level("l", tuple(Actor(f"one-{i}", path, keyframe="k") for i in range(256))), Path)
+    scene = compile_scene(
+        Level("l", tuple(Actor(f"one-{i}", path, keyframe="k") for i in range(256))), Library(file_record)
+    )
     assert len(scene.articulations) == scene.model.nu == scene.model.nsensor == 256
     assert [one.joints[0].id for one in scene.articulations] == list(range(256))
     assert [one.start_key for one in scene.articulations] == list(range(256))
@@ -214,7 +218,7 @@ def test_256_robots_compile(write: Write) -> None:
 
 def _lookups(path: str, count: int) -> int:
     """How many named elements binding asks the model for."""
-    assembly = assemble([Actor(f"one-{i}", path) for i in range(count)], Path)
+    assembly = assemble(Level("l", tuple(Actor(f"one-{i}", path) for i in range(count))), Library(file_record))
     model = _Counted(compile_spec(assembly.root)[0])
     owned = find_owners(model, (one.actor.name for one in assembly.placed))
     for one in assembly.placed:

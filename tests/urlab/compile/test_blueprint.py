@@ -8,6 +8,7 @@ import pytest
 
 from urlab.compile.blueprint import load_blueprint, model_name_of
 from urlab.errors import ImportFailed
+from urlab.scene.blueprint_record import file_record
 
 Write = Callable[..., Path]
 Compose = Callable[..., Any]
@@ -96,20 +97,20 @@ def test_a_model_is_called_what_it_says_or_as_its_file(attribute: str, name: str
     ],
 )
 def test_what_moves_in_itself_is_a_robot(content: str, is_robot: bool, write: Write) -> None:
-    assert load_blueprint(write("it", world(content))).is_articulation is is_robot
+    assert load_blueprint(file_record(str(write("it", world(content))))).is_articulation is is_robot
 
 
 def test_what_has_an_actuator_is_a_robot(write: Write) -> None:
     thruster = world('<body name="b"><freejoint/><geom size=".1"/></body>').replace(
         "</mujoco>", '<actuator><adhesion body="b" ctrlrange="0 1"/></actuator></mujoco>'
     )
-    assert load_blueprint(write("it", thruster)).is_articulation
+    assert load_blueprint(file_record(str(write("it", thruster)))).is_articulation
 
 
 def test_a_sidecar_makes_a_free_body_a_robot(write: Write) -> None:
     write("it.urlab.toml", '[[actuators]]\nname = "push"\njoint = "root"\n')
     path = write("it", world('<body><freejoint name="root"/><geom size=".1"/></body>'))
-    assert load_blueprint(path).is_articulation
+    assert load_blueprint(file_record(str(path))).is_articulation
 
 
 def test_a_urdf_keeps_its_visuals_and_fixed_links(lift: Path, compose: Compose) -> None:
@@ -155,7 +156,7 @@ def test_a_sidecars_ranges_hold_whatever_the_model_says_of_limits(write: Write, 
 def test_a_sidecar_actuator_on_a_joint_that_is_not_there_is_refused(lift: Path, write: Write) -> None:
     write("lift.urlab.toml", '[[actuators]]\nname = "m"\njoint = "elbow"\n')
     with pytest.raises(ImportFailed, match=r"lift\.urdf: actuator 'm' drives joint 'elbow', which does not exist"):
-        load_blueprint(lift)
+        load_blueprint(file_record(str(lift)))
 
 
 @pytest.mark.parametrize(
@@ -171,12 +172,12 @@ def test_a_sidecar_actuator_on_a_joint_that_is_not_there_is_refused(lift: Path, 
 def test_a_file_that_is_no_model_fails_with_mujocos_words(xml: str, words: str, write: Write) -> None:
     path = write("bad", xml)
     with pytest.raises(ImportFailed, match=rf"bad\.xml: (?s:.*){words}"):
-        load_blueprint(path)
+        load_blueprint(file_record(str(path)))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(ImportFailed, match=r"nowhere\.xml"):
-        load_blueprint(tmp_path / "nowhere.xml")
+        load_blueprint(file_record(str(tmp_path / "nowhere.xml")))
 
 
 @pytest.mark.parametrize(
@@ -187,4 +188,4 @@ def test_a_sidecar_that_names_what_the_model_lacks_is_refused(write: Any, sideca
     write("thing.urlab.toml", sidecar)
     path = write("thing", "<mujoco><worldbody><body name='b'><geom size='.1'/></body></worldbody></mujoco>")
     with pytest.raises(ImportFailed, match=words):
-        load_blueprint(path)
+        load_blueprint(file_record(str(path)))

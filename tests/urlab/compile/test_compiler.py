@@ -8,9 +8,11 @@ import mujoco
 import pytest
 
 from urlab.compile import compile_scene
+from urlab.compile.library import Library
 from urlab.errors import CompileError, ImportFailed
 from urlab.physics.options import read_options
 from urlab.scene.actor import Actor
+from urlab.scene.blueprint_record import BlueprintRecord, file_record
 from urlab.scene.level import Level
 
 Write = Callable[..., Path]
@@ -86,11 +88,11 @@ def test_a_bad_sidecar_names_the_actor_and_the_field(write: Write, compose: Comp
 
 
 def test_a_blueprint_that_cannot_be_found_names_the_actor() -> None:
-    def nothing(blueprint: str) -> Path:
+    def nothing(blueprint: str) -> BlueprintRecord:
         raise ImportFailed(f"there is no model {blueprint!r}; there are: none")
 
     with pytest.raises(CompileError, match="actor 'a': there is no model 'ghost'; there are: none"):
-        compile_scene(Level("l", (Actor("a", "ghost"),)), nothing)
+        compile_scene(Level("l", (Actor("a", "ghost"),)), Library(nothing))
 
 
 def test_a_name_that_is_asked_for_is_found_or_not(compose: Compose) -> None:
@@ -136,4 +138,4 @@ def test_what_the_level_settles_is_not_reported_as_a_difference(write: Write, co
 def test_a_thing_cannot_start_from_a_keyframe(write: Write) -> None:
     path = write("crate", "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>")
     with pytest.raises(CompileError, match=r"'crate'.*keyframe 'home'"):
-        compile_scene(Level("yard", (Actor("crate", str(path), keyframe="home"),)), Path)
+        compile_scene(Level("yard", (Actor("crate", str(path), keyframe="home"),)), Library(file_record))

@@ -10,10 +10,12 @@ import pytest
 
 from urlab.compile import compile_scene
 from urlab.compile.export import export_mjcf
+from urlab.compile.library import Library
 from urlab.errors import CompileError
 from urlab.geometry import Pose, normalised
 from urlab.robots import model_path
 from urlab.scene.actor import Actor
+from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Level
 
 Write = Callable[..., Path]
@@ -123,7 +125,7 @@ def test_an_actor_can_name_the_keyframe_that_it_starts_from(walker: Path) -> Non
         Actor("b", str(walker), keyframe="jump"),
         Actor("c", str(walker)),
     )
-    scene = compile_scene(Level("l", actors), Path)
+    scene = compile_scene(Level("l", actors), Library(file_record))
     keys = [one.start_key for one in scene.articulations]
     assert [None if key is None else scene.model.key(key).name for key in keys] == ["a_rest", "b_jump", None]
 
@@ -131,4 +133,4 @@ def test_an_actor_can_name_the_keyframe_that_it_starts_from(walker: Path) -> Non
 def test_a_keyframe_that_the_model_has_not_is_refused(walker: Path) -> None:
     level = Level("l", (Actor("a", str(walker), keyframe="fly"),))
     with pytest.raises(CompileError, match="actor 'a' has no keyframe 'fly'; it has: jump, rest"):
-        compile_scene(level, Path)
+        compile_scene(level, Library(file_record))

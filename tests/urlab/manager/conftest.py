@@ -7,11 +7,13 @@ import pytest
 
 from urlab.app import open_project
 from urlab.compile import compile_scene
+from urlab.compile.library import Library
 from urlab.config import FileRoots
 from urlab.geometry import Pose
 from urlab.manager import Manager
 from urlab.manager.step_counter import StepCounter
 from urlab.scene.actor import Actor
+from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Level
 from urlab_wire.enums import StepMode
 
@@ -31,7 +33,7 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
         Actor("hopper", str(tmp_path / "hopper.xml")),
         Actor("crate", str(tmp_path / "crate.xml"), pose=Pose((5.0, 0.0, 0.0))),
     )
-    scene = compile_scene(Level("yard", actors, {"gravity": [0, 0, 0]}), Path)
+    scene = compile_scene(Level("yard", actors, {"gravity": [0, 0, 0]}), Library(file_record))
     roots = FileRoots(read=(tmp_path,), write=(tmp_path,))
     manager = Manager(scene, replays_dir=tmp_path / "Replays", roots=roots, counter=StepCounter())
     manager.start(StepMode.DIRECT)
@@ -43,7 +45,7 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
 def demo_manager(tmp_path: Path) -> Iterator[Manager]:
     """The shipped demo level, in direct mode."""
     project = open_project(tmp_path)
-    scene = compile_scene(project.open_level("demo"), project.model_file)
+    scene = compile_scene(project.open_level("demo"), Library(project.record))
     manager = Manager(scene, replays_dir=tmp_path, roots=FileRoots(), counter=StepCounter())
     manager.start(StepMode.DIRECT)
     yield manager

@@ -7,19 +7,18 @@ from typing import Any
 import msgpack
 import pytest
 
+from urlab.app import Server
 from urlab.config import ServerConfig
-from urlab.manager import Play
 from urlab.ops import Dispatcher
 from urlab.scene.level import Level
-from urlab.scene.project import Project
 
 
 @pytest.fixture
 def dispatcher(tmp_path: Path) -> Iterator[Dispatcher]:
-    config = ServerConfig(project=tmp_path)
-    play = Play(Project(tmp_path), Level("empty"), config.roots())
-    yield Dispatcher(config, play)
-    play.stop()
+    server = Server(ServerConfig(project=tmp_path, play=False))
+    server.world.open(Level("empty"))
+    yield server.dispatcher
+    server.close()
 
 
 @pytest.fixture

@@ -73,6 +73,7 @@ def _facts(result: BenchResult) -> Table:
         ("memory", _memory(result)),
         ("live", _live(result)),
         ("CPU of one core", _cpu(result)),
+        ("authoring", _authoring(result)),
         ("soak", _soak(result)),
     ):
         table.add_row(name, fact)
@@ -103,6 +104,14 @@ def _cpu(result: BenchResult) -> str:
     return (
         f"{pacing.cpu_live_percent:.1f} % live, {pacing.cpu_paused_percent:.1f} % paused, "
         f"{pacing.cpu_direct_idle_percent:.1f} % in direct without requests"
+    )
+
+
+def _authoring(result: BenchResult) -> str:
+    return "; ".join(
+        f"{one.cells} robots {one.spawn_s + one.play_s:.2f} s, bare {one.bare_s:.2f} s, {one.ratio:.1f} x, "
+        f"ours {one.own_us_per_cell:.0f} us each"
+        for one in result.authoring
     )
 
 

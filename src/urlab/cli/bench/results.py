@@ -97,6 +97,21 @@ class SoakResult(msgspec.Struct, kw_only=True):
     growth_mb_per_100k: float
 
 
+class AuthoringResult(msgspec.Struct, kw_only=True):
+    """A grid of one-joint robots, spawned and played over the wire.
+
+    ``play_s`` is from asking to play to a client that knows the scene; ``bare_s`` is MjSpec's attach and compile of the
+    same scene, ``ratio`` the total beside it, ``own_us_per_cell`` what is ours alone.
+    """
+
+    cells: int
+    spawn_s: float
+    play_s: float
+    bare_s: float
+    ratio: float
+    own_us_per_cell: float
+
+
 class Machine(msgspec.Struct, kw_only=True):
     """Where and with what it ran. ``load_*`` is the one-minute load average; a busy machine spoils the numbers."""
 
@@ -125,12 +140,13 @@ class BenchResult(msgspec.Struct, kw_only=True):
     format: int = 1
     started: str
     duration_s: float
-    plan: dict[str, int | float | list[str]]
+    plan: dict[str, int | float | list[str | int]]
     machine: Machine
     start: StartResult
     stepping: list[StepResult]
     memory: list[MemoryResult]
     pacing: PacingResult
+    authoring: list[AuthoringResult]
     soak: SoakResult
     verdicts: list[Verdict]
     passed: bool

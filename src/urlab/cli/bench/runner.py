@@ -9,6 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from types import FrameType
 
+from urlab.cli.bench.authoring import measure_authoring
 from urlab.cli.bench.floors import echoing
 from urlab.cli.bench.machine import describe_machine, load
 from urlab.cli.bench.pacing import measure_pacing
@@ -31,8 +32,9 @@ def run(plan: Plan, watcher: Watcher) -> BenchResult:
         start = measure_start(plan, watcher.part("start", plan.starts))
         stepping, memory = _measure_scenes(plan, watcher.part("step requests", len(plan.cases()) * plan.rounds))
         pacing = measure_pacing(plan, watcher.part("live pacing", _PACING_PARTS))
+        authoring = measure_authoring(plan, watcher.part("authoring", len(plan.grids)))
         soak = measure_soak(plan, watcher.part("soak", SAMPLES))
-    verdicts = judge(start, stepping, memory, pacing, soak)
+    verdicts = judge(start, stepping, memory, pacing, authoring, soak)
     return BenchResult(
         started=started.isoformat(timespec="seconds"),
         duration_s=time.perf_counter() - begin,
@@ -42,6 +44,7 @@ def run(plan: Plan, watcher: Watcher) -> BenchResult:
         stepping=stepping,
         memory=memory,
         pacing=pacing,
+        authoring=authoring,
         soak=soak,
         verdicts=verdicts,
         passed=all(one.passed for one in verdicts),

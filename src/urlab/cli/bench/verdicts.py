@@ -2,12 +2,21 @@
 
 from collections.abc import Sequence
 
-from urlab.cli.bench.results import MemoryResult, PacingResult, SoakResult, StartResult, StepResult, Verdict
+from urlab.cli.bench.results import (
+    AuthoringResult,
+    MemoryResult,
+    PacingResult,
+    SoakResult,
+    StartResult,
+    StepResult,
+    Verdict,
+)
 
 MAX_RATIO = 1.35
 MAX_READY_S = 3.0
 MAX_RSS_MB = 300.0
 MAX_REAL_TIME_ERROR = 0.01
+MAX_AUTHORING_RATIO = 2.0
 
 
 def judge(
@@ -15,6 +24,7 @@ def judge(
     stepping: Sequence[StepResult],
     memory: Sequence[MemoryResult],
     pacing: PacingResult,
+    authoring: Sequence[AuthoringResult],
     soak: SoakResult,
 ) -> list[Verdict]:
     """Every bar."""
@@ -24,6 +34,7 @@ def judge(
         _ready(start),
         _memory(start, memory),
         _real_time(pacing),
+        _authoring(authoring),
         _errors(soak),
     ]
 
@@ -82,6 +93,17 @@ def _real_time(pacing: PacingResult) -> Verdict:
         value=error,
         shown=f"{error:.3%}",
         passed=error <= MAX_REAL_TIME_ERROR,
+    )
+
+
+def _authoring(authoring: Sequence[AuthoringResult]) -> Verdict:
+    largest = max(authoring, key=lambda one: one.cells)
+    return Verdict(
+        name=f"spawn and play {largest.cells:,} robots / MjSpec attach and compile",
+        bar=f"<= {MAX_AUTHORING_RATIO:g}",
+        value=largest.ratio,
+        shown=f"{largest.ratio:.2f} ({largest.spawn_s + largest.play_s:.2f} s)",
+        passed=largest.ratio <= MAX_AUTHORING_RATIO,
     )
 
 

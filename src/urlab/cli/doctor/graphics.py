@@ -3,11 +3,10 @@
 import os
 import sys
 
+from urlab.cameras.gl_context import BACKENDS, INSTALL_LINE
 from urlab.cli.doctor.child import Outcome, try_in_child
 from urlab.cli.doctor.finding import Finding, Status
 
-BACKENDS = ("egl", "osmesa")
-_INSTALL = "apt-get install -y --no-install-recommends libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6"
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast")
 _PROBE = """
 import mujoco
@@ -40,14 +39,14 @@ def _finding(name: str, outcome: Outcome, any_works: bool) -> Finding:
         kind = "software rendering" if outcome.text.startswith(_SOFTWARE) else "hardware rendering"
         return Finding(label, Status.OK, f"{outcome.text} ({kind})")
     if any_works:
-        return Finding(label, Status.NOTE, f"does not work: {outcome.text}", f"if you want it: {_INSTALL}")
-    return Finding(label, Status.WARNING, f"does not work, so no cameras: {outcome.text}", _INSTALL)
+        return Finding(label, Status.NOTE, f"does not work: {outcome.text}", f"if you want it: {INSTALL_LINE}")
+    return Finding(label, Status.WARNING, f"does not work, so no cameras: {outcome.text}", INSTALL_LINE)
 
 
 def _chosen(outcomes: dict[str, Outcome]) -> list[Finding]:
     asked = os.environ.get("MUJOCO_GL", "").strip().lower()
     if asked in outcomes and not outcomes[asked].ok:
         working = [name for name, outcome in outcomes.items() if outcome.ok]
-        advice = f"unset MUJOCO_GL, or set it to {working[0]}" if working else _INSTALL
+        advice = f"unset MUJOCO_GL, or set it to {working[0]}" if working else INSTALL_LINE
         return [Finding("MUJOCO_GL", Status.WARNING, f"asks for {asked}, which does not work", advice)]
     return []

@@ -1,6 +1,7 @@
 """Level files: what they say, and what is wrong with those that cannot be read."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,10 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urlab.errors import LoadLevelFailed
-from urlab.geometry import Pose
+from urlab.geometry import Pose, normalised, wxyz_from_euler_deg
 from urlab.robots import level_names, level_path
 from urlab.scene.actor import Actor
-from urlab.scene.level import Level, collide, legal_name, parse_level, read_level, unique_name
+from urlab.scene.actor_names import legal_name
+from urlab.scene.level import Level
+from urlab.scene.level_file import level_text, parse_level, read_level
+from urlab.scene.light import Light
+from urlab.scene.quick_convert import QuickConvert
+from urlab_wire.enums import LightKind
 
 FULL = """
 version = 1
@@ -33,6 +39,7 @@ keyframe = "home"
 blueprint = "models/box.xml"
 name = "box"
 """
+words = st.text("ab_-2 ", max_size=6)
 calm = settings(deadline=None, derandomize=True)
 HEAD = 'version = 1\nname = "l"\n'
 
@@ -57,8 +64,6 @@ def test_a_level_says_what_exists() -> None:
         ),
         {"timestep": 0.001, "gravity": [0, 0, -1.62]},
     )
-    assert level.actor("box") == level.actors[1]
-    assert level.actor("arm") is None
 
 
 def test_model_files_are_relative_to_the_level(tmp_path: Path) -> None:
@@ -139,53 +144,11 @@ def test_a_level_that_cannot_be_read_says_why(tmp_path: Path) -> None:
         read_level(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("wanted", "name"),
-    [
-        ("panda", "panda"), ("my arm", "my_arm"), ("a__b", "a_b"), ("_a_", "a"), ("r2-d2.v1", "r2-d2.v1"),
-        ("", "actor"), ("!!!", "actor"), ("naïve", "na_ve"), ("a/b\\c", "a_b_c"), ("world", "world-1"),
-        ("worlds", "worlds"),
-    ],
-)  # fmt: skip
-def test_a_name_is_made_legal(wanted: str, name: str) -> None:
-    assert legal_name(wanted) == name
-    assert legal_name(name) == name
-
-
-@pytest.mark.parametrize(
-    ("wanted", "taken", "name"),
-    [
-        ("box", [], "box"),
-        ("box", ["box"], "box-2"),
-        ("box", ["box", "box-2", "box-3"], "box-4"),
-        ("box", ["box-2"], "box"),
-        ("box", ["boxes", "bo"], "box"),
-        ("my_arm", ["my"], "my-arm"),
-        ("my_arm", ["my", "my-arm"], "my-arm-2"),
-        ("my", ["my_arm"], "my-2"),
-        ("my_arm", ["my_arm"], "my-arm"),
-        ("my arm", ["other"], "my_arm"),
-    ],
-)
-def test_a_taken_name_gets_a_number(wanted: str, taken: list[str], name: str) -> None:
-    assert unique_name(wanted, taken) == name
-
-
-words = st.text("ab_-2 ", max_size=6)
-
-
-@calm
-@given(words, st.lists(words.map(legal_name), max_size=8))
-def test_a_new_name_is_legal_and_collides_with_none(wanted: str, taken: list[str]) -> None:
-    name = unique_name(wanted, taken)
-    assert name == legal_name(name)
-    assert not any(f"{name}_".startswith(f"{other}_") or f"{other}_".startswith(f"{name}_") for other in taken)
-
-
 @calm
 @given(st.lists(words.map(legal_name), max_size=6))
 def test_a_level_is_refused_exactly_when_two_names_collide(names: list[str]) -> None:
-    clash = any(collide(a, b) for i, a in enumerate(names) for b in names[:i])
+    pairs = [(f"{a}_", f"{b}_") for i, a in enumerate(names) for b in names[:i]]
+    clash = any(a.startswith(b) or b.startswith(a) for a, b in pairs)
     text = HEAD + "".join(map(actor, names))
     if clash:
         assert "collide" in refused(text) or "two actors are named" in refused(text)
@@ -199,3 +162,69 @@ def test_rotations_are_read_as_xyzw_and_normalised(quat_xyzw: tuple[float, float
     text = HEAD + actor("a", f"rotation_quat = {[format(x, 'f') for x in quat_xyzw]}".replace("'", ""))
     w, *_ = parse_level(text, source="l").actors[0].pose.quat_wxyz
     assert w == pytest.approx(quat_xyzw[3] / math.hypot(*quat_xyzw), abs=1e-3)
+
+
+numbers = st.floats(-1e6, 1e6)
+vectors = st.tuples(numbers, numbers, numbers)
+factors = st.tuples(*[st.floats(1e-3, 1e3)] * 3)
+poses = st.builds(
+    lambda pos, quat: Pose(pos, normalised(quat)),
+    vectors,
+    st.tuples(*[st.floats(-1, 1)] * 4).filter(lambda q: math.hypot(*q) > 1e-3),
+)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+configs = st.dictionaries(
+    texts,
+    st.recursive(st.booleans() | st.integers(-9, 9) | numbers | texts, lambda one: st.lists(one, max_size=3)),
+    max_size=3,
+)
+actors = st.builds(
+    Actor,
+    name=st.just("a"),
+    blueprint=texts.filter(lambda word: "." not in word),
+    actor_id=texts,
+    pose=poses,
+    keyframe=texts,
+    scale=factors,
+    tags=st.lists(texts, max_size=3).map(tuple),
+    config=configs,
+    quick_convert=st.none()
+    | st.builds(QuickConvert, st.booleans(), st.booleans(), st.floats(0.01, 1), st.booleans(), vectors),
+)
+lights = st.builds(
+    lambda kind, euler, intensity, where: Light(
+        "sun", kind, "", Pose(where, wxyz_from_euler_deg(euler)), euler, intensity, (0.5, 1.0, 0.0)
+    ),
+    st.sampled_from(LightKind),
+    vectors,
+    st.floats(0, 1e5),
+    vectors,
+)
+
+
+@calm
+@given(texts, st.lists(actors, max_size=2), st.lists(lights, max_size=1), st.booleans(), configs)
+def test_a_level_that_is_written_is_read_back_to_the_last_bit(
+    name: str, actors: list[Actor], lights: list[Light], manager: bool, options: dict[str, object]
+) -> None:
+    named = tuple(
+        replace(one, name=f"a-{i}", actor_id=one.actor_id and f"{one.actor_id}{i}") for i, one in enumerate(actors)
+    )
+    level = Level(name, named, options, tuple(lights), manager)
+    assert parse_level(level_text(level), source="l.toml") == level
+
+
+def test_a_written_level_is_pleasant_to_read() -> None:
+    level = Level(
+        "lab",
+        (Actor("panda", "panda", "arm", Pose((0.5, 0.0, 0.4)), "home", config={"twist": False}),),
+        {"timestep": 0.001},
+        (Light("sun", rotation_euler=(0.0, 60.0, 0.0), pose=Pose(quat_wxyz=wxyz_from_euler_deg((0.0, 60.0, 0.0)))),),
+    )
+    assert level_text(level).splitlines() == [
+        "version = 1", 'name = "lab"',
+        "", "[options]", "timestep = 0.001",
+        "", "[[actors]]", 'blueprint = "panda"', 'name = "panda"', 'actor_id = "arm"', "location = [0.5, 0.0, 0.4]",
+        'keyframe = "home"', "config = { twist = false }",
+        "", "[[lights]]", 'name = "sun"', "rotation_euler = [0.0, 60.0, 0.0]",
+    ]  # fmt: skip

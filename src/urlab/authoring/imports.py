@@ -1,0 +1,74 @@
+"""Imports of the project: made, found, and taken away."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from urlab.compile.importing import import_file, keep
+from urlab.compile.importing.heightfield_bundle import heightfield_bundle, heights_from_image
+from urlab.config import FileRoots
+from urlab.errors import EditError, ImportFailed, known
+from urlab.geometry import Vec3
+from urlab.scene.asset_names import level_name
+from urlab.scene.blueprint_record import IMPORTS_PACKAGE, BlueprintRecord, word_of
+from urlab.scene.level import LEVELS_PACKAGE, Level
+from urlab.scene.project import Project
+
+
+class Importer:
+    """Brings models into a project. Any thread may call it."""
+
+    def __init__(self, project: Project, roots: FileRoots) -> None:
+        self._project = project
+        self._roots = roots
+
+    def import_file(self, path: str, *, force: bool = False) -> tuple[BlueprintRecord, bool]:
+        """Import a model, mesh or heightfield file; whether that was necessary. ImportFailed says why not."""
+        if not Path(path).is_absolute():
+            raise ImportFailed(f"{path!r} is not an absolute path")
+        return import_file(Path(path), self._project, self._roots, force=force)
+
+    def import_heights(self, name: str, heights: Sequence[Sequence[float]], size_m: Vec3) -> BlueprintRecord:
+        """Import ground from rows of numbers; the first row is at -y."""
+        try:
+            field = np.array(heights, dtype=np.float64)
+        except ValueError as ragged:
+            raise ImportFailed(f"heights must be rows of one length: {ragged}") from ragged
+        return self._import_field(name, field, size_m, f"array:{name}")
+
+    def import_image(self, name: str, image: str, size_m: Vec3) -> BlueprintRecord:
+        """Import ground from a grey picture; its upper edge is at +y."""
+        return self._import_field(name, heights_from_image(Path(image), self._roots), size_m, image)
+
+    def _import_field(self, name: str, field: NDArray[np.float64], size_m: Vec3, source: str) -> BlueprintRecord:
+        record, _ = keep(heightfield_bundle(name, field, size_m), source, self._project)
+        return record
+
+    def resolve(self, blueprint: str) -> BlueprintRecord:
+        """What a request calls a blueprint: a class path, a name, or a file, which is imported."""
+        if Path(blueprint).is_absolute() and word_of(blueprint) == blueprint and not blueprint.startswith("/Game/"):
+            return self.import_file(blueprint)[0]
+        return self._project.record(blueprint)
+
+    def destroy(self, asset_path: str, in_use: Level) -> bool:
+        """Delete a level or an import, unless the open level needs it; whether there was one."""
+        if asset_path.startswith(LEVELS_PACKAGE):
+            return self._destroy_level(level_name(asset_path), in_use)
+        if asset_path.startswith(IMPORTS_PACKAGE):
+            return self._destroy_import(word_of(asset_path), in_use)
+        raise EditError(f"{asset_path!r} is not in {LEVELS_PACKAGE} or {IMPORTS_PACKAGE}: nothing else is deleted")
+
+    def _destroy_level(self, name: str, in_use: Level) -> bool:
+        if name == in_use.name and self._project.has_level(name):
+            raise EditError(f"level {name!r} is open; load another one first")
+        if name in self._project.shipped_levels and not self._project.has_level(name):
+            raise EditError(f"level {name!r} is shipped with the server and cannot be deleted")
+        return self._project.delete_level(name)
+
+    def _destroy_import(self, word: str, in_use: Level) -> bool:
+        users = [actor.name for actor in in_use.actors if actor.blueprint == word]
+        if users:
+            raise EditError(f"{word!r} is used by {known(users)}; destroy those first")
+        return self._project.delete_import(word.rpartition("/")[2])

@@ -1,0 +1,289 @@
+"""The world that is being edited: one open level, and what can be done to it."""
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from urlab.authoring.actor_index import ActorIndex, Placed
+from urlab.authoring.imports import Importer
+from urlab.authoring.placement import Placement
+from urlab.compile.blueprint import Blueprint
+from urlab.compile.inspection import Inspection, inspect
+from urlab.compile.library import Library
+from urlab.errors import EditError, UrlabError
+from urlab.geometry import Pose, Vec3, euler_deg_from_wxyz
+from urlab.scene.actor import UNIT_SCALE, Actor
+from urlab.scene.asset_names import level_name
+from urlab.scene.blueprint_record import BlueprintKind, BlueprintRecord
+from urlab.scene.level import Level
+from urlab.scene.light import Light
+from urlab.scene.project import Project
+from urlab.scene.quick_convert import QuickConvert
+from urlab.scene.sidecar import check_config
+from urlab_wire.enums import LightKind
+
+_ASIDE: Vec3 = (1.0, 0.0, 0.0)
+"""Where a copy stands from its original, unless somebody says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An actor that somebody wants: what, under which handle, where, and with what of its own."""
+
+    blueprint: str
+    actor_id: str = ""
+    placement: Placement = field(default_factory=Placement)
+    keyframe: str | None = None
+    tags: tuple[str, ...] | None = None
+    config: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spawned:
+    """An actor, its blueprint, and whether it had been there before."""
+
+    actor: Actor
+    record: BlueprintRecord
+    was_existing: bool
+
+
+LIGHT_CLASSES = {
+    LightKind.DIRECTIONAL: "DirectionalLight",
+    LightKind.POINT: "PointLight",
+    LightKind.SPOT: "SpotLight",
+}
+
+
+class World:
+    """Owns the edited level. Methods may be called from any thread; each is done whole or not at all."""
+
+    def __init__(self, project: Project, level: Level, library: Library, importer: Importer) -> None:
+        self.project = project
+        self.library = library
+        self.importer = importer
+        self.selected: str | None = None
+        self._index = ActorIndex(level)
+        self._inspected: dict[tuple[int, str], tuple[Blueprint, Inspection]] = {}
+        self._lock = threading.RLock()
+
+    @property
+    def level(self) -> Level:
+        """The level as it is now."""
+        with self._lock:
+            return self._index.level
+
+    def find(self, target: str, *, by_name: bool = False) -> Placed:
+        """An actor or a light, by id or else by name; UnknownActor lists those that exist."""
+        with self._lock:
+            return self._index.find(target, by_name=by_name)
+
+    def inspect(self, actor: Actor, *, converted: bool = True) -> Inspection:
+        """What an actor's model holds, in its start pose; a mesh may be looked at before it is converted."""
+        actor = actor if converted else _unconverted(actor)
+        blueprint = self.library.blueprint(actor)
+        key = (id(blueprint), actor.keyframe)
+        known = self._inspected.get(key)
+        if known is None or known[0] is not blueprint:
+            known = self._inspected[key] = (blueprint, inspect(blueprint, actor.keyframe))
+        return known[1]
+
+    # -- levels -------------------------------------------------------------------------------------------------
+
+    def open(self, level: Level) -> None:
+        """Edit another level; what was not saved is gone."""
+        with self._lock:
+            self._index = ActorIndex(level)
+            self.selected = None
+
+    def create_level(self, name: str, *, overwrite: bool = False) -> Level:
+        """A new, empty, saved level, which is open from now on."""
+        plain = level_name(name)
+        if not overwrite and plain in self.project.level_names():
+            raise EditError(f"level {plain!r} exists already; set force_overwrite to replace it")
+        level = Level(plain)
+        self.project.save_level(level)
+        self.open(level)
+        return level
+
+    def load_level(self, name_or_path: str) -> Level:
+        """Open a level of the project, as it was saved."""
+        level = replace(self.project.open_level(name_or_path), name=level_name(name_or_path))
+        self.open(level)
+        return level
+
+    def save_level(self) -> Level:
+        """Save the open level, and keep a copy of every model file that it uses where it stands."""
+        kept = self._keep_files(self.level)
+        with self._edit() as index:
+            for actor in index.level.actors:
+                if actor.blueprint in kept:
+                    index.put(replace(actor, blueprint=kept[actor.blueprint]))
+            self.project.save_level(index.level)
+            return index.level
+
+    def ensure_manager(self) -> bool:
+        """Put the manager into the level; whether it was there."""
+        with self._lock:
+            had_one = self._index.level.has_manager
+            if not had_one:
+                self._index = ActorIndex(replace(self._index.level, has_manager=True))
+            return had_one
+
+    def destroy_asset(self, asset_path: str) -> bool:
+        """Delete a level or an import from the project; whether there was one. What is in use stays."""
+        with self._lock:
+            return self.importer.destroy(asset_path, self._index.level)
+
+    # -- actors -------------------------------------------------------------------------------------------------
+
+    def spawn(self, order: Order) -> Spawned:
+        """Put an actor into the level, or bring the one of that id to the state that is ordered."""
+        record = self.importer.resolve(order.blueprint)
+        with self._edit() as index:
+            return self._spawn(index, order, record)
+
+    def spawn_grid(self, blueprint: str, cells: Sequence[tuple[str, Order]]) -> list[Spawned]:
+        """Spawn many of one kind. When one fails, those before it stay; the error says which one it was."""
+        record = self.importer.resolve(blueprint)
+        spawned = []
+        with self._lock:
+            for cell, order in cells:
+                try:
+                    spawned.append(self._spawn(self._index, order, record))
+                except UrlabError as failed:
+                    raise EditError(f"cell {cell}: {failed.message}") from failed
+        return spawned
+
+    def spawn_light(self, wanted: Light) -> Light:
+        """Put a light into the level, or change the one of that id. The name is given here."""
+        with self._edit() as index:
+            existing = index.with_id(wanted.actor_id)
+            if existing is not None and not isinstance(existing, Light):
+                raise EditError(f"actor_id {wanted.actor_id!r} belongs to {existing.name!r}, which is not a light")
+            name = existing.name if existing is not None else index.take_name(LIGHT_CLASSES[wanted.kind])
+            light = replace(wanted, name=name)
+            index.put(light)
+            return light
+
+    def destroy(self, target: str, *, by_name: bool = False) -> None:
+        """Take an actor or a light away."""
+        with self._edit() as index:
+            doomed = index.find(target, by_name=by_name)
+            index.remove(doomed)
+            if self.selected == doomed.name:
+                self.selected = None
+
+    def move(self, target: str, placement: Placement, *, by_name: bool = False) -> Placed:
+        """Change the pose of an actor or a light."""
+        with self._edit() as index:
+            moved = _moved(index.find(target, by_name=by_name), placement)
+            index.put(moved)
+            return moved
+
+    def duplicate(self, target: str, actor_id: str, location: Vec3 | None, *, by_name: bool = False) -> Placed:
+        """Copy an actor or a light, under an id that is free."""
+        with self._edit() as index:
+            original = index.find(target, by_name=by_name)
+            if actor_id and index.with_id(actor_id) is not None:
+                raise EditError(f"actor_id {actor_id!r} is taken; choose another for the copy")
+            aside = Pose(_ASIDE).apply(original.pose).pos if location is None else location
+            name = index.take_name(self._name_for(original))
+            copy = replace(original, name=name, actor_id=actor_id, pose=Pose(aside, original.pose.quat_wxyz))
+            index.put(copy)
+            return copy
+
+    def select(self, target: str, *, by_name: bool = False) -> str:
+        """Select an actor for every view; its name."""
+        with self._lock:
+            self.selected = self._index.find(target, by_name=by_name).name
+            return self.selected
+
+    def quick_convert(self, target: str, wanted: QuickConvert | None, *, by_name: bool = False) -> Actor:
+        """Let a static mesh take part in physics, or (None) no longer."""
+        with self._edit() as index:
+            actor = index.find(target, by_name=by_name)
+            if not isinstance(actor, Actor) or self._kind(actor) is not BlueprintKind.STATIC_MESH:
+                raise EditError(f"{actor.name!r} is not a static mesh: only those are converted (.stl, .obj, .glb)")
+            if wanted is None and actor.quick_convert is None:
+                raise EditError(f"{actor.name!r} has not been converted")
+            changed = replace(actor, quick_convert=wanted)
+            if wanted is not None:
+                self.library.prepare(changed)  # what cannot be converted is refused here
+            index.put(changed)
+            return changed
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _edit(self) -> Iterator[ActorIndex]:
+        with self._lock:
+            yield self._index
+
+    def _kind(self, actor: Actor) -> BlueprintKind:
+        return self.project.record(actor.blueprint).kind
+
+    def _name_for(self, original: Placed) -> str:
+        if isinstance(original, Light):
+            return LIGHT_CLASSES[original.kind]
+        return self.library.blueprint(_unconverted(original)).model_name
+
+    def _keep_files(self, level: Level) -> dict[str, str]:
+        """Import what the level uses where it stands: file -> the import that replaces it."""
+        words = dict.fromkeys(actor.blueprint for actor in level.actors)
+        loose = [word for word in words if not self.project.record(word).content]
+        return {word: self.importer.import_file(word)[0].word for word in loose}
+
+    def _spawn(self, index: ActorIndex, order: Order, record: BlueprintRecord) -> Spawned:
+        existing = index.with_id(order.actor_id)
+        if existing is None:
+            actor = self._new(index, order, record)
+        elif isinstance(existing, Actor) and existing.blueprint == record.word:
+            actor = _updated(existing, order)
+            self._check(actor)
+        else:
+            raise EditError(
+                f"actor_id {order.actor_id!r} belongs to {existing.name!r}, which is not a {record.short_name}"
+            )
+        index.put(actor)
+        return Spawned(actor, record, existing is not None)
+
+    def _new(self, index: ActorIndex, order: Order, record: BlueprintRecord) -> Actor:
+        actor = _updated(Actor("", record.word, order.actor_id), order)
+        return replace(actor, name=index.take_name(self._check(actor).model_name))
+
+    def _check(self, actor: Actor) -> Blueprint:
+        """The actor's model in the shape that it wants, if that can be had."""
+        if actor.config:
+            check_config(actor.config)
+        blueprint = self.library.blueprint(_unconverted(actor))
+        if actor.keyframe and not blueprint.is_articulation:
+            raise EditError(f"{blueprint.model_name!r} is no robot, so it cannot start from a keyframe")
+        if actor.keyframe:
+            self.inspect(actor)
+        return blueprint
+
+
+def _unconverted(actor: Actor) -> Actor:
+    """The actor as scenery, which nobody has to wait for."""
+    return replace(actor, quick_convert=None)
+
+
+def _updated(actor: Actor, order: Order) -> Actor:
+    """The actor as ordered; a pose that is not stated is the origin, as for a new one."""
+    return replace(
+        actor,
+        pose=order.placement.pose(Pose()),
+        scale=order.placement.scale or UNIT_SCALE,
+        keyframe=actor.keyframe if order.keyframe is None else order.keyframe,
+        tags=actor.tags if order.tags is None else order.tags,
+        config=actor.config if order.config is None else order.config,
+    )
+
+
+def _moved(one: Placed, placement: Placement) -> Placed:
+    pose = placement.pose(one.pose)
+    if isinstance(one, Light) and placement.quat_wxyz is not None:
+        return replace(one, pose=pose, rotation_euler=euler_deg_from_wxyz(pose.quat_wxyz))
+    return replace(one, pose=pose)

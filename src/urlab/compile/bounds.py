@@ -1,0 +1,146 @@
+"""How much space a model takes: the tight axis-aligned box, in world axes, around all its geometry."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from urlab.compile.bounds_soft import flex_vertices, skin_vertices
+from urlab.geometry import Pose, Vec3, rotate
+
+Array = NDArray[np.float64]
+Extent = tuple[Array, Array]
+"""Lower and upper corner along the world's axes; of a single shape, measured from its own origin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aabb:
+    """A box along the world's axes, in metres."""
+
+    lower: Vec3
+    upper: Vec3
+
+    @property
+    def center(self) -> Vec3:
+        """Its middle."""
+        return _vec3((np.array(self.lower) + np.array(self.upper)) / 2)
+
+    @property
+    def half_size(self) -> Vec3:
+        """From its middle to its faces."""
+        return _vec3((np.array(self.upper) - np.array(self.lower)) / 2)
+
+
+def actor_aabb(model: Any, data: Any, pose: Pose, *, colliding_only: bool = False) -> Aabb | None:
+    """The box around an actor that stands at ``pose``; None when it has no geometry of finite size.
+
+    ``model`` is its blueprint compiled alone, ``data`` is as ``mj_kinematics`` left it; both are only read. Geoms,
+    flexes and skins count, visible or not; infinite planes do not. With ``colliding_only``, only what can touch
+    something counts (``contype`` or ``conaffinity`` is set), which leaves skins out.
+    """
+    axes = np.array([rotate(pose.quat_wxyz, axis) for axis in np.eye(3).tolist()]).T
+    extents = list(_extents(model, data, axes, colliding_only))
+    if not extents:
+        return None
+    lower = np.min([extent[0] for extent in extents], axis=0)
+    upper = np.max([extent[1] for extent in extents], axis=0)
+    return Aabb(_vec3(lower + pose.pos), _vec3(upper + pose.pos))
+
+
+def _extents(model: Any, data: Any, axes: Array, colliding_only: bool) -> Iterator[Extent]:
+    """One per shape, from the actor's origin; ``axes`` has the actor's own axes as columns."""
+    for geom in _chosen(model.geom_contype, model.geom_conaffinity, colliding_only):
+        shape = _SHAPES.get(int(model.geom_type[geom]))
+        found = shape(model, geom, axes @ data.geom_xmat[geom].reshape(3, 3)) if shape else None
+        if found is not None:
+            center = axes @ data.geom_xpos[geom]
+            yield found[0] + center, found[1] + center
+    for flex in _chosen(model.flex_contype, model.flex_conaffinity, colliding_only):
+        yield _around(flex_vertices(model, data, flex), axes, float(model.flex_radius[flex]))
+    for skin in () if colliding_only else range(model.nskin):
+        yield _around(skin_vertices(model, data, skin), axes, abs(float(model.skin_inflate[skin])))
+
+
+def _chosen(contype: NDArray[np.int32], conaffinity: NDArray[np.int32], colliding_only: bool) -> list[int]:
+    wanted = (contype | conaffinity) != 0 if colliding_only else np.ones(len(contype), dtype=bool)
+    return [int(index) for index in np.flatnonzero(wanted)]
+
+
+def _around(points: Array, axes: Array, radius: float = 0.0) -> Extent:
+    """The extent of points, shape (n, 3), each a ball of that radius."""
+    turned = axes @ points.T  # one row per world axis, so that minima run over contiguous numbers
+    return turned.min(axis=1) - radius, turned.max(axis=1) + radius
+
+
+def _symmetric(half: Array) -> Extent:
+    return -half, half
+
+
+def _sphere(model: Any, geom: int, _axes: Array) -> Extent:
+    return _symmetric(np.full(3, model.geom_size[geom, 0]))
+
+
+def _capsule(model: Any, geom: int, axes: Array) -> Extent:
+    radius, half_length, _ = model.geom_size[geom]
+    return _symmetric(radius + half_length * np.abs(axes[:, 2]))
+
+
+def _ellipsoid(model: Any, geom: int, axes: Array) -> Extent:
+    return _symmetric(np.linalg.norm(axes * model.geom_size[geom], axis=1))
+
+
+def _cylinder(model: Any, geom: int, axes: Array) -> Extent:
+    radius, half_length, _ = model.geom_size[geom]
+    return _symmetric(radius * np.linalg.norm(axes[:, :2], axis=1) + half_length * np.abs(axes[:, 2]))
+
+
+def _box(model: Any, geom: int, axes: Array) -> Extent:
+    return _symmetric(np.abs(axes) @ model.geom_size[geom])
+
+
+def _plane(model: Any, geom: int, axes: Array) -> Extent | None:
+    """None when it is infinite, along either of its axes."""
+    half = model.geom_size[geom, :2]
+    return _symmetric(np.abs(axes[:, :2]) @ half) if half.min() > 0 else None
+
+
+def _mesh(model: Any, geom: int, axes: Array) -> Extent:
+    mesh = int(model.geom_dataid[geom])
+    start, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+    return _around(model.mesh_vert[start : start + count], axes)
+
+
+def _hfield(model: Any, geom: int, axes: Array) -> Extent:
+    """Around the heights that are there and the four lower corners of the base."""
+    field = int(model.geom_dataid[geom])
+    x_half, y_half, top, base = model.hfield_size[field]
+    rows, columns = int(model.hfield_nrow[field]), int(model.hfield_ncol[field])
+    start = int(model.hfield_adr[field])
+    heights = top * model.hfield_data[start : start + rows * columns].astype(np.float64).reshape(rows, columns)
+    x, y = np.linspace(-x_half, x_half, columns), np.linspace(-y_half, y_half, rows)[:, None]
+    surface = [axis[0] * x + axis[1] * y + axis[2] * heights for axis in axes]
+    below = np.abs(axes[:, :2]) @ (x_half, y_half)
+    lower = np.minimum([values.min() for values in surface], -below - base * axes[:, 2])
+    upper = np.maximum([values.max() for values in surface], below - base * axes[:, 2])
+    return lower, upper
+
+
+def _vec3(values: Array) -> Vec3:
+    x, y, z = values.tolist()
+    return x, y, z
+
+
+_SHAPES: dict[int, Callable[[Any, int, Array], Extent | None]] = {
+    int(mujoco.mjtGeom.mjGEOM_PLANE): _plane,
+    int(mujoco.mjtGeom.mjGEOM_HFIELD): _hfield,
+    int(mujoco.mjtGeom.mjGEOM_SPHERE): _sphere,
+    int(mujoco.mjtGeom.mjGEOM_CAPSULE): _capsule,
+    int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): _ellipsoid,
+    int(mujoco.mjtGeom.mjGEOM_CYLINDER): _cylinder,
+    int(mujoco.mjtGeom.mjGEOM_BOX): _box,
+    int(mujoco.mjtGeom.mjGEOM_MESH): _mesh,
+    int(mujoco.mjtGeom.mjGEOM_SDF): _mesh,
+}

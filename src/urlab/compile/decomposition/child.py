@@ -1,0 +1,28 @@
+"""The child process that cuts one mesh. Its arguments are the mesh's suffix and the threshold, its task the mesh."""
+
+import importlib
+import sys
+from typing import Any
+
+import numpy as np
+
+from urlab.compile.decomposition.child_side import serve_once
+from urlab.compile.decomposition.hull import Hull, packed
+from urlab.compile.decomposition.parameters import PARAMETERS
+from urlab.compile.decomposition.triangles import read_triangles
+
+
+def cut(mesh: bytes, suffix: str, threshold: float) -> bytes:
+    """The hulls of a mesh, packed."""
+    coacd: Any = importlib.import_module("coacd")
+    coacd.set_log_level("error")
+    triangles = read_triangles(mesh, suffix)
+    source = coacd.Mesh(triangles.vertices, triangles.faces)
+    pieces: list[Any] = coacd.run_coacd(source, threshold=threshold, **PARAMETERS)
+    if not pieces:
+        raise ValueError("CoACD found no solid part in it")
+    return packed([Hull(np.asarray(points), np.asarray(faces, np.int32)) for points, faces in pieces])
+
+
+if __name__ == "__main__":
+    serve_once(lambda mesh: cut(mesh, sys.argv[1], float(sys.argv[2])))

@@ -1,0 +1,84 @@
+"""The blueprints of a project, loaded: each is read once, in every shape in which actors want it."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from urlab.compile.blueprint import MUJOCO_ERRORS, Blueprint, compile_spec, load_blueprint
+from urlab.compile.decomposition import Decomposer, Progress
+from urlab.compile.scaling import scale_spec
+from urlab.compile.static_mesh import convert_spec, mesh_file
+from urlab.errors import ImportFailed
+from urlab.scene.actor import UNIT_SCALE, Actor
+from urlab.scene.blueprint_record import BlueprintKind, BlueprintRecord
+
+Find = Callable[[str], BlueprintRecord]
+"""What a level's word for a blueprint stands for; ImportFailed when nothing."""
+
+
+class Library:
+    """Loads blueprints. Any thread may call it; one that is being loaded is waited for."""
+
+    def __init__(self, find: Find, decomposer: Decomposer | None = None) -> None:
+        self._find = find
+        self._decomposer = decomposer
+        self._loaded: dict[tuple[Any, ...], Blueprint] = {}
+        self._lock = threading.RLock()
+
+    def blueprint(self, actor: Actor) -> Blueprint:
+        """The actor's model, scaled, configured and converted as the actor says; ImportFailed or EditError if not."""
+        record = self._find(actor.blueprint)
+        self._wait_for_hulls(record, actor)
+        with self._lock:
+            key = _key(record, actor)
+            if key not in self._loaded:
+                self._loaded[key] = self._load(record, actor)
+            return self._loaded[key]
+
+    def prepare(self, actor: Actor) -> None:
+        """Load an actor's model; what would take long, cutting up its mesh, only begins, in the background."""
+        convert = actor.quick_convert
+        if convert is not None and convert.complex_mesh and self._decomposer is not None:
+            self._decomposer.start(mesh_file(self._find(actor.blueprint)), convert.coacd_threshold)
+        else:
+            self.blueprint(actor)
+
+    def conversion(self, actor: Actor) -> Progress | None:
+        """How far the cutting up of an actor's mesh is; None when there is nothing to cut."""
+        convert = actor.quick_convert
+        if convert is None or not convert.complex_mesh or self._decomposer is None:
+            return None
+        return self._decomposer.progress(mesh_file(self._find(actor.blueprint)), convert.coacd_threshold)
+
+    def forget_files(self) -> None:
+        """Read those models again that are used where they stand: they may have changed."""
+        with self._lock:
+            self._loaded = {key: one for key, one in self._loaded.items() if one.record.content}
+
+    def _wait_for_hulls(self, record: BlueprintRecord, actor: Actor) -> None:
+        """Without the lock: others may load something else meanwhile."""
+        convert = actor.quick_convert
+        if convert is not None and convert.complex_mesh and self._decomposer is not None:
+            self._decomposer.hulls(mesh_file(record), convert.coacd_threshold)
+
+    def _load(self, record: BlueprintRecord, actor: Actor) -> Blueprint:
+        blueprint = load_blueprint(record, actor.config)
+        if actor.scale == UNIT_SCALE and record.kind is not BlueprintKind.STATIC_MESH:
+            return blueprint
+        spec = blueprint.spec.copy()
+        if actor.scale != UNIT_SCALE:
+            scale_spec(spec, actor.scale, is_articulation=blueprint.is_articulation)
+        if actor.quick_convert is not None:
+            convert_spec(spec, record, actor.quick_convert, actor.scale, self._decomposer)
+        try:
+            compile_spec(spec.copy())
+        except MUJOCO_ERRORS as refused:
+            raise ImportFailed(f"{record.file} as actor {actor.name!r} wants it: {refused}") from refused
+        return replace(blueprint, spec=spec)
+
+
+def _key(record: BlueprintRecord, actor: Actor) -> tuple[Any, ...]:
+    config = json.dumps(actor.config, sort_keys=True, default=str) if actor.config else ""
+    return (record.word, record.content, actor.scale, actor.quick_convert, config)

@@ -1,0 +1,149 @@
+"""The one list of drawings and texts that every view draws."""
+
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from urlab.errors import BadValue, known
+from urlab.overlay.drawings import Drawing, Marker
+
+ANCHORS = ("top_left", "top", "top_right", "center", "bottom_left", "bottom", "bottom_right")
+DEFAULT_ANCHOR = "top_left"
+TEXT_TTL_S = 10.0
+ONCE_LIMIT_S = 10.0
+"""How long a drawing for one picture waits for a view that takes none."""
+
+MAX_DRAWINGS = 10_000
+"""Beyond this many the oldest go, so that nobody can fill the memory."""
+
+MAX_TEXT_LENGTH = 4_000
+MAX_WORD_LENGTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Drawings:
+    """What one view draws now: drawings in the order in which they were made, and texts by anchor."""
+
+    items: tuple[Drawing, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    version: int = 0
+
+
+@dataclass(slots=True)
+class _Entry:
+    drawing: Drawing
+    until_s: float
+    waiting: set[str] | None = None
+    """Of a drawing for one picture: the views that have not drawn it."""
+
+
+class Overlay:
+    """Owns the list. Any thread may call it. Views name themselves, so that each draws a ttl of 0 once."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._entries: dict[int, _Entry] = {}
+        self._texts: dict[str, tuple[str, float]] = {}
+        self._views: set[str] = set()
+        self._next_id = 0
+        self._version = 0
+
+    @property
+    def version(self) -> int:
+        """Grows whenever the list or a text has changed, also by the passing of time."""
+        with self._lock:
+            self._drop_old()
+            return self._version
+
+    def add(self, drawing: Drawing) -> None:
+        """Draw something; BadValue when a label or a tag is longer than anybody could read."""
+        _check_length("tag", drawing.tag, MAX_WORD_LENGTH)
+        if isinstance(drawing, Marker):
+            _check_length("label", drawing.label, MAX_WORD_LENGTH)
+        with self._lock:
+            entry = self._entry(drawing)
+            if entry.waiting is not None and not entry.waiting:
+                return
+            if len(self._entries) >= MAX_DRAWINGS:
+                del self._entries[next(iter(self._entries))]
+            self._entries[self._next_id] = entry
+            self._next_id += 1
+            self._version += 1
+
+    def clear(self, tag: str | None = None) -> None:
+        """Remove the drawings of one tag, or all; texts stay."""
+        with self._lock:
+            kept = {} if tag is None else {key: one for key, one in self._entries.items() if one.drawing.tag != tag}
+            self._replace(kept)
+
+    def set_text(self, text: str, anchor: str = DEFAULT_ANCHOR) -> None:
+        """Show a text for 10 s in place of the one at that anchor; an empty one clears it. BadValue names anchors."""
+        if anchor not in ANCHORS:
+            raise BadValue(f"anchor must be one of {known(ANCHORS)}, not {anchor!r}")
+        _check_length("text", text, MAX_TEXT_LENGTH)
+        with self._lock:
+            if text:
+                self._texts[anchor] = (text, self._clock() + TEXT_TTL_S)
+            elif self._texts.pop(anchor, None) is None:
+                return
+            self._version += 1
+
+    def add_view(self, view: str) -> None:
+        """Let a view draw, from now on, what is meant for the next picture of each view."""
+        with self._lock:
+            self._views.add(view)
+
+    def remove_view(self, view: str) -> None:
+        """Wait for that view no longer."""
+        with self._lock:
+            self._views.discard(view)
+            for entry in self._entries.values():
+                if entry.waiting is not None:
+                    entry.waiting.discard(view)
+            self._drop_old()
+
+    def take(self, view: str) -> Drawings:
+        """What that view draws in its next picture. A view that is new gets nothing that was meant for one picture."""
+        with self._lock:
+            self._views.add(view)
+            self._drop_old()
+            shown = [one for one in self._entries.values() if one.waiting is None or view in one.waiting]
+            for entry in shown:
+                if entry.waiting is not None:
+                    entry.waiting.discard(view)
+            self._drop_old()
+            texts = MappingProxyType({anchor: text for anchor, (text, _) in self._texts.items()})
+            return Drawings(tuple(one.drawing for one in shown), texts, self._version)
+
+    def _entry(self, drawing: Drawing) -> _Entry:
+        now = self._clock()
+        if drawing.ttl_s < 0:
+            return _Entry(drawing, math.inf)
+        if drawing.ttl_s > 0:
+            return _Entry(drawing, now + drawing.ttl_s)
+        return _Entry(drawing, now + ONCE_LIMIT_S, set(self._views))
+
+    def _drop_old(self) -> None:
+        now = self._clock()
+        self._replace({key: one for key, one in self._entries.items() if _is_alive(one, now)})
+        late = [anchor for anchor, (_, until_s) in self._texts.items() if until_s <= now]
+        for anchor in late:
+            del self._texts[anchor]
+        self._version += len(late)
+
+    def _replace(self, entries: dict[int, _Entry]) -> None:
+        self._version += len(self._entries) - len(entries)
+        self._entries = entries
+
+
+def _is_alive(entry: _Entry, now_s: float) -> bool:
+    return entry.until_s > now_s and (entry.waiting is None or bool(entry.waiting))
+
+
+def _check_length(field_name: str, text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise BadValue(f"{field_name} may have {limit} characters, but has {len(text)}")

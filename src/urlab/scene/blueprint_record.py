@@ -1,0 +1,71 @@
+"""What can be placed in a level, as a record: where its model file is, and how the protocol calls it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+IMPORTS_PACKAGE = "/Game/MuJoCoImports/"
+SHIPPED_PACKAGE = "/Game/URLab/"
+IMPORTS_FOLDER = "Imports"
+_CLASS_SUFFIX = "_C"
+
+
+class BlueprintKind(StrEnum):
+    """A model has its own physics; a static mesh has none unless it is converted; a heightfield is ground."""
+
+    MODEL = "model"
+    STATIC_MESH = "static_mesh"
+    HEIGHTFIELD = "heightfield"
+
+
+@dataclass(frozen=True, slots=True)
+class BlueprintRecord:
+    """``file`` is the model that MuJoCo compiles, whatever it was made from.
+
+    ``word`` is how a level names it. ``content`` is a digest of everything that was imported; it is empty for a file
+    that is used where it stands and may change at any time.
+    """
+
+    word: str
+    short_name: str
+    package: str
+    file: Path
+    kind: BlueprintKind = BlueprintKind.MODEL
+    source: str = ""
+    content: str = ""
+
+    @property
+    def package_path(self) -> str:
+        """``/Game/MuJoCoImports/panda``."""
+        return f"{self.package}{self.short_name}"
+
+    @property
+    def class_path(self) -> str:
+        """``/Game/MuJoCoImports/panda.panda_C``."""
+        return f"{self.package_path}.{self.short_name}{_CLASS_SUFFIX}"
+
+
+def imported(short_name: str) -> str:
+    """How a level names an import."""
+    return f"{IMPORTS_FOLDER}/{short_name}"
+
+
+def word_of(path: str) -> str:
+    """How a level names what the protocol calls ``/pkg/foo``, ``/pkg/foo.foo`` or ``/pkg/foo.foo_C``; else as it is."""
+    for package, prefix in ((IMPORTS_PACKAGE, f"{IMPORTS_FOLDER}/"), (SHIPPED_PACKAGE, "")):
+        if path.startswith(package):
+            return prefix + undoubled(path.removeprefix(package))
+    return path
+
+
+def undoubled(asset: str) -> str:
+    """``X`` from ``X.X`` or ``X.X_C``, also where X has dots itself; any other text as it is."""
+    for cut in (index for index, mark in enumerate(asset) if mark == "."):
+        if asset[cut + 1 :] in (asset[:cut], f"{asset[:cut]}{_CLASS_SUFFIX}"):
+            return asset[:cut]
+    return asset
+
+
+def file_record(path: str) -> BlueprintRecord:
+    """A model file that is used where it stands."""
+    return BlueprintRecord(word=path, short_name=Path(path).stem, package="/Files/", file=Path(path), source=path)

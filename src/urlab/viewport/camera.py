@@ -1,0 +1,109 @@
+"""The viewport's camera: where it is, what it sees where, and how it frames a box."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from urlab.geometry import Quat, Vec3, rotate, wxyz_from_euler_deg
+
+DEFAULT_FOV_DEG = 90.0
+FRAME_FILL = 0.9
+"""How much of a picture's width or height a framed box takes."""
+
+_MIN_DEPTH_M = 0.02
+_HALVINGS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class ViewCamera:
+    """A pinhole camera in the world's frame. It looks along its +X, +Z is up; ``fov_deg`` is horizontal."""
+
+    location: Vec3
+    quat_wxyz: Quat
+    fov_deg: float = DEFAULT_FOV_DEG
+
+    @property
+    def forward(self) -> Vec3:
+        """The direction of view."""
+        return rotate(self.quat_wxyz, (1.0, 0.0, 0.0))
+
+    @property
+    def left(self) -> Vec3:
+        """The picture's left."""
+        return rotate(self.quat_wxyz, (0.0, 1.0, 0.0))
+
+    @property
+    def up(self) -> Vec3:
+        """The picture's upward direction."""
+        return rotate(self.quat_wxyz, (0.0, 0.0, 1.0))
+
+    def half_size(self, aspect: float) -> tuple[float, float]:
+        """Half the width and height of what is seen one metre away; ``aspect`` is width / height."""
+        half_width = math.tan(math.radians(self.fov_deg) / 2)
+        return half_width, half_width / aspect
+
+    def looking_at(self, target: Vec3) -> "ViewCamera":
+        """The same camera, turned to a point, with no roll. A point where it stands itself turns nothing."""
+        dx, dy, dz = _minus(target, self.location)
+        if math.hypot(dx, dy, dz) < 1e-9:
+            return self
+        pitch, yaw = -math.atan2(dz, math.hypot(dx, dy)), math.atan2(dy, dx)
+        return replace(self, quat_wxyz=wxyz_from_euler_deg((0.0, math.degrees(pitch), math.degrees(yaw))))
+
+    def project(self, point: Vec3, width: int, height: int) -> tuple[float, float] | None:
+        """The pixel (from the left, from the top) that shows a point; None when the point is behind the camera."""
+        offset = _minus(point, self.location)
+        depth = _dot(offset, self.forward)
+        if depth <= 0:
+            return None
+        half_width, half_height = self.half_size(width / height)
+        x = 1 - _dot(offset, self.left) / (depth * half_width)
+        y = 1 - _dot(offset, self.up) / (depth * half_height)
+        return x * width / 2, y * height / 2
+
+    def framing(self, lower: Vec3, upper: Vec3, aspect: float) -> "ViewCamera":
+        """The same camera, moved so that a box (two opposite corners) fills the picture, in its middle.
+
+        It stands as near as the picture's width and height both allow.
+        """
+        center: Vec3 = tuple((low + high) / 2 for low, high in zip(lower, upper, strict=True))  # type: ignore[assignment]
+        corners = [_minus(corner, center) for corner in itertools.product(*zip(lower, upper, strict=True))]
+        depths = [_dot(corner, self.forward) for corner in corners]
+        sides = [[_dot(corner, axis) for corner in corners] for axis in (self.left, self.up)]
+        halves = [FRAME_FILL * half for half in self.half_size(aspect)]
+        nearest = [_nearest(side, depths, half) for side, half in zip(sides, halves, strict=True)]
+        distance = max(*nearest, _MIN_DEPTH_M - min(depths))
+        shifts = [_centring(side, [depth + distance for depth in depths]) for side in sides]
+        moves = zip((self.forward, self.left, self.up), (-distance, *shifts), strict=True)
+        return replace(self, location=_along(center, *moves))
+
+
+def _nearest(sides: Sequence[float], depths: Sequence[float], slope: float) -> float:
+    """How far back a pinhole must stand, at the best place aside, to see all points between rays of that slope."""
+    low = max(side - slope * depth for side, depth in zip(sides, depths, strict=True))
+    high = min(side + slope * depth for side, depth in zip(sides, depths, strict=True))
+    return (low - high) / (2 * slope)
+
+
+def _centring(sides: Sequence[float], depths: Sequence[float]) -> float:
+    """How far aside a pinhole must stand to see the outermost points equally far from the middle."""
+    low, high = min(sides), max(sides)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        slopes = [(side - middle) / depth for side, depth in zip(sides, depths, strict=True)]
+        low, high = (middle, high) if max(slopes) + min(slopes) > 0 else (low, middle)
+    return (low + high) / 2
+
+
+def _minus(a: Sequence[float], b: Sequence[float]) -> Vec3:
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+def _dot(a: Sequence[float], b: Sequence[float]) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _along(start: Vec3, *moves: tuple[Vec3, float]) -> Vec3:
+    x, y, z = (start[axis] + sum(direction[axis] * far for direction, far in moves) for axis in range(3))
+    return x, y, z

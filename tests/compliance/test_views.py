@@ -1,0 +1,152 @@
+"""Debug drawings and the viewport over the wire. What the pictures show is tested with the viewport itself."""
+
+import io
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+RED = [1.0, 0.0, 0.0]
+
+
+def picture(desk: Any, **fields: Any) -> Any:
+    reply = desk.wire.ok("viewport_screenshot", **{"width": 320, "height": 240, **fields})
+    return np.asarray(Image.open(io.BytesIO(reply["png"])).convert("RGB")).astype(int)
+
+
+def red(desk: Any) -> int:
+    pixels = picture(desk)
+    return int(((pixels[..., 0] > 150) & (pixels[..., 1] < 80) & (pixels[..., 2] < 80)).sum())
+
+
+@pytest.fixture
+def facing(desk: Any) -> Any:
+    """The camera looks along +x at the origin."""
+    desk.wire.ok("set_camera", location=[-2, 0, 0], rotation_quat=[0, 0, 0, 1], fov=60)
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("op", "fields"),
+    [
+        ("draw_marker", {"location": [0, 0, 0], "color": RED, "label": "here"}),
+        ("draw_line", {"from": [0, -1, 0], "to": [0, 1, 0], "color": RED, "thickness": 4}),
+        (
+            "draw_box",
+            {"center": [0, 0, 0], "half_extents": [0.3, 0.3, 0.3], "color": RED, "rotation_euler": [0, 0, 20]},
+        ),
+        ("draw_arrow", {"from": [0, -0.5, 0], "to": [0, 0.5, 0], "color": RED, "thickness": 5}),
+        ("draw_axes", {"location": [0, 0, 0], "scale": 1.0, "rotation_euler": [0, 0, 90]}),
+    ],
+)
+def test_every_drawing_is_seen_until_it_is_cleared(facing: Any, op: str, fields: dict[str, Any]) -> None:
+    assert red(facing) == 0
+    assert facing.wire.ok(op, ttl=-1, tag="mine", **fields) == {"op": f"{op}_ok"}
+    assert red(facing) > 10
+    facing.wire.ok("clear_markers", tag="other")
+    assert red(facing) > 10
+    assert facing.wire.ok("clear_markers", tag="mine") == {"op": "clear_markers_ok"}
+    assert red(facing) == 0
+
+
+def test_a_drawing_without_a_ttl_is_for_one_picture(facing: Any) -> None:
+    facing.wire.ok("draw_marker", location=[0, 0, 0], color=RED)
+    assert red(facing) > 10
+    assert red(facing) == 0
+
+
+def test_a_drawing_lasts_its_ttl(facing: Any) -> None:
+    facing.wire.ok("draw_marker", location=[0, 0, 0], color=RED, ttl=30.0)
+    facing.wire.ok("draw_marker", location=[0, 0.5, 0], color=RED, ttl=0.05)
+    both = red(facing)
+    give_up = time.monotonic() + 5
+    while (left := red(facing)) == both and time.monotonic() < give_up:
+        pass
+    assert 0 < left < both
+
+
+@pytest.mark.parametrize(
+    ("op", "fields", "code"),
+    [
+        ("draw_marker", {"location": [0, 0], "color": RED}, "dim_mismatch"),
+        ("draw_marker", {"location": [0, 0, 0], "color": [2, 0, 0]}, "bad_value"),
+        ("draw_marker", {"location": [0, 0, 0]}, "missing_field"),
+        ("draw_line", {"from": [0, 0, 0], "color": RED}, "missing_field"),
+        ("draw_line", {"from": [0, 0, 0], "to": [0, 0, float("nan")], "color": RED}, "bad_value"),
+        ("draw_box", {"center": [0, 0, 0], "half_extents": [1, 1], "color": RED}, "dim_mismatch"),
+        ("draw_arrow", {"from": [0, 0, 0], "to": [0, 0, 1], "color": RED, "ttl": float("inf")}, "bad_value"),
+        ("draw_axes", {"location": [0, 0, 0], "rotation_quat": [0, 0, 0, 0]}, "bad_value"),
+        ("set_overlay_text", {"text": "x", "anchor": "attic"}, "bad_value"),
+        ("set_overlay_text", {}, "missing_field"),
+        ("set_viewport_mode", {"mode": "sepia"}, "invalid_mode"),
+        ("set_camera", {"location": [0, 0]}, "dim_mismatch"),
+        ("set_camera", {"location": [0, 0, 0], "fov": 180.0}, "bad_value"),
+        ("frame_actor", {"target": "gone"}, "unknown_actor"),
+        ("track_actor", {"target": "gone"}, "unknown_actor"),
+        ("viewport_screenshot", {"width": 0}, "bad_value"),
+        ("viewport_screenshot", {"width": 100_000}, "bad_value"),
+    ],
+)
+def test_what_cannot_be_drawn_or_shown_has_its_code(desk: Any, op: str, fields: dict[str, Any], code: str) -> None:
+    assert desk.wire.refused(op, **fields) == code
+
+
+def test_text_is_shown_in_its_corner_and_cleared(desk: Any) -> None:
+    empty = picture(desk)
+    desk.wire.ok("set_overlay_text", text="HELLO", anchor="bottom_right")
+    shown = picture(desk)
+    changed = np.argwhere(np.abs(shown - empty).sum(axis=2) > 30)
+    assert len(changed) > 20
+    assert changed[:, 0].min() > 120
+    assert changed[:, 1].min() > 160
+    desk.wire.ok("set_overlay_text", text="", anchor="bottom_right")
+    assert np.array_equal(picture(desk), empty)
+
+
+def test_the_camera_is_where_it_was_put(desk: Any) -> None:
+    put = desk.wire.ok("set_camera", location=[1, 2, 3], rotation_euler=[0, 30, 60], fov=75.0)
+    assert put["location"] == [1, 2, 3]
+    assert put["rotation_euler"] == pytest.approx([0, 30, 60])
+    assert put["fov"] == 75
+    got = desk.wire.ok("get_camera")
+    assert {key: got[key] for key in got if key != "op"} == {key: put[key] for key in put if key != "op"}
+
+
+def test_modes_answer_as_the_original_does(desk: Any) -> None:
+    for mode in ("lit", "unlit", "wireframe", "collision", "reflections"):
+        assert desk.wire.ask("set_viewport_mode", mode=mode) == {"op": "set_mode_ok", "mode": mode}
+
+
+def test_an_actor_is_framed_and_followed(desk: Any) -> None:
+    desk.spawn("box", desk.box_file, location=[0, 0, 50])
+    framed = desk.wire.ok("frame_actor", target="box")
+    assert np.linalg.norm(np.subtract(framed["location"], [0, 0, 50.1])) < 2
+    desk.wire.ok("spawn_light", actor_id="lamp")
+    assert desk.wire.refused("frame_actor", target="lamp") == "no_bounds"
+    desk.play()
+    tracked = desk.wire.ok("track_actor", target="box", offset=[-3, 0, 0])
+    assert tracked["tracked_actor_path"] == "/Game/Levels/lab.lab:PersistentLevel.crate"
+    assert desk.wire.ok("get_camera")["location"] == pytest.approx([-3, 0, 50], abs=0.2)
+    fallen = desk.wire.ok("step", n_steps=500)["entities"]["crate"]["xpos"]
+    assert fallen[2] < 49
+    assert desk.wire.ok("get_camera")["location"] == pytest.approx(np.add(fallen, [-3, 0, -0.1]), abs=0.05)
+    assert desk.wire.refused("track_actor", target="box", smoothing=1.0) == "bad_value"
+    assert desk.wire.ok("untrack")["was_tracking"] is True
+    assert desk.wire.ok("untrack")["was_tracking"] is False
+
+
+def test_a_picture_shows_the_edited_level_and_then_the_running_one(facing: Any) -> None:
+    nothing = picture(facing)
+    facing.spawn("box", facing.box_file, location=[0, 0, -0.1])
+    standing = picture(facing)
+    assert (np.abs(standing - nothing).sum(axis=2) > 30).sum() > 100
+    facing.play()
+    facing.wire.ok("step", n_steps=1)
+    reply = facing.wire.ok("viewport_screenshot", width=320, height=240)
+    assert (reply["width"], reply["height"], reply["mode"]) == (320, 240, "lit")
+    assert reply["sim_time"] == pytest.approx(0.002)
+    facing.wire.ok("step", n_steps=2000)
+    fallen = picture(facing)
+    assert (np.abs(fallen - nothing).sum(axis=2) > 30).sum() < 20, "it has fallen out of sight"

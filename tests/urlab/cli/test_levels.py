@@ -1,0 +1,76 @@
+"""``urlab levels``, as a person uses it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def levels(cli: Any, tmp_path: Path) -> Any:
+    def call(*arguments: str) -> Any:
+        return cli("levels", *arguments, "--project", str(tmp_path))
+
+    return call
+
+
+def test_shipped_levels_are_listed_and_copied_and_deleted(levels: Any, tmp_path: Path) -> None:
+    rows = {row["name"]: row for row in json.loads(levels("--json").stdout)["levels"]}
+    assert rows["demo"]["shipped"] is True
+    assert rows["demo"]["actors"] > 3
+    done = levels("copy", "demo", "mine")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "Levels" / "mine.toml").is_file()
+    rows = {row["name"]: row for row in json.loads(levels("--json").stdout)["levels"]}
+    assert rows["mine"] == {
+        **rows["demo"],
+        "name": "mine",
+        "shipped": False,
+        "file": str(tmp_path / "Levels/mine.toml"),
+    }
+    assert levels("delete", "mine", "--yes").returncode == 0
+    assert not (tmp_path / "Levels" / "mine.toml").exists()
+
+
+def test_a_level_is_shown_as_the_file_that_it_is(levels: Any, tmp_path: Path) -> None:
+    levels("copy", "demo", "mine")
+    shown = levels("show", "mine").stdout
+    assert shown.splitlines()[0] == f"# {tmp_path / 'Levels' / 'mine.toml'}"
+    assert shown.split("\n", 1)[1] == (tmp_path / "Levels" / "mine.toml").read_text()
+    report = json.loads(levels("show", "/Game/Levels/mine", "--json").stdout)
+    assert {"panda", "table"} <= {actor["blueprint"] for actor in report["actors"]}
+
+
+def test_people_get_a_table_and_a_broken_level_is_told(levels: Any, tmp_path: Path) -> None:
+    (tmp_path / "Levels").mkdir()
+    (tmp_path / "Levels" / "broken.toml").write_text("version = 1")
+    said = levels().stdout
+    assert "demo" in said
+    assert "shipped" in said
+    assert "missing required field" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("show", "nothing"), "there is no level 'nothing'"),
+        (("copy", "nothing", "mine"), "there is no level 'nothing'"),
+        (("copy", "demo", "../mine"), "is not the name of a level"),
+        (("copy", "demo", "taken"), "level 'taken' exists; use --force"),
+        (("delete", "demo", "--yes"), "there is no level 'demo' in"),
+        (("delete", "nothing", "--yes"), "yours are: taken"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_a_line(levels: Any, arguments: tuple[str, ...], words: str) -> None:
+    levels("copy", "demo", "taken")
+    done = levels(*arguments)
+    assert done.returncode == 2
+    assert words in " ".join(done.stderr.split())
+
+
+def test_nothing_is_deleted_without_a_yes(levels: Any, cli: Any, tmp_path: Path) -> None:
+    levels("copy", "demo", "mine")
+    done = levels("delete", "mine")
+    assert done.returncode == 1
+    assert (tmp_path / "Levels" / "mine.toml").is_file()

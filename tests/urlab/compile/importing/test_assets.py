@@ -1,0 +1,29 @@
+import pytest
+
+from urlab.compile.importing.assets import Assets, safe_file_name
+from urlab.scene.asset_names import plain_name
+
+
+def test_a_file_keeps_its_name() -> None:
+    assert Assets().take("/a/arm.stl", "arm.stl") == "assets/arm.stl"
+
+
+def test_of_two_files_with_one_name_the_second_gets_a_folder() -> None:
+    assets = Assets()
+    names = [assets.take(path, path) for path in ("/a/arm.stl", "/b/arm.stl", "/c/ARM.stl")]
+    assert names == ["assets/arm.stl", "assets/2/arm.stl", "assets/3/ARM.stl"]
+
+
+def test_a_file_under_the_same_reference_is_known() -> None:
+    assets = Assets()
+    name = assets.take("/a/arm.stl", "arm.stl")
+    assert assets.known("/a/arm.stl", "arm.stl") == name
+    assert assets.known("/a/arm.stl", "./arm.stl") is None
+
+
+@pytest.mark.parametrize(
+    "odd", ["a:b.stl", ".hidden", "con.png", "x" * 300 + ".stl", "a\nb", "\udce9.stl", "...", "dot."]
+)
+def test_an_odd_name_becomes_one_that_every_file_system_takes(odd: str) -> None:
+    assert plain_name(odd) is not None
+    assert plain_name(safe_file_name(odd)) is None

@@ -1,0 +1,234 @@
+"""The viewport: camera, pictures, and what they show of a state."""
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import mujoco
+import numpy as np
+import pytest
+
+from urlab.cameras import shared_gl
+from urlab.errors import BadValue
+from urlab.geometry import euler_deg_from_wxyz, wxyz_from_euler_deg
+from urlab.overlay import Overlay
+from urlab.viewport import ViewMode, Viewport
+
+RED, GREEN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
+RED_BALL = "<geom size='.2' rgba='1 0 0 1'/>"
+SLIDER = """
+<mujoco><worldbody>
+  <body><joint type="slide" axis="0 1 0"/><geom size=".1" rgba="1 0 0 1"/></body>
+  <body mocap="true"><geom size=".1" rgba="0 1 0 1"/></body>
+</worldbody></mujoco>
+"""
+
+
+def test_it_starts_out_looking_at_the_origin_from_above(make_stage: Any) -> None:
+    camera = Viewport(lambda: make_stage("<mujoco/>"), Overlay()).camera
+    assert camera.project((0.0, 0.0, 0.0), 200, 100) == pytest.approx((100.0, 50.0))
+    assert (camera.location, camera.fov_deg) == ((-3.0, -3.0, 2.0), 90.0)
+
+
+def test_what_is_left_out_when_the_camera_is_placed_stays(studio: Any) -> None:
+    turn = wxyz_from_euler_deg((10, 20, 30))
+    studio.viewport.set_camera((1.0, 2.0, 3.0), turn, 40.0)
+    moved = studio.viewport.set_camera((4.0, 5.0, 6.0))
+    assert (moved.location, moved.quat_wxyz, moved.fov_deg) == ((4.0, 5.0, 6.0), turn, 40.0)
+    assert studio.viewport.camera == moved
+    assert euler_deg_from_wxyz(moved.quat_wxyz) == pytest.approx((10, 20, 30))
+
+
+@pytest.mark.parametrize("fov", [0.0, -10.0, 180.0, 360.0, float("nan")])
+def test_a_field_of_view_outside_0_and_180_is_refused_and_changes_nothing(fov: float, studio: Any) -> None:
+    before = studio.viewport.camera
+    with pytest.raises(BadValue, match="fov must be between 0 and 180 degrees"):
+        studio.viewport.set_camera((1.0, 2.0, 3.0), None, fov)
+    assert studio.viewport.camera == before
+
+
+def test_a_camera_out_of_this_world_is_refused(studio: Any) -> None:
+    with pytest.raises(BadValue, match=r"within 1e\+06 m of the origin"):
+        studio.viewport.set_camera((0.0, 2e6, 0.0))
+
+
+@pytest.mark.parametrize("fov", [20.0, 60.0, 120.0])
+@pytest.mark.parametrize(("width", "height"), [(320, 180), (200, 300)])
+def test_the_field_of_view_is_horizontal(fov: float, width: int, height: int, studio: Any) -> None:
+    studio.viewport.set_camera((-3.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), fov)
+    rim = 3 * np.tan(np.radians(fov) / 2)
+    studio.show(f"<geom type='box' size='.001 {rim / 2} {rim / 4}' rgba='1 0 0 1'/>", mode="unlit")
+    left, top, right, bottom = studio.find(RED, studio.picture(width=width, height=height)).box
+    assert (left, right) == pytest.approx((width / 4, 3 * width / 4), abs=1)
+    assert bottom - top == pytest.approx(width / 4, abs=1.5)
+
+
+def test_a_rolled_camera_sees_a_rolled_world(studio: Any) -> None:
+    studio.show("<geom size='.2' pos='0 1 0' rgba='1 0 0 1'/>", mode="unlit")
+    studio.viewport.set_camera((-3.0, 0.0, 0.0), wxyz_from_euler_deg((90, 0, 0)))
+    x, y = studio.find(RED, studio.picture(width=200, height=200)).middle
+    assert x == pytest.approx(100, abs=1)
+    assert y == pytest.approx(100 + 100 / 3, abs=2)
+
+
+@pytest.mark.parametrize(("width", "height"), [(320, 180), (180, 320)])
+def test_a_framed_box_fills_the_picture(width: int, height: int, studio: Any) -> None:
+    studio.show("<geom type='box' pos='4 5 6' size='.3 .8 .4' rgba='1 0 0 1'/>", mode="unlit")
+    studio.viewport.set_camera((0.0, 0.0, 9.0), wxyz_from_euler_deg((0, 25, 50)), 60.0)
+    studio.picture(width=width, height=height)
+    studio.viewport.frame((3.7, 4.2, 5.6), (4.3, 5.8, 6.4))
+    left, top, right, bottom = studio.find(RED, studio.picture(width=width, height=height)).box
+    assert 0 < left < right < width
+    assert 0 < top < bottom < height
+    assert max((right - left) / width, (bottom - top) / height) == pytest.approx(0.9, abs=0.02)
+    assert (left + right) / 2 == pytest.approx(width / 2, abs=2)
+    assert (top + bottom) / 2 == pytest.approx(height / 2, abs=2)
+
+
+@pytest.mark.parametrize("size", [(16, 16), (4096, 16), (16, 4096), (333, 77)])
+def test_pictures_have_the_size_that_was_asked_for(size: tuple[int, int], studio: Any) -> None:
+    assert studio.picture(width=size[0], height=size[1]).shape == (size[1], size[0], 3)
+
+
+@pytest.mark.parametrize("size", [(15, 100), (100, 15), (4097, 100), (100, 4097), (0, 0), (-1, 100)])
+def test_other_sizes_are_refused(size: tuple[int, int], studio: Any) -> None:
+    with pytest.raises(BadValue, match="must be between 16 and 4096 pixels, but is"):
+        studio.viewport.screenshot(*size)
+
+
+def test_a_picture_says_what_it_shows(studio: Any) -> None:
+    studio.stage = replace(studio.stage, sim_time=1.25)
+    shot = studio.viewport.screenshot()
+    assert (shot.width, shot.height, shot.mode, shot.sim_time) == (1280, 720, ViewMode.LIT, 1.25)
+
+
+def test_an_empty_level_is_one_colour(studio: Any) -> None:
+    picture = studio.picture()
+    assert (picture == picture[0, 0]).all()
+    assert picture[0, 0].min() > 40, "and not black"
+
+
+def test_a_model_with_a_sky_shows_it(studio: Any) -> None:
+    sky = """<asset>
+      <texture type='skybox' builtin='flat' rgb1='.1 .9 .3' rgb2='.1 .9 .3' width='16' height='96'/>
+    </asset>"""
+    studio.show(RED_BALL, extra=sky)
+    assert list(studio.picture()[0, 0]) == pytest.approx([26, 230, 76], abs=2)
+
+
+def test_a_picture_shows_the_state_of_the_stage(studio: Any, make_stage: Any) -> None:
+    studio.viewport.set_mode("unlit")
+    start = make_stage(SLIDER)
+    for y, z in ((0.5, 0.3), (-0.7, -0.2)):
+        studio.stage = replace(start, qpos=np.array([y]), mocap_pos=np.array([[0.0, 0.0, z]]))
+        picture = studio.picture()
+        assert studio.find(RED, picture).middle == pytest.approx(studio.pixel((0.0, y, 0.0)), abs=1)
+        assert studio.find(GREEN, picture).middle == pytest.approx(studio.pixel((0.0, 0.0, z)), abs=1)
+
+
+def test_tendons_and_lights_go_with_the_bodies_that_carry_them(studio: Any, make_stage: Any) -> None:
+    stage = make_stage("""
+      <mujoco>
+        <visual><headlight active="0"/></visual>
+        <worldbody>
+          <geom type="plane" size="3 3 .05" pos="1 0 0" zaxis="-1 0 0" rgba="1 1 1 1"/>
+          <site name="fixed" pos="0 0 .8" rgba="0 0 0 0"/>
+          <body><joint type="slide" axis="0 1 0"/><geom size=".05" pos="-.1 0 0" rgba="0 0 0 0"/>
+            <light pos="-1 0 0" dir="1 0 0" cutoff="15" diffuse="1 1 1" ambient="0 0 0"/>
+            <site name="moving" rgba="0 0 0 0"/></body>
+        </worldbody>
+        <tendon><spatial width=".02" rgba="1 0 0 1"><site site="fixed"/><site site="moving"/></spatial></tendon>
+      </mujoco>""")
+    for y in (0.9, -0.9):
+        studio.stage = replace(stage, qpos=np.array([y]))
+        assert studio.find(RED, studio.picture("unlit")).has(*studio.pixel((0.0, y / 2, 0.4)), within=2)
+        brightness = studio.picture("lit").sum(axis=2)
+        lit, dark = studio.pixel((1.0, y, 0.0)), studio.pixel((1.0, -y, 0.0))
+        assert brightness[int(lit[1]), int(lit[0])] > brightness[int(dark[1]), int(dark[0])] + 100
+
+
+def test_a_sleeping_body_is_drawn_where_the_stage_says(studio: Any, make_stage: Any) -> None:
+    stage = make_stage("""
+      <mujoco><option><flag sleep="enable"/></option><worldbody>
+        <body sleep="init"><freejoint/><geom size=".1" rgba="1 0 0 1"/></body></worldbody></mujoco>""")
+    qpos = stage.qpos.copy()
+    qpos[1] = 0.7
+    studio.stage = replace(stage, qpos=qpos)
+    assert studio.find(RED, studio.picture("unlit")).middle == pytest.approx(studio.pixel((0.0, 0.7, 0.0)), abs=1)
+
+
+def test_another_model_under_another_key_is_drawn_anew(studio: Any) -> None:
+    studio.show(RED_BALL, mode="unlit")
+    assert studio.find(RED).count > 0
+    studio.show("<geom size='.2' pos='0 1 0' rgba='0 1 0 1'/>", mode="unlit")
+    picture = studio.picture()
+    assert (studio.find(RED, picture).count, studio.find(GREEN, picture).count > 0) == (0, True)
+
+
+def test_closing_gives_back_the_memory_and_the_next_picture_works_again(studio: Any) -> None:
+    def is_framebuffer(number: int) -> bool:
+        from OpenGL import GL
+
+        return bool(GL.glIsFramebuffer(number))
+
+    studio.show(RED_BALL, mode="unlit")
+    studio.picture()
+    framebuffer = studio.viewport._canvas._view._context.offFBO
+    assert shared_gl().run(lambda: is_framebuffer(framebuffer))
+    studio.viewport.close()
+    assert not shared_gl().run(lambda: is_framebuffer(framebuffer))
+    assert studio.find(RED).count > 0
+
+
+def test_a_viewport_that_never_drew_closes_too(make_stage: Any) -> None:
+    Viewport(lambda: make_stage("<mujoco/>"), Overlay()).close()
+
+
+def test_an_error_of_the_stage_is_passed_on_and_costs_no_drawing(studio: Any) -> None:
+    def broken() -> Any:
+        raise BadValue("the level does not compile")
+
+    viewport = Viewport(broken, studio.overlay)
+    with pytest.raises(BadValue, match="does not compile"):
+        viewport.screenshot()
+
+
+def test_threads_may_ask_at_once(studio: Any, decode_png: Any) -> None:
+    studio.show(RED_BALL)
+    expected, shots = studio.picture(), []
+
+    def shoot() -> None:
+        shots.extend(studio.viewport.screenshot(320, 180).png for _ in range(5))
+
+    threads = [threading.Thread(target=shoot) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(shots) == 20
+    assert all((decode_png(png) == expected).all() for png in shots)
+
+
+def test_taking_pictures_does_not_touch_a_simulation_that_runs(studio: Any, make_stage: Any) -> None:
+    xml = """<mujoco><worldbody><geom type="plane" size="5 5 .1" pos="0 0 -1"/>
+      <body pos="0 0 .5"><freejoint/><geom type="box" size=".1 .2 .3" rgba="1 0 0 1"/></body></worldbody></mujoco>"""
+    stage = make_stage(xml)
+    data, alone = mujoco.MjData(stage.model), mujoco.MjData(stage.model)
+    data.qvel[:] = alone.qvel[:] = [0.3, 0.2, 0.1, 1.0, 2.0, 3.0]
+    stop = threading.Event()
+
+    def shoot() -> None:
+        while not stop.is_set():
+            studio.stage = replace(stage, qpos=data.qpos.copy())
+            studio.viewport.screenshot(64, 64)
+
+    viewer = threading.Thread(target=shoot)
+    viewer.start()
+    for _ in range(1500):
+        mujoco.mj_step(stage.model, data)
+    stop.set()
+    viewer.join()
+    for _ in range(1500):
+        mujoco.mj_step(stage.model, alone)
+    assert (data.qpos == alone.qpos).all()
+    assert (data.qvel == alone.qvel).all()
