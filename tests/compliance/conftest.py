@@ -216,7 +216,8 @@ def world(server: Server) -> Callable[[], Any]:
             }
             options = read_options(manager.engine.model.opt)
             running = (manager.mode, manager.loop.paused, manager.loop.speed_percent, manager.counter.total)
-            return manager.engine.save_state().tolist(), robots, options, running, manager.tape.names()
+            edited = (server.world.level, server.world.selected)
+            return manager.engine.save_state().tolist(), robots, options, running, manager.tape.names(), edited
 
     return look
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import mujoco
 
-from urlab.compile.blueprint import MUJOCO_ERRORS, parse_model, compile_spec, load_blueprint
+from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec, load_blueprint, parse_model
 from urlab.compile.importing.check import CheckReply, CheckRequest, decoded, encoded
 from urlab.compile.importing.compare import first_difference
 from urlab.errors import ImportFailed

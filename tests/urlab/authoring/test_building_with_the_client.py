@@ -1,0 +1,112 @@
+"""A world built with ``urlab_client``, from nothing to a picture."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import urlab
+from urlab_client import URLabAsset, URLabClient, URLabRPCError
+
+ARM = """
+<mujoco model="arm"><worldbody><body name="link"><joint name="turn"/><geom size=".1"/></body></worldbody>
+  <actuator><motor name="motor" joint="turn"/></actuator></mujoco>"""
+
+
+@pytest.fixture(scope="module")
+def arm(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("models") / "arm.xml"
+    path.write_text(ARM)
+    return str(path)
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[URLabClient]:
+    with urlab.launch("box", project=tmp_path, play=False) as client:
+        yield client
+
+
+def assets(arm: str) -> list[URLabAsset]:
+    return [
+        URLabAsset("left", arm, location=(0, 1, 0)),
+        URLabAsset("right", arm, location=(0, -1, 0), rotation_euler=(0, 0, 180)),
+    ]
+
+
+def test_applying_a_scene_twice_gives_the_same_actors(client: URLabClient, arm: str) -> None:
+    first = client.scene.apply_scene("lab", assets(arm))
+    listed = client.outliner.list_actors()
+    again = client.scene.apply_scene("lab", assets(arm))
+    assert client.outliner.list_actors() == listed
+    assert [one.actor_name for one in again.values()] == [one.actor_name for one in first.values()] == ["arm", "arm-2"]
+    assert not any(one.was_existing for one in first.values())
+    assert all(one.was_existing for one in again.values())
+    assert again["right"].rotation_quat == pytest.approx((0, 0, 1, 0), abs=1e-12)
+
+
+def test_a_scene_is_applied_again_after_a_restart(arm: str, tmp_path: Path) -> None:
+    models = []
+    for _ in range(2):
+        with urlab.launch("box", project=tmp_path, play=False) as client:
+            client.scene.apply_scene("lab", assets(arm))
+            started = client.sim.start("lab")
+            assert started.handshake_payload is not None
+            models.append(started.handshake_payload["mjb"])
+    assert models[0] == models[1]
+
+
+def test_a_handle_leads_to_the_running_robot(client: URLabClient, arm: str) -> None:
+    handles = client.scene.apply_scene("lab", assets(arm))
+    assert handles["left"].runtime(client) is None
+    client.sim.start()
+    left, right = (handles[name].runtime(client) for name in ("left", "right"))
+    assert left is client.articulations["arm"]
+    assert right is client.articulations["arm-2"]
+
+
+def test_a_world_is_built_changed_and_looked_at(client: URLabClient, arm: str, tmp_path: Path) -> None:
+    client.scene.create_level("lab")
+    blueprint = client.scene.import_xml(arm)
+    assert (blueprint.short_name, blueprint.imported_now) == ("arm", True)
+    one = client.scene.spawn_actor(blueprint, "one", location=(1, 0, 0), tags=["mine"])
+    grid = client.scene.spawn_grid(blueprint, "cell", 3, 2, spacing=(2, 2, 0))
+    lamp = client.scene.spawn_light("point", "lamp", location=(0, 0, 4))
+    copy = client.scene.duplicate_actor(one, "two")
+    client.scene.set_actor_transform(copy, location=(5, 5, 0))
+    client.scene.destroy_actor(grid["cell_2_1"])
+    assert (len(grid), lamp.kind) == (6, "point")
+    found = client.outliner.find_actors(tag="mine")
+    assert [actor.actor_id for actor in found] == ["one", "two"]
+    assert found[1].location == (5, 5, 0)
+    assert client.outliner.get_actor_bounds("one").extents == pytest.approx((0.1, 0.1, 0.1))
+    assert {"arm", "panda"} <= {one.short_name for one in client.outliner.list_blueprints()}
+    client.outliner.select_actor(lamp)
+    tree = client.scene.actor_hierarchy("one")
+    assert [child.name for child in tree.children] == ["link"]
+    snapshot = client.scene.snapshot()
+    assert (snapshot.in_pie, len(snapshot.actors)) == (False, 8)
+    assert client.scene.ensure_manager() is False
+    client.scene.save_level()
+    client.sim.start("lab")
+    assert len(client.articulations) == 7
+    assert client.scene.spawn_actor(blueprint, "late").requires_pie_restart
+    client.viewport.frame_actor("one")
+    client.debug.draw_marker((1, 0, 0), (1, 0, 0))
+    picture = client.viewport.screenshot(tmp_path / "lab.png", width=64, height=48)
+    assert (tmp_path / "lab.png").read_bytes() == picture
+    assert picture.startswith(b"\x89PNG")
+    client.scene.create_level("other")
+    assert client.scene.destroy_asset("/Game/Levels/lab") is True
+    assert client.scene.destroy_asset("/Game/Levels/lab") is False
+
+
+def test_what_the_server_refuses_is_an_error_with_its_code(client: URLabClient) -> None:
+    with pytest.raises(URLabRPCError, match="there is no model 'pandda'") as refused:
+        client.scene.spawn_actor("pandda", "arm")
+    assert refused.value.code == "spawn_failed"
+    with pytest.raises(URLabRPCError) as refused:
+        client.scene.load_level("nowhere")
+    assert refused.value.code == "load_level_failed"
+    with pytest.raises(URLabRPCError) as refused:
+        client.viewport.frame_actor("nobody")
+    assert refused.value.code == "unknown_actor"
