@@ -50,7 +50,7 @@ def find_owners(model: Any, actor_names: Iterable[str]) -> Owned:
     names = frozenset(actor_names)
     return Owned(
         joints=_sort(model.joint, model.njnt, names),
-        actuators=_sort(model.actuator, model.nu, names),
+        actuators=_sort(model.actuator, model.nactuator, names),
         sensors=_sort(model.sensor, model.nsensor, names),
         bodies=_sort(model.body, model.nbody, names),
         cameras=_sort(model.camera, model.ncam, names),

@@ -9,7 +9,7 @@ from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
 from urlab.compile.compiled_scene import CompiledScene
 from urlab.compile.keyframes import move_keyframes
 from urlab.compile.library import Library
-from urlab.errors import CompileError, UrlabError
+from urlab.errors import CompileError, UrlabError, known
 from urlab.physics.options import apply_options, check_options
 from urlab.scene.level import Level
 
@@ -43,6 +43,7 @@ def _bind(assembly: Assembly, model: Any, warned: list[str]) -> CompiledScene:
     owned = find_owners(model, (one.actor.name for one in placed))
     robots = [one for one in placed if one.blueprint.is_articulation]
     _refuse_keyframes_of_things(placed)
+    _refuse_wide_actuators(model)
     things = [one for one in placed if not one.blueprint.is_articulation]
     return CompiledScene(
         model=model,
@@ -54,6 +55,16 @@ def _bind(assembly: Assembly, model: Any, warned: list[str]) -> CompiledScene:
         placed=placed,
         notes=(*assembly.notes, *warned),
     )
+
+
+def _refuse_wide_actuators(model: Any) -> None:
+    """The protocol has one control per actuator; MuJoCo's ``pid`` may take several."""
+    wide = [model.actuator(index).name for index in range(model.nactuator) if int(model.actuator_ctrlnum[index]) != 1]
+    if wide:
+        raise CompileError(
+            f"these actuators take more than one control, and the protocol has one each: {known(wide)}. "
+            f"Write them as position, velocity or motor actuators."
+        )
 
 
 def _refuse_keyframes_of_things(placed: Sequence[PlacedActor]) -> None:

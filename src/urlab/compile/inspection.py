@@ -68,7 +68,7 @@ def inspect(blueprint: Blueprint, keyframe: str = "") -> Inspection:
         model,
         data,
         joints=[model.joint(index).name for index in range(model.njnt)],
-        actuators=[model.actuator(index).name for index in range(model.nu)],
+        actuators=[model.actuator(index).name for index in range(model.nactuator)],
         sensors=[model.sensor(index).name for index in range(model.nsensor)],
         cameras=[model.camera(index).name for index in range(model.ncam)],
     )

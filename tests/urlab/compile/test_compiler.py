@@ -139,3 +139,9 @@ def test_a_thing_cannot_start_from_a_keyframe(write: Write) -> None:
     path = write("crate", "<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>")
     with pytest.raises(CompileError, match=r"'crate'.*keyframe 'home'"):
         compile_scene(Level("yard", (Actor("crate", str(path), keyframe="home"),)), Library(file_record))
+
+
+def test_an_actuator_with_several_controls_is_refused_by_name(write: Write, compose: Compose) -> None:
+    pid = ARM.replace("</mujoco>", '<actuator><pid name="servo" joint="j"/></actuator></mujoco>')
+    with pytest.raises(CompileError, match=r"more than one control.*: arm_servo\. Write them as"):
+        compose({"arm": write("arm", pid)})
