@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from urlab.compile.decomposition import Decomposer
 from urlab.compile.library import Library
 from urlab.config import ServerConfig
 from urlab.errors import ConfigError, LoadLevelFailed, OpTimeout, known
-from urlab.manager import Play, StageSource
+from urlab.manager import Manager, Play, StageSource, StreamSource
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
 from urlab.physics.warnings import route_mujoco_log
@@ -28,7 +29,7 @@ from urlab.scene.blueprint_record import IMPORTS_FOLDER
 from urlab.scene.level import Level
 from urlab.scene.level_file import read_level
 from urlab.scene.project import Project
-from urlab.transport import ZmqRpcServer
+from urlab.transport import Streams, ZmqRpcServer
 from urlab.viewport import Viewport
 from urlab_client import URLabClient
 from urlab_client.transports import InProcessTransport
@@ -39,6 +40,7 @@ log = logging.getLogger("urlab.app")
 DEFAULT_LEVEL = "demo"
 _MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
 _CLOSE_LIMIT_S = 2.0
+_NO_STREAMS: dict[str, Any] = {"state": None, "control": None, "info": None, "cameras": {}}
 _SWITCH_INTERVAL_S = 0.0005
 """How long a Python thread may hold the interpreter: the default of 5 ms would ruin live pacing."""
 
@@ -62,12 +64,15 @@ class Server:
             self.world,
             self.config.roots(),
             pinned_mode=None if config.step_mode is StepMode.AUTO else config.step_mode,
+            render_profile=config.render_profile,
             save_debug=config.save_debug_xml,
         )
         overlay = Overlay()
         self._viewport = Viewport(StageSource(self.play), overlay)
-        self.dispatcher = Dispatcher(Parts(self.config, self.play, self.world, overlay, self._viewport))
+        self._parts = Parts(self.config, self.play, self.world, overlay, self._viewport)
+        self.dispatcher = Dispatcher(self._parts)
         self._rpc: ZmqRpcServer | None = None
+        self._streams: Streams | None = None
 
     def begin(self, mode: StepMode = StepMode.LIVE) -> None:
         """Prepare this process and, unless told otherwise, start to play."""
@@ -77,12 +82,13 @@ class Server:
 
     def bind_sockets(self) -> ZmqRpcServer:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
-        self._rpc = ZmqRpcServer(
-            self.config.endpoint_base,
-            self.config.ports.step,
-            self.dispatcher.handle,
-            self.dispatcher.takes_long,
-        )
+        base, ports = self.config.endpoint_base, self.config.ports
+        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher.handle, self.dispatcher.takes_long)
+        self._streams = self._parts.streams = Streams(base, ports, avoided_ports=(self.config.web_port,))
+        self.play.on_start.append(self._stream)
+        self.play.on_stop.append(self._stop_streaming)
+        if self.play.is_playing:
+            self._stream(self.play.manager)
         return self._rpc
 
     def open_sockets(self) -> None:
@@ -91,16 +97,35 @@ class Server:
 
     def endpoints(self) -> dict[str, Any]:
         """Where everything is; what this server does not have is None."""
+        streams = self._streams.endpoints() if self._streams is not None else _NO_STREAMS
         return {
             "pid": os.getpid(),
             "step": self._rpc.endpoint if self._rpc is not None else None,
-            "state": None,
-            "control": None,
-            "info": None,
+            **{name: streams[name] for name in ("state", "control", "info")},
             "web": None,
             "project": str(self.project.folder),
-            "cameras": {},
+            "cameras": streams["cameras"],
         }
+
+    def _stream(self, manager: Manager) -> None:
+        """Let the streams follow a scene that begins to play."""
+        if self._streams is None:
+            return
+        capture, cameras = manager.cameras, self._streams.cameras
+        streaming = capture.cameras if self.config.camera_streams else {}
+        self._streams.attach(
+            StreamSource(manager, self.config.rows), {name: channel.topic for name, channel in streaming.items()}
+        )
+        for channel in streaming.values():
+            channel.subscribed = partial(cameras.wanted, channel.topic)
+        capture.on_frame.append(lambda channel, frame: cameras.publish(channel.topic, frame.metadata(), frame.data))
+        cameras.on_subscribe = capture.wake
+        capture.wake()
+
+    def _stop_streaming(self, manager: Manager) -> None:
+        if self._streams is not None:
+            manager.cameras.on_frame.clear()
+            self._streams.detach()
 
     def write_ready_file(self) -> None:
         """Tell whoever waits for it that everything is up; the file appears whole or not at all."""
@@ -131,6 +156,9 @@ class Server:
         if self._rpc is not None:
             self._rpc.stop()
             self._rpc = None
+        if self._streams is not None:
+            self._streams.close()
+            self._streams = self._parts.streams = None
         self._viewport.close()
         self._decomposer.close()
 

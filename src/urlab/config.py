@@ -48,6 +48,11 @@ class Ports:
     info: int = 5557
     camera: int = 5558
 
+    @classmethod
+    def any(cls) -> "Ports":
+        """Free ports, whichever they are."""
+        return cls(step=0, state=0, control=0, info=0, camera=0)
+
 
 @dataclass(frozen=True, slots=True)
 class FileRoots:

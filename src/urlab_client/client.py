@@ -24,7 +24,10 @@ class URLabClient(Session):
     ``address`` is a base (``tcp://host`` or ``ipc:///path``) to which ports are appended. ``transport`` is "zmq" or a
     `Transport`, which is used as it is. With ``local_model=False`` there is no ``model`` and no ``data``: handles show
     what replies tell. ``observer`` (extension) looks on without taking the session over and without driving: its
-    ``step()`` only reads.
+    ``step()`` only reads. In live and auto mode every camera with an endpoint is streamed into its view, and rendered
+    for that; with ``camera_streams=False`` (extension) none is.
+
+    A ``state_port`` other than 5555 is used as it is; else the handshake may tell another one.
 
     ``rcv_timeout_ms`` is how long to wait for somebody to listen, and then, with 2 s more, for an answer. Slow ops
     wait longer, at least for their own limit: hello, create_level, load_level, save_level, stop_pie, spawn_actor,
@@ -52,6 +55,7 @@ class URLabClient(Session):
         transport: str | Transport = "zmq",
         shm_dir: str | None = None,
         observer: bool = False,
+        camera_streams: bool = True,
     ) -> None:
         check_base(address, own_transport=not isinstance(transport, str))
         check_ports(step_port=step_port, state_port=state_port, ctrl_port=ctrl_port, info_port=info_port)
@@ -64,6 +68,7 @@ class URLabClient(Session):
             mujoco_version_check=mujoco_version_check,
             auto_promote_step_mode=auto_promote_step_mode,
             observer=observer,
+            camera_streams=camera_streams,
         )
         self.address = address
         self.step_port, self.state_port = step_port, state_port
@@ -103,6 +108,10 @@ class URLabClient(Session):
         direct: the server steps ``n_steps`` times with the setpoints of ``ctrl_array``. puppet: ``data`` is stepped
         here (0 = not at all) and pushed. live and auto: setpoints are stamped and the state is read. Wrenches of
         ``apply_xfrc`` are sent once. ``observations`` defaults to the level of ``discover()``, for this step only.
+
+        ``include_cameras``: True (all, the newest frames), or ``{camera: "sync" | "latest"}``. The frames are in the
+        camera views afterwards, and raw in ``reply["cameras"]`` under the names asked for. In live mode that holds
+        the frames of the streams as soon as there are any: ``[prefix][camera]["pixels"]``.
         """
         self._refuse_without_session("step")
         level = self._observations if observations is None else coerce(ObservationLevel, observations)
@@ -111,6 +120,7 @@ class URLabClient(Session):
         request["include_cameras"] = cameras_field(include_cameras)
         reply = self._rpc("step", request, expected_op="step_ok")
         self._absorb_step_reply(reply)
+        self._show_streamed_frames(reply)
         return reply
 
     def reset(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 
 from urlab_client.handles.articulation import URLabArticulation
-from urlab_client.handles.camera import URLabCameraView
+from urlab_client.handles.camera import GLOBAL, URLabCameraView
 from urlab_client.handles.controller import make_controller
 from urlab_client.handles.entity import URLabEntity
+from urlab_client.handles.named import Named
 from urlab_client.handles.parts import ModelParts
 from urlab_wire.enums import ControlMode
 
@@ -85,18 +86,23 @@ def remember_initial_state(
             entity._initial_pose = {key: getattr(data, key)[entity.body_id].copy() for key in ("xpos", "xquat")}
 
 
-def build_cameras(block: Mapping[str, Any] | None, owner: str = "") -> dict[str, URLabCameraView]:
-    """The cameras of one owner, by name."""
-    return {name: URLabCameraView.from_handshake(name, payload, owner=owner) for name, payload in (block or {}).items()}
+def build_cameras(block: Mapping[str, Any] | None, lock: Any, owner: str = "") -> dict[str, URLabCameraView]:
+    """The cameras of one owner, by name; ``lock`` is the client's data lock."""
+    views = {
+        name: URLabCameraView.from_handshake(name, payload, owner=owner, lock=lock)
+        for name, payload in (block or {}).items()
+    }
+    return Named("camera", views)
 
 
 def camera_keys(views: Iterable[URLabCameraView]) -> dict[str, URLabCameraView]:
-    """The names that a step reply may call a camera by: ``owner/name``, and the bare name where only one has it."""
+    """The names that a reply may call a camera by: ``owner/name`` (the scene's owner is ``global``), and the bare name
+    where only one has it."""
     table: dict[str, URLabCameraView] = {}
     same_name: dict[str, list[URLabCameraView]] = defaultdict(list)
     for view in views:
         same_name[view.name].append(view)
-        table[f"{view.owner}/{view.name}"] = view
+        table[f"{view.owner or GLOBAL}/{view.name}"] = view
     return table | {name: group[0] for name, group in same_name.items() if len(group) == 1}
 
 
@@ -110,7 +116,7 @@ def _articulation(block: Mapping[str, Any], client: "URLabClient") -> URLabArtic
         original_names=block.get("original_names"),
         client=client,
     )
-    built.cameras = build_cameras(block.get("camera_topics"), prefix)
+    built.cameras = build_cameras(block.get("camera_topics"), client._data_lock, prefix)
     return built
 
 

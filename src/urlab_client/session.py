@@ -9,6 +9,7 @@ from typing import Any
 from urlab_client import handshake as shake
 from urlab_client.enums import ObservationLevel, StepMode, coerce
 from urlab_client.errors import CLIENT_CLOSED, NO_SESSION, URLabRPCError
+from urlab_client.feeds import CameraFeeds, StreamedFrames
 from urlab_client.rpc import RpcChannel
 from urlab_client.state import SceneState
 from urlab_client.transports import Transport
@@ -34,10 +35,13 @@ class Session(SceneState):
         mujoco_version_check: bool,
         auto_promote_step_mode: bool,
         observer: bool,
+        camera_streams: bool,
     ) -> None:
         super().__init__(step_mode, local_model=local_model, mujoco_version_check=mujoco_version_check)
         self.auto_promote_step_mode = auto_promote_step_mode
         self.observer = observer
+        self.camera_streams = camera_streams
+        self._feeds = CameraFeeds(transport)
         self._channel = RpcChannel(transport, rcv_timeout_ms)
         self._observations = ObservationLevel.STANDARD
         self._ops_meta: dict[str, dict[str, Any]] = {}
@@ -73,9 +77,8 @@ class Session(SceneState):
         if self._closed:
             return
         self._closed = True
+        self._sync_streams()
         self._give_mode_back()
-        self._channel.transport.stop_state_stream()
-        self._channel.transport.stop_camera_streams()
         self._channel.transport.close()
 
     def _rpc(
@@ -136,9 +139,7 @@ class Session(SceneState):
 
     def _join_simulation(self) -> None:
         """Once a simulation runs: ask for the mode that the caller named, and listen where the mode streams."""
-        if not self.manager_present:
-            return
-        if self._promotes:
+        if self.manager_present and self._promotes:
             self._promote()
         self._sync_streams()
 
@@ -163,10 +164,22 @@ class Session(SceneState):
         return self.step_mode
 
     def _sync_streams(self) -> None:
-        if self.step_mode in STEPPED or not self.manager_present:
+        """Listen to what a running simulation streams in this mode, at the places that the handshake told."""
+        if self._closed or self.step_mode in STEPPED or not self.manager_present:
             self._channel.transport.stop_state_stream()
+            self._feeds.stop()
         else:
             self._channel.transport.start_state_stream(self._on_state)
+            self._feeds.follow(self._camera_views() if self.camera_streams else ())
+
+    def _show_streamed_frames(self, reply: dict[str, Any]) -> None:
+        """Put the frames that streams have brought into the reply of a live step."""
+        if self.step_mode in STEPPED:
+            return
+        with self._data_lock:
+            streamed = self._feeds.frames()
+        if streamed:
+            reply["cameras"] = StreamedFrames(streamed, reply.get("cameras"))
 
     def _on_state(self, snapshot: dict[str, Any]) -> None:
         with self._data_lock:

@@ -17,6 +17,7 @@ from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.entity import URLabEntity
 from urlab_client.handles.named import Named
 from urlab_client.mirror import Mirror
+from urlab_client.types.cameras import SegmentInfo, read_segmentation
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -30,6 +31,10 @@ class SceneState:
     ``model`` and ``data`` are the local MuJoCo mirror (None without one, and always with ``local_model=False``).
     ``articulations`` is keyed by prefix; ``entities`` holds them too, beside every other dynamic body. ``step_count``
     counts since ``discover()``; ``sim_time`` is in seconds, the ``_sec`` / ``_nsec`` pairs are split as ROS does.
+
+    Extensions: ``segmentation`` has the colours of segmentation pictures by camera mode; ``rendering`` (profile,
+    renderer, problem) and ``streams`` (endpoints, counters) are as the last handshake told them, empty where it did
+    not.
     """
 
     def __init__(self, step_mode: StepMode, *, local_model: bool, mujoco_version_check: bool) -> None:
@@ -45,7 +50,10 @@ class SceneState:
         self.articulations: dict[str, URLabArticulation] = Named("articulation")
         self.articulations_by_id: dict[str, URLabArticulation] = Named("articulation of the actor_id")
         self.entities: dict[str, URLabEntity] = Named("entity")
-        self.global_cameras: dict[str, URLabCameraView] = {}
+        self.global_cameras: dict[str, URLabCameraView] = Named("camera")
+        self.segmentation: dict[str, list[SegmentInfo]] = {}
+        self.rendering: dict[str, Any] = {}
+        self.streams: dict[str, Any] = {}
         self._plain_entities: list[URLabEntity] = []
         self._camera_keys: dict[str, URLabCameraView] = {}
         self._mirror: Mirror | None = None
@@ -68,6 +76,8 @@ class SceneState:
             self.manager_present = bool(reply.get("manager_present", True))
             self.shm_session_dir = reply.get("shm_session_dir")
             self.step_count = 0
+            self.segmentation = read_segmentation(reply.get("segmentation"))
+            self.rendering, self.streams = dict(reply.get("rendering") or {}), dict(reply.get("streams") or {})
             self._build_handles(reply, self._load_model(reply))
             if reply.get("state"):
                 self._absorb_step_reply(reply["state"], authoritative=True)
@@ -111,12 +121,16 @@ class SceneState:
         self.entities = Named("entity", {**plain, **self.articulations})
         if model is not None and not self.local_model:
             shake.remember_initial_state(model, self.articulations.values(), self._plain_entities)
-        self.global_cameras = shake.build_cameras(reply.get("global_cameras"))
-        owned = [view for one in self.articulations.values() for view in one.cameras.values()]
-        self._camera_keys = shake.camera_keys([*self.global_cameras.values(), *owned])
+        self.global_cameras = shake.build_cameras(reply.get("global_cameras"), self._data_lock)
+        self._camera_keys = shake.camera_keys(self._camera_views())
         self._mirror = None
         if self.model is not None and self.data is not None:
             self._mirror = Mirror(self.model, self.data, list(self.articulations.values()), self._plain_entities)
+
+    def _camera_views(self) -> list[URLabCameraView]:
+        """Every camera there is."""
+        owned = [view for one in self.articulations.values() for view in one.cameras.values()]
+        return [*self.global_cameras.values(), *owned]
 
     def _absorb_step_reply(self, reply: Mapping[str, Any], *, authoritative: bool = False) -> None:
         """Take over a reply of step, reset or forward.

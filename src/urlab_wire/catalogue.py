@@ -140,7 +140,7 @@ def _all_ops() -> Iterator[OpSpec]:
     yield from _ops(
         "runtime", runtime, manager,
         "set_mode set_paused set_sim_speed set_control_source set_twist set_qpos set_mocap_pose read_mocap_pose "
-        "get_contacts list_keyframes configure_controller set_sim_options",
+        "get_contacts list_keyframes configure_controller set_sim_options set_camera_mode set_camera_streaming",
         reads="read_mocap_pose get_contacts list_keyframes",
     )  # fmt: skip
     yield from _ops(

@@ -2,6 +2,7 @@
 
 import copy
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -220,6 +221,68 @@ def zmq_peer() -> Iterator[Callable[..., ZmqPeer]]:
     yield make
     for peer in made:
         peer.close()
+
+
+class Publisher:
+    """A publishing socket as a server has it; it learns of subscribers."""
+
+    def __init__(self, endpoint: str = "tcp://127.0.0.1:*") -> None:
+        self.socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.XPUB)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self._bind(endpoint)
+        self.endpoint = self.socket.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode()
+        self.port = int(self.endpoint.rpartition(":")[2])
+
+    def _bind(self, endpoint: str) -> None:
+        """Take an endpoint; ZeroMQ lets go of the port of a closed socket a little later."""
+        deadline_s = time.monotonic() + 5
+        while True:
+            try:
+                return self.socket.bind(endpoint)
+            except zmq.ZMQError as taken:
+                if taken.errno != zmq.EADDRINUSE or time.monotonic() > deadline_s:
+                    self.socket.close()
+                    raise
+                time.sleep(0.01)
+
+    def await_word(self) -> bytes:
+        """The next subscription (first byte 1) or the end of one (first byte 0)."""
+        assert self.socket.poll(5000), "nobody came or went"
+        return self.socket.recv()
+
+    def await_subscribers(self, n_topics: int) -> set[bytes]:
+        """The topics of that many new subscriptions; ends of old ones are passed over."""
+        topics: set[bytes] = set()
+        while len(topics) < n_topics:
+            word = self.await_word()
+            topics |= {word[1:]} if word[0] else set()
+        return topics
+
+    def send(self, topic: str, payload: bytes) -> None:
+        self.socket.send_multipart([topic.encode(), payload])
+
+    def show(self, topic: str, pixels: bytes, **meta: Any) -> None:
+        """One picture of a camera, described if there is something to tell."""
+        if meta:
+            self.send(f"meta/{topic}", encode(meta))
+        self.send(f"{topic} ", pixels)
+
+    def close(self) -> None:
+        self.socket.close()
+
+
+@pytest.fixture
+def publish() -> Iterator[Callable[..., Publisher]]:
+    """Makes publishers, at any free port or at an endpoint."""
+    made: list[Publisher] = []
+
+    def make(*args: Any) -> Publisher:
+        made.append(Publisher(*args))
+        return made[-1]
+
+    yield make
+    for publisher in made:
+        publisher.close()
 
 
 @pytest.fixture

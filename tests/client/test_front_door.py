@@ -5,16 +5,16 @@ from typing import Any
 import pytest
 
 import urlab_client
-from urlab_client import URLabArticulation, URLabClient
+from urlab_client import CameraMode, URLabArticulation, URLabCameraView, URLabClient
 
 NAMES = """
-ActorBounds ActorHierarchyNode ActorInfo Actuator ActuatorType BlueprintInfo Body CameraMode CameraPose CameraTiming
-Contact ContactsResult ControlMode ControlSource ControllerKind InProcessTransport Joint KeyframeInfo LightKind
-MocapPose ObservationLevel PIEStartResult PIEState PIEStatus RecordingHandle RecordingSummary ReplaySession
-ReplayStatus SceneSnapshot SceneSnapshotActor Sensor SimOptions SpaceMode StepMode Transport URLabArticulation
-URLabAsset URLabBlueprint URLabCameraView URLabClient URLabController URLabEntity URLabLightHandle URLabPDController
-URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle URLabTimeoutError URLabVersionMismatch
-ZmqTransport
+ActorBounds ActorHierarchyNode ActorInfo Actuator ActuatorType BlueprintInfo Body CameraFrame CameraMode CameraPose
+CameraStreaming CameraTiming Contact ContactsResult ControlMode ControlSource ControllerKind InProcessTransport Joint
+KeyframeInfo LightKind MocapPose ObservationLevel PIEStartResult PIEState PIEStatus RecordingHandle RecordingSummary
+ReplaySession ReplayStatus SceneSnapshot SceneSnapshotActor SegmentInfo Sensor SimOptions SpaceMode StepMode Transport
+URLabArticulation URLabAsset URLabBlueprint URLabCameraView URLabClient URLabController URLabEntity URLabLightHandle
+URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle URLabTimeoutError
+URLabVersionMismatch ZmqTransport
 """
 
 SIGNATURES = """
@@ -53,6 +53,8 @@ runtime.list_keyframes()
 runtime.set_sim_options(**opts)
 runtime.set_mode(mode)
 runtime.forward()
+runtime.set_camera_mode(camera, mode)
+runtime.set_camera_streaming(cameras)
 outliner.list_actors()
 outliner.list_blueprints()
 outliner.find_actors(*, class_filter=None, tag=None, name_prefix=None, in_pie=False)
@@ -92,7 +94,12 @@ transport="zmq", shm_dir=None)"""
 CLIENT_ATTRIBUTES = """
 session_id urlab_version mujoco_version manager_present model data articulations articulations_by_id entities
 global_cameras recording replay step_count sim_time sim_time_sec sim_time_nsec wall_time_sec wall_time_nsec
-recv_wall_time_ns address step_mode
+recv_wall_time_ns address step_mode segmentation
+"""
+
+CAMERA_ATTRIBUTES = """
+name mode resolution fovy dtype latest_frame sim_time frame_count frame_id intrinsics pos_w quat_w received dropped
+wait_for_frame
 """
 
 ARTICULATION_ATTRIBUTES = """
@@ -130,6 +137,11 @@ def test_a_client_has_every_documented_attribute_before_it_discovers():
 def test_an_articulation_has_every_documented_attribute():
     articulation = URLabArticulation("robot")
     assert [name for name in ARTICULATION_ATTRIBUTES.split() if not hasattr(articulation, name)] == []
+
+
+def test_a_camera_has_every_documented_attribute():
+    camera = URLabCameraView("eye", CameraMode.REAL, (640, 480), 45.0)
+    assert [name for name in CAMERA_ATTRIBUTES.split() if not hasattr(camera, name)] == []
 
 
 def assert_accepts(actual: inspect.Signature, documented: str) -> None:

@@ -110,7 +110,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server(project: Path) -> Iterator[Server]:
     """The shared server. Each ``wire`` begins with a fresh play of ``arena``."""
-    server = Server(ServerConfig(project=project, ports=Ports(step=0)), ["arena"])
+    server = Server(ServerConfig(project=project, ports=Ports.any()), ["arena"])
     server.begin()
     server.open_sockets()
     yield server
@@ -123,7 +123,7 @@ def make_server(project: Path) -> Iterator[Callable[..., Server]]:
     with contextlib.ExitStack() as stack:
 
         def make(level: str = "arena", **options: Any) -> Server:
-            server = Server(ServerConfig(**{"project": project, "ports": Ports(step=0), **options}), [level])
+            server = Server(ServerConfig(**{"project": project, "ports": Ports.any(), **options}), [level])
             stack.callback(server.close)
             server.begin()
             server.open_sockets()
@@ -284,6 +284,17 @@ f 2 8 6
 """
 
 
+SEER = """
+<mujoco model="seer"><worldbody>
+  <body name="head" pos="0 0 1"><joint name="nod" axis="0 1 0"/><geom size=".01" mass="1" contype="0" conaffinity="0"/>
+    <camera name="eye" xyaxes="0 -1 0 0 0 1" fovy="60" resolution="80 60"/>
+    <camera name="far" pos="-1 0 0" xyaxes="0 -1 0 0 0 1" fovy="60" resolution="40 30"/></body></worldbody>
+  <actuator><position name="neck" joint="nod" kp="10" dampratio="1"/></actuator></mujoco>"""
+WALL = """
+<mujoco model="wall"><worldbody><body name="brick"><geom type="box" size=".05 .2 .1" rgba="1 0 0 1"/></body></worldbody>
+</mujoco>"""
+
+
 class Desk:
     """A person who builds a world: a client in the editor, an empty project, and model files to import."""
 
@@ -293,6 +304,8 @@ class Desk:
         self.robot_file = str(imported / "hopper.xml")
         self.box_file = str(imported / "crate.xml")
         self.cube_file = str(imported / "cube.obj")
+        self.seer_file = str(imported / "seer.xml")
+        self.wall_file = str(imported / "wall.xml")
 
     def write(self, name: str, text: str) -> str:
         path = self.folder / name
@@ -331,7 +344,8 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with model files, and a project that has them already: importing takes a process each."""
     folder = tmp_path_factory.mktemp("imported")
     server = Server(ServerConfig(project=folder / "project", play=False))
-    for name, text in (("hopper.xml", ROBOT), ("crate.xml", BOX), ("cube.obj", CUBE)):
+    files = {"hopper.xml": ROBOT, "crate.xml": BOX, "cube.obj": CUBE, "seer.xml": SEER, "wall.xml": WALL}
+    for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
         server.world.importer.import_file(str(folder / name))
     server.close()
@@ -342,7 +356,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def desk(tmp_path: Path, imported: Path, connect: Callable[[Server], Wire]) -> Iterator[Desk]:
     """In a fresh level called ``lab``; nothing plays."""
     shutil.copytree(imported / "project", tmp_path / "project")
-    config = ServerConfig(project=tmp_path / "project", ports=Ports(step=0), play=False)
+    config = ServerConfig(project=tmp_path / "project", ports=Ports.any(), play=False)
     server = Server(config)
     server.begin()
     server.open_sockets()

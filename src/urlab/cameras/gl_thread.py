@@ -52,11 +52,7 @@ class GlThread:
         """
         if threading.current_thread() is self._thread:
             return work()
-        done: Future[T] = Future()
-        with self._lock:
-            self._refuse()
-            self._start()
-            self._jobs.put((done, work))
+        done = self.post(work)
         try:
             return done.result(timeout_s)
         except TimeoutError:
@@ -64,6 +60,15 @@ class GlThread:
                 raise
             done.cancel()
             raise OpTimeout(f"the picture was not drawn within {timeout_s:g} s") from None
+
+    def post(self, work: Callable[[], T]) -> "Future[T]":
+        """Have a piece of work done on the GL thread in its turn, and do not wait; NoViewport when there is no GL."""
+        done: Future[T] = Future()
+        with self._lock:
+            self._refuse()
+            self._start()
+            self._jobs.put((done, work))
+        return done
 
     def gl_name(self) -> str:
         """What draws here, for example ``llvmpipe (LLVM 15.0.6, 256 bits)``; NoViewport when nothing does."""

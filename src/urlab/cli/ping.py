@@ -43,7 +43,7 @@ def ping(
 def _report(transport: "ZmqTransport") -> dict[str, Any]:
     from urlab_client import URLabClient
 
-    client = URLabClient(transport=transport, observer=True, mujoco_version_check=False)
+    client = URLabClient(transport=transport, observer=True, mujoco_version_check=False, camera_streams=False)
     with warnings.catch_warnings(record=True) as noticed:
         warnings.simplefilter("always")
         client.discover()
@@ -60,6 +60,7 @@ def _report(transport: "ZmqTransport") -> dict[str, Any]:
         "robots": {prefix: _robot(one) for prefix, one in client.articulations.items()},
         "entities": [name for name in client.entities if name not in client.articulations],
         "global_cameras": list(client.global_cameras),
+        "streams": client.streams,
         "round_trip_ms": _round_trips_ms(client),
         "warnings": [str(one.message) for one in noticed],
     }
@@ -111,9 +112,20 @@ def _rows(report: dict[str, Any]) -> list[tuple[str, Text | str | None]]:
         *(("robot", Text.assemble((name, "bold"), "  ", in_words(one))) for name, one in report["robots"].items()),
         ("entities", _plain(", ".join(report["entities"]))),
         ("cameras", _plain(", ".join(report["global_cameras"]))),
+        ("streams", _plain(_streams(report["streams"]))),
         ("answers in", f"{trips['p50']:.2f} ms (median of {ROUND_TRIPS}; slowest {trips['max']:.2f} ms)"),
         *(("warning", _plain(text)) for text in report["warnings"]),
     ]
+
+
+def _streams(streams: dict[str, Any] | None) -> str | None:
+    """Where they are, and how many messages of the control socket could not be used."""
+    if not streams:
+        return None
+    where = [f"{name} {streams[name]}" for name in ("state", "control", "info") if streams.get(name)]
+    control = (streams.get("counters") or {}).get("control") or {}
+    refused = sum(count for name, count in control.items() if name not in ("received", "applied"))
+    return ", ".join([*where, *([f"{refused} control messages not applied"] if refused else [])])
 
 
 def _plain(text: str | None) -> Text | None:

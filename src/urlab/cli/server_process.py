@@ -11,6 +11,11 @@ from typing import Any
 
 from urlab.errors import ConfigError
 
+ANY_PORTS = tuple(
+    word for name in ("step", "state", "control", "info", "camera", "web") for word in (f"--{name}-port", "0")
+)
+"""Options for a server that takes free ports, whichever they are."""
+
 _READY_LIMIT_S = 30.0
 _STOP_LIMIT_S = 5.0
 
@@ -30,7 +35,7 @@ class ServerProcess:
             ready = Path(folder) / "ready.json"
             begin = time.perf_counter()
             process = subprocess.Popen(
-                [sys.executable, "-m", "urlab", "serve", target, "--step-port", "0", "--log-level", "warning",
+                [sys.executable, "-m", "urlab", "serve", target, *ANY_PORTS, "--log-level", "warning",
                  "--ready-file", str(ready), *options],
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             )  # fmt: skip

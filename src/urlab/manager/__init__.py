@@ -3,5 +3,6 @@
 from urlab.manager.manager import Manager, Observation, View
 from urlab.manager.play import Play, PlayStatus
 from urlab.manager.stage_source import StageSource
+from urlab.manager.stream_source import StreamSource
 
-__all__ = ["Manager", "Observation", "Play", "PlayStatus", "StageSource", "View"]
+__all__ = ["Manager", "Observation", "Play", "PlayStatus", "StageSource", "StreamSource", "View"]

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from urlab.cameras import Capture
 from urlab.compile import CompiledScene
-from urlab.config import STEP_TIME_LIMIT_S, FileRoots
+from urlab.config import STEP_TIME_LIMIT_S, FileRoots, RenderProfile
 from urlab.control import TwistController
 from urlab.errors import ModeLocked, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation
@@ -24,7 +25,7 @@ from urlab.manager.packed import PackedObserver
 from urlab.manager.step_counter import StepCounter
 from urlab.manager.tape import Tape
 from urlab.manager.wrenches import Wrenches
-from urlab.physics import Engine, PhysicsLoop
+from urlab.physics import Engine, PhysicsLoop, Snapshot
 from urlab.physics.keyframes import find_keyframe
 from urlab_wire.enums import ControlSource, ObservationLevel, StepMode
 from urlab_wire.ops.stepping import (
@@ -58,6 +59,8 @@ class Observation:
     perturbation: PerturbationBlock | None
     replay: ReplayBlock | None
     warnings: list[str]
+    snapshot: Snapshot | None = None
+    """A copy of that state, for whoever wants to look at it later; only when it was asked for."""
 
 
 class Manager:
@@ -71,6 +74,7 @@ class Manager:
         roots: FileRoots,
         counter: StepCounter,
         pinned_mode: StepMode | None = None,
+        render_profile: RenderProfile = RenderProfile.AUTO,
     ) -> None:
         self.scene = scene
         self.counter = counter
@@ -78,6 +82,7 @@ class Manager:
         self.seed: int | None = None
         self.engine = Engine(scene.model)
         self.loop = PhysicsLoop(self.engine)
+        self.cameras = Capture(scene, lambda: self.engine.snapshot, render_profile)
         self.wrenches = Wrenches(self.engine.data)
         self._sources = Sources.of(self.engine.data, len(scene.articulations))
         self.articulations = {
@@ -105,11 +110,13 @@ class Manager:
             self.engine.forward()
             self.engine.publish()
         self.loop.start()
+        self.cameras.start()
         self._enter(self.pinned_mode or mode)
 
     def stop(self) -> None:
         """End: physics halts, an unsaved recording is kept on disk."""
         self.engine.interrupt()
+        self.cameras.close()
         self.loop.stop()
         self.tape.autosave()
         with self.engine.locked():
@@ -147,15 +154,18 @@ class Manager:
 
     # -- stepping -----------------------------------------------------------------------------------------------
 
-    def step(self, request: StepRequest, view: View) -> Observation:
-        """Serve a step in the mode in force, and observe."""
+    def step(self, request: StepRequest, view: View, *, keep_state: bool = False) -> Observation:
+        """Serve a step in the mode in force, and observe; ``keep_state`` adds a copy of the state."""
         deadline = time.monotonic() + STEP_TIME_LIMIT_S
         with self.engine.locked(STEP_TIME_LIMIT_S):
             mode = self._mode
             mode.step(request, deadline)
             if not mode.runs_by_itself:
                 self.engine.publish()
-            return self._observe(view)
+            seen = self._observe(view)
+            if keep_state:
+                seen.snapshot = self.engine.snapshot
+            return seen
 
     def read(self, view: View, timeout_s: float = STEP_TIME_LIMIT_S) -> Observation:
         """Observe, changing nothing; OpTimeout when a step does not give way in time."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urlab.authoring import World
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.export import save_debug_files
-from urlab.config import FileRoots
+from urlab.config import FileRoots, RenderProfile
 from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
 from urlab.manager.manager import Manager
 from urlab.manager.step_counter import StepCounter
@@ -41,6 +41,7 @@ class Play:
         roots: FileRoots,
         *,
         pinned_mode: StepMode | None = None,
+        render_profile: RenderProfile = RenderProfile.AUTO,
         save_debug: bool = False,
     ) -> None:
         self.world = world
@@ -50,6 +51,7 @@ class Play:
         self.on_start: list[Callable[[Manager], None]] = []
         self.on_stop: list[Callable[[Manager], None]] = []
         self._pinned_mode = pinned_mode
+        self._render_profile = render_profile
         self._save_debug = save_debug
         self._manager: Manager | None = None
         self._state = PIEState.OFF
@@ -167,6 +169,7 @@ class Play:
                 roots=self.roots,
                 counter=self.counter,
                 pinned_mode=self._pinned_mode,
+                render_profile=self._render_profile,
             )
         except UrlabError as failed:
             raise CompileError(failed.message) from failed

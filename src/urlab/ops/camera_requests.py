@@ -1,26 +1,57 @@
-"""What a step's ``include_cameras`` may ask."""
+"""What a step's ``include_cameras`` asks, and the frames that it gets."""
 
-from urlab.compile import CompiledScene
-from urlab.errors import BadValue, known
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from urlab.cameras import Capture, Frame
+from urlab.errors import OpTimeout, ViewError
 from urlab.ops.checks import one_of
+from urlab.physics.snapshot import Snapshot
 from urlab_wire.enums import CameraTiming
 
-
-def check_cameras(scene: CompiledScene, asked: bool | dict[str, str] | None) -> list[str]:
-    """Refuse unknown names and timings; returns what the caller should know about the others."""
-    if not asked:
-        return []
-    if isinstance(asked, dict):
-        names = camera_names(scene)
-        for name, timing in asked.items():
-            if name not in names:
-                raise BadValue(f"there is no camera {name!r}; there are: {known(names)}")
-            one_of(f"include_cameras[{name!r}]", CameraTiming, timing)
-    return ["this server does not render cameras; the reply has no frames"]
+Asked = bool | Mapping[str, str] | None
 
 
-def camera_names(scene: CompiledScene) -> set[str]:
-    """Every name that a camera answers to: ``prefix/name``, and the bare name."""
-    qualified = {f"{robot.prefix}/{camera.short}" for robot in scene.articulations for camera in robot.cameras}
-    bare = {camera.short for robot in scene.articulations for camera in robot.cameras}
-    return qualified | bare | {camera.name for camera in scene.global_cameras}
+@dataclass(frozen=True, slots=True)
+class CameraOrder:
+    """The cameras of a step as the caller calls them: those of this very state, those whose newest frame will do."""
+
+    sync: tuple[str, ...] = ()
+    latest: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, capture: Capture, asked: Asked) -> "CameraOrder":
+        """Refuse unknown names and timings; ``true`` is the newest frame of every camera."""
+        if not asked:
+            return cls()
+        if isinstance(asked, bool):
+            return cls(latest=tuple(names_of_all(capture)))
+        timings = {name: one_of(f"include_cameras[{name!r}]", CameraTiming, word) for name, word in asked.items()}
+        for name in timings:
+            capture.resolve(name)
+        chosen = {timing: tuple(name for name, one in timings.items() if one is timing) for timing in CameraTiming}
+        return cls(sync=chosen[CameraTiming.SYNC], latest=chosen[CameraTiming.LATEST])
+
+    def take(self, capture: Capture, snapshot: Snapshot | None) -> tuple[dict[str, Any], list[str]]:
+        """The frames by name, and what went wrong: a step that has been made is not lost for want of a picture."""
+        frames: dict[str, Frame] = {}
+        try:
+            if self.sync and snapshot is not None:
+                frames |= capture.sync(self.sync, snapshot)
+            if self.latest:
+                frames |= capture.latest(self.latest)
+        except (ViewError, OpTimeout) as dark:
+            return {}, [f"there are no camera frames: {dark.message}"]
+        return {name: _block(frame) for name, frame in frames.items()}, []
+
+
+def names_of_all(capture: Capture) -> list[str]:
+    """Every camera once: by its bare name where that is unique, else as ``prefix/name``."""
+    bare = Counter(channel.slot.short for channel in capture.cameras.values())
+    return [channel.slot.short if bare[channel.slot.short] == 1 else name for name, channel in capture.cameras.items()]
+
+
+def _block(frame: Frame) -> dict[str, Any]:
+    return {**frame.metadata(), "data": frame.data}

@@ -1,6 +1,8 @@
 """What a handler works with."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from urlab.authoring import World
 from urlab.config import ServerConfig
@@ -10,15 +12,36 @@ from urlab.overlay import Overlay
 from urlab.viewport import Viewport
 
 
-@dataclass(frozen=True, slots=True)
+class StreamSource(Protocol):
+    """The live streams, as far as clients need to know of them."""
+
+    def endpoints(self) -> Mapping[str, Any]:
+        """``state``, ``control``, ``info``, and ``cameras`` by name."""
+
+    def counters(self) -> Mapping[str, Mapping[str, Any]]:
+        """What each socket has done so far; those of ``cameras`` by name."""
+
+
+@dataclass(slots=True)
 class Parts:
-    """What a server is made of, as far as ops are concerned. ``world`` is the level that is being edited."""
+    """What a server is made of, as far as ops are concerned. ``world`` is the level that is being edited.
+
+    ``streams`` is None while the server has no sockets.
+    """
 
     config: ServerConfig
     play: Play
     world: World
     overlay: Overlay
     viewport: Viewport
+    streams: StreamSource | None = None
+
+    def camera_endpoint(self, name: str) -> str | None:
+        """Where a camera streams, or None."""
+        if self.streams is None:
+            return None
+        endpoint: str | None = self.streams.endpoints()["cameras"].get(name)
+        return endpoint
 
 
 @dataclass(slots=True)

@@ -2,12 +2,12 @@
 
 import contextlib
 
+from urlab.cameras import Capture, segmentation_table
 from urlab.compile import CompiledArticulation, CompiledEntity
-from urlab.compile.compiled_scene import CameraSlot
 from urlab.compile.export import export_mjcf
-from urlab.config import VERSION
-from urlab.errors import OpTimeout
-from urlab.manager import View
+from urlab.config import VERSION, RenderProfile
+from urlab.errors import OpTimeout, ViewError
+from urlab.manager import Manager, View
 from urlab.manager.articulation import RunningArticulation
 from urlab.ops.checks import one_of
 from urlab.ops.context import Context
@@ -27,6 +27,9 @@ from urlab_wire.ops.session import (
     MetaRequest,
     OpEntry,
     OriginalNames,
+    RenderingBlock,
+    SegmentBlock,
+    StreamsBlock,
 )
 from urlab_wire.ops.stepping import StepReply
 
@@ -84,7 +87,7 @@ def _add_scene(reply: HelloReply, context: Context, include_assets: bool) -> Non
     manager = context.manager
     scene = manager.scene
     reply.mjb = manager.engine.model_binary()
-    reply.articulations = [_articulation(one) for one in manager.articulations.values()]
+    reply.articulations = [_articulation(context, one) for one in manager.articulations.values()]
     if include_assets:
         with manager.engine.locked():
             reply.mjcf_compiled, reply.vfs_assets = export_mjcf(scene)
@@ -92,11 +95,43 @@ def _add_scene(reply: HelloReply, context: Context, include_assets: bool) -> Non
         seen = manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
         reply.state = state_reply(StepReply, context, seen)
     reply.entities = {one.name: _entity(one) for one in scene.entities}
-    reply.global_cameras = {one.name: _camera(one, f"global/camera/{one.name}") for one in scene.global_cameras}
+    reply.global_cameras = {one.name: _camera(context, one.name) for one in scene.global_cameras}
+    if manager.cameras.cameras:
+        reply.rendering = _rendering(manager.cameras)
+        reply.segmentation = _segmentation(manager)
+    reply.streams = _streams(context)
     reply.warnings = list(scene.notes) or None
 
 
-def _articulation(running: RunningArticulation) -> ArticulationBlock:
+def _rendering(capture: Capture) -> RenderingBlock:
+    """What draws; a machine that cannot draw runs without pictures, and says why."""
+    try:
+        return RenderingBlock(profile=capture.renderer.profile, renderer=capture.renderer.gl_name)
+    except ViewError as dark:
+        return RenderingBlock(profile=RenderProfile.AUTO, problem=dark.message)
+
+
+def _segmentation(manager: Manager) -> dict[str, list[SegmentBlock]]:
+    return {
+        mode: [SegmentBlock(id=one["id"], color=list(one["color"]), name=one["name"]) for one in entries]
+        for mode, entries in segmentation_table(manager.scene).items()
+    }
+
+
+def _streams(context: Context) -> StreamsBlock | None:
+    streams = context.parts.streams
+    if streams is None:
+        return None
+    where = streams.endpoints()
+    return StreamsBlock(
+        state=where["state"],
+        control=where["control"],
+        info=where["info"],
+        counters={name: dict(counts) for name, counts in streams.counters().items()},
+    )
+
+
+def _articulation(context: Context, running: RunningArticulation) -> ArticulationBlock:
     compiled = running.compiled
     return ArticulationBlock(
         prefix=compiled.prefix,
@@ -104,7 +139,7 @@ def _articulation(running: RunningArticulation) -> ArticulationBlock:
         default_control_mode=running.default_control_mode,
         actuator_types={one.short: one.kind for one in compiled.actuators},
         original_names=_original_names(compiled),
-        camera_topics={one.short: _camera(one, f"{compiled.prefix}/camera/{one.short}") for one in compiled.cameras},
+        camera_topics={one.short: _camera(context, f"{compiled.prefix}/{one.short}") for one in compiled.cameras},
         controller=_controller(running),
         setpoints=running.staged.active.tolist(),
     )
@@ -136,8 +171,12 @@ def _entity(entity: CompiledEntity) -> EntityBlock:
     )
 
 
-def _camera(camera: CameraSlot, topic: str) -> CameraTopic:
-    """``zmq_endpoint`` is null: nothing streams."""
+def _camera(context: Context, name: str) -> CameraTopic:
+    channel = context.manager.cameras.cameras[name]
     return CameraTopic(
-        mode=camera.mode, resolution=camera.resolution, fovy=camera.fovy, zmq_endpoint=None, zmq_topic=topic
+        mode=channel.mode,
+        resolution=channel.slot.resolution,
+        fovy=channel.slot.fovy,
+        zmq_endpoint=context.parts.camera_endpoint(channel.name),
+        zmq_topic=channel.topic,
     )

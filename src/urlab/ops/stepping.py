@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from urlab.errors import ObserverReadOnly
 from urlab.manager import Observation, View
-from urlab.ops.camera_requests import check_cameras
+from urlab.ops.camera_requests import CameraOrder
 from urlab.ops.checks import one_of
 from urlab.ops.context import Context
 from urlab.ops.registry import handler
@@ -33,11 +33,9 @@ _FAR_S = 2.0**62
 def step(context: Context, request: StepRequest) -> StepReply:
     """Advance, in the mode in force. An observer may read the live state this way."""
     view, manager = _view(context, request.observations), context.manager
-    notes = check_cameras(manager.scene, request.include_cameras) if request.include_cameras else []
-    if context.session.observer:
-        return state_reply(StepReply, context, _observer_step(context, request, view))
-    seen = manager.step(request, view)
-    seen.warnings += notes
+    if request.include_cameras:
+        return _step_and_look(context, request, view)
+    seen = _observer_step(context, request, view) if context.session.observer else manager.step(request, view)
     return state_reply(StepReply, context, seen)
 
 
@@ -60,6 +58,22 @@ def reset(context: Context, request: ResetRequest) -> ResetReply:
 def forward(context: Context, request: ForwardRequest) -> ForwardReply:  # noqa: ARG001 - it has no fields
     """Recompute what follows from the state."""
     return state_reply(ForwardReply, context, context.manager.forward(_view(context)))
+
+
+def _step_and_look(context: Context, request: StepRequest, view: View) -> StepReply:
+    """A step, and what the cameras see afterwards."""
+    manager = context.manager
+    order = CameraOrder.read(manager.cameras, request.include_cameras)
+    if context.session.observer:
+        seen = _observer_step(context, request, view)
+        seen.snapshot = manager.engine.snapshot
+    else:
+        seen = manager.step(request, view, keep_state=True)
+    frames, problems = order.take(manager.cameras, seen.snapshot)
+    seen.warnings += problems
+    reply = state_reply(StepReply, context, seen)
+    reply.cameras = frames
+    return reply
 
 
 def _observer_step(context: Context, request: StepRequest, view: View) -> Observation:

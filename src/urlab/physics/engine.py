@@ -2,7 +2,8 @@
 
 Whoever touches ``model`` or ``data`` holds the engine's lock: ``with engine.locked(timeout_s):``. Everybody else
 reads ``engine.snapshot``, which is immutable. Per mj_step the engine calls its ``pre_step`` and ``post_step``
-hooks (under the lock, on the stepping thread); after a window of steps it takes a snapshot and calls ``on_snapshot``.
+hooks (under the lock, on the stepping thread); after a window of steps it publishes the state and calls its
+``on_publish`` hooks, in the same way: they may read ``data`` there and then, or let it be.
 """
 
 import os
@@ -52,7 +53,7 @@ class Engine:
         self.data = mujoco.MjData(model)
         self.pre_step: list[Hook] = []
         self.post_step: list[Hook] = []
-        self.on_snapshot: list[Callable[[Snapshot], None]] = []
+        self.on_publish: list[Hook] = []
         self.interrupted = False
         self.seconds_per_step = 0.0
         self._warnings = WarningCounters(self.data)
@@ -120,11 +121,11 @@ class Engine:
         mujoco.mj_forward(self.model, self.data)
 
     def publish(self) -> None:
-        """Let everybody see the state as it is now. It is copied when somebody looks, or at once for listeners."""
+        """Let everybody see the state as it is now. It is copied only when somebody looks."""
         self._frame_id += 1
         self.sim_time = self.data.time
-        for listener in self.on_snapshot:
-            listener(self.snapshot)
+        for hook in self.on_publish:
+            hook()
 
     def warnings(self) -> list[str]:
         """MuJoCo's warnings since the last call."""

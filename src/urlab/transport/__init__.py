@@ -1,5 +1,6 @@
 """Transports: bytes in, bytes out. Nothing here knows what the bytes mean."""
 
+from urlab.transport.streams import Streams
 from urlab.transport.zmq_rpc import ZmqRpcServer
 
-__all__ = ["ZmqRpcServer"]
+__all__ = ["Streams", "ZmqRpcServer"]

@@ -6,12 +6,14 @@ from urlab_client.handles.body import Body
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.controller import URLabController, URLabPDController
 from urlab_client.handles.entity import URLabEntity
+from urlab_client.handles.frame import CameraFrame
 from urlab_client.handles.joint import Joint
 from urlab_client.handles.sensor import Sensor
 
 __all__ = [
     "Actuator",
     "Body",
+    "CameraFrame",
     "Joint",
     "Sensor",
     "URLabArticulation",

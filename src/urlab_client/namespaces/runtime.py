@@ -1,12 +1,17 @@
 """``client.runtime``: change and read a running simulation."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from urlab_client.enums import ControlSource, StepMode, coerce
+from urlab_client.enums import CameraMode, ControlSource, StepMode, coerce
 from urlab_client.handles.articulation import FREE_QPOS, Index, URLabArticulation
+from urlab_client.handles.camera import URLabCameraView
 from urlab_client.namespaces.base import RpcNamespace, Target, Vector, maybe, numbers, targeted
 from urlab_client.options import mirror_options
-from urlab_client.types import ContactsResult, KeyframeInfo, MocapPose, SimOptions
+from urlab_client.types import CameraStreaming, ContactsResult, KeyframeInfo, MocapPose, SimOptions
+
+StreamOrder = bool | Mapping[str, Any]
+"""On or off, or some of ``zmq`` (bool), ``shm`` (bool) and ``rate_hz`` (float)."""
 
 
 class RuntimeNamespace(RpcNamespace):
@@ -108,11 +113,49 @@ class RuntimeNamespace(RpcNamespace):
         """Switch the step mode; returns the one in force, which becomes ``client.step_mode``."""
         return self._client._switch_mode(coerce(StepMode, mode))
 
+    def set_camera_mode(self, camera: str | URLabCameraView, mode: str | CameraMode) -> CameraMode:
+        """Switch what a camera sees (extension); returns the mode in force, which its view follows.
+
+        The view has no frame then until one of the new mode arrives.
+        """
+        name = camera if isinstance(camera, str) else camera.full_name
+        asked = coerce(CameraMode, mode)
+        reply = self._ask("set_camera_mode", camera=name, mode=asked.value)
+        in_force = coerce(CameraMode, reply.get("mode"), default=asked)
+        view = self._client._camera_keys.get(name)
+        if view is not None:
+            view.follow_mode(in_force)
+        return in_force
+
+    def set_camera_streaming(self, cameras: Mapping[str, StreamOrder]) -> dict[str, CameraStreaming]:
+        """Switch streams of cameras on or off, or change their rate (extension); returns what is in force, by name.
+
+        ``{"wrist": False}``, ``{"arm/eye": {"zmq": True, "rate_hz": 10}}``. This client listens accordingly.
+        """
+        orders = {name: order if isinstance(order, bool) else dict(order) for name, order in cameras.items()}
+        reply = self._ask("set_camera_streaming", cameras=orders)
+        told = {name: CameraStreaming.from_wire(block) for name, block in (reply.get("cameras") or {}).items()}
+        for name, order in orders.items():
+            self._follow_stream(name, order, told.get(name))
+        self._client._sync_streams()
+        return told
+
     def forward(self) -> dict[str, Any]:
         """Run mj_forward on the server (no integration) and observe; returns the reply, as ``step()`` does."""
         reply = self._ask("forward")
         self._client._absorb_step_reply(reply)
         return reply
+
+    def _follow_stream(self, name: str, order: StreamOrder, told: CameraStreaming | None) -> None:
+        """Let a view listen where its camera streams now, unless the caller switched it off."""
+        view = self._client._camera_keys.get(name)
+        if view is None:
+            return
+        wish = order if isinstance(order, bool) else order.get("zmq")
+        view.wanted = view.wanted if wish is None else bool(wish)
+        if told is not None:
+            view.zmq_endpoint = told.zmq_endpoint or view.zmq_endpoint
+            view.zmq_topic = told.zmq_topic or view.zmq_topic
 
     def _written_index(self, reply: dict[str, Any]) -> Index | None:
         """Where a set_qpos reply's numbers are in ``client.data.qpos``."""

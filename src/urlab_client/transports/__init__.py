@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from urlab_client.transports.address import ServerAddress, check_base, check_ports
+from urlab_client.transports.address import DEFAULT_STATE_PORT, ServerAddress, check_base, check_ports
 from urlab_client.transports.base import Transport
 from urlab_client.transports.inprocess import InProcessTransport
 from urlab_client.transports.zmq import ZmqTransport, endpoint
@@ -33,6 +33,7 @@ def _open_zmq(address: ServerAddress) -> Transport:
         endpoint(address.base, address.step_port),
         state_endpoint=endpoint(address.base, address.state_port),
         connect_timeout_ms=address.connect_timeout_ms,
+        follow_handshake=address.state_port == DEFAULT_STATE_PORT,
     )
 
 

@@ -1,15 +1,25 @@
 """What the client needs of a transport: one request in, one reply out; streams where it has them."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from urlab_client.errors import TRANSPORT_ERROR, URLabRPCError
 from urlab_wire.codec import DecodeError, decode, encode
 
 StateCallback = Callable[[dict[str, Any]], None]
-FrameCallback = Callable[[bytes], None]
 
 DEFAULT_TIMEOUT_MS = 5000
+
+
+class FrameCallback(Protocol):
+    """Takes one picture of a stream: raw pixels, what the stream tells about it, and how many it superseded.
+
+    ``pixels`` belong to the caller and are good during the call only.
+    """
+
+    def __call__(
+        self, pixels: bytes | memoryview, meta: Mapping[str, Any] | None = None, skipped: int = 0, /
+    ) -> object: ...
 
 
 class Transport:
@@ -41,7 +51,10 @@ class Transport:
         """End the state stream; afterwards the callback is not called any more."""
 
     def start_camera_stream(self, prefix: str, name: str, endpoint: str, topic: str, on_frame: FrameCallback) -> None:
-        """Begin handing the raw pixels of one camera to a callback, on another thread."""
+        """Begin handing the pictures of one camera to a callback, on another thread.
+
+        ``prefix`` and ``name`` say which camera it is, ``endpoint`` and ``topic`` are those of the handshake.
+        """
 
     def stop_camera_streams(self) -> None:
         """End all camera streams."""

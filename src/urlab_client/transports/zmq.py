@@ -7,11 +7,9 @@ import threading
 import zmq
 
 from urlab_client.errors import TRANSPORT_ERROR, URLabRPCError, URLabTimeoutError
-from urlab_client.live import Subscription
-from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, StateCallback, Transport
-from urlab_wire.codec import decode
+from urlab_client.transports.base import DEFAULT_TIMEOUT_MS
+from urlab_client.transports.streams import StreamingTransport
 
-STATE_TOPIC = "state/full"
 PROBE_TIMEOUT_S = 0.5
 
 
@@ -40,11 +38,12 @@ def somebody_listens(where: str) -> bool:
     return True
 
 
-class ZmqTransport(Transport):
+class ZmqTransport(StreamingTransport):
     """One REQ socket, shared by all threads, and a SUB socket per stream.
 
     A request waits ``connect_timeout_ms`` for somebody to listen, then its own timeout for the answer. Any failure
-    drops the socket, so that the next request starts with a fresh connection.
+    drops the socket, so that the next request starts with a fresh connection. Streams are looked for on the host of
+    ``step_endpoint``.
     """
 
     def __init__(
@@ -53,14 +52,14 @@ class ZmqTransport(Transport):
         *,
         state_endpoint: str | None = None,
         connect_timeout_ms: int = DEFAULT_TIMEOUT_MS,
+        follow_handshake: bool = True,
     ) -> None:
+        super().__init__(step_endpoint.rpartition(":")[0], state_endpoint, follow_handshake=follow_handshake)
         self.step_endpoint = step_endpoint
-        self.state_endpoint = state_endpoint
         self._connect_timeout_ms = connect_timeout_ms
         self._lock = threading.RLock()
         self._socket: zmq.Socket[bytes] | None = None
         self._armed_timeout_ms = -1
-        self._state: Subscription | None = None
 
     def request(self, frame: bytes, *, timeout_ms: int) -> bytes:
         """One round trip over the REQ socket."""
@@ -76,20 +75,9 @@ class ZmqTransport(Transport):
                 self._drop()
                 raise
 
-    def start_state_stream(self, on_snapshot: StateCallback) -> None:
-        """Subscribe to whole-state snapshots; silent while nobody publishes them."""
-        if self._state is None and self.state_endpoint is not None:
-            self._state = Subscription(self.state_endpoint, STATE_TOPIC, lambda payload: on_snapshot(decode(payload)))
-
-    def stop_state_stream(self) -> None:
-        """Unsubscribe and wait for the thread."""
-        stream, self._state = self._state, None
-        if stream is not None:
-            stream.stop()
-
     def close(self) -> None:
         """Stop the streams and close the socket."""
-        self.stop_state_stream()
+        super().close()
         with self._lock:
             self._drop()
 

@@ -1,5 +1,6 @@
 """Typed results and arguments of the namespaces."""
 
+from urlab_client.types.cameras import CameraStreaming, SegmentInfo
 from urlab_client.types.outliner import (
     ActorBounds,
     ActorHierarchyNode,
@@ -25,6 +26,7 @@ __all__ = [
     "ActorInfo",
     "BlueprintInfo",
     "CameraPose",
+    "CameraStreaming",
     "Contact",
     "ContactsResult",
     "KeyframeInfo",
@@ -37,6 +39,7 @@ __all__ = [
     "ReplayStatus",
     "SceneSnapshot",
     "SceneSnapshotActor",
+    "SegmentInfo",
     "SimOptions",
     "URLabAsset",
     "URLabBlueprint",

@@ -220,3 +220,51 @@ OPTION_FIELDS = (
     "num_worker_threads",
 )  # fmt: skip
 """Every field that set_sim_options accepts."""
+
+
+class SetCameraModeRequest(Request, tag="set_camera_mode"):
+    """Choose what a camera sees: real, depth, semantic or instance. An extension."""
+
+    camera: str
+    mode: str
+
+
+class SetCameraModeReply(Reply, tag="set_camera_mode_ok"):
+    """The mode in force."""
+
+    camera: str
+    mode: str
+
+
+class CameraStreamOrder(msgspec.Struct, kw_only=True):
+    """How a camera shall stream: whether at all, and how often a second."""
+
+    zmq: bool | None = None
+    shm: bool | None = None
+    rate_hz: float | None = None
+
+
+class SetCameraStreamingRequest(Request, tag="set_camera_streaming"):
+    """Switch cameras on or off, ``{name: true}`` or ``{name: {"zmq": true, "rate_hz": 10}}``. An extension.
+
+    A camera that is not switched on renders while somebody subscribes to it.
+    """
+
+    cameras: dict[str, bool | CameraStreamOrder]
+
+
+class CameraStreamBlock(msgspec.Struct, kw_only=True):
+    """One camera's stream."""
+
+    streaming: bool
+    zmq: bool
+    shm: bool
+    rate_hz: float
+    zmq_endpoint: str | None
+    zmq_topic: str
+
+
+class SetCameraStreamingReply(Reply, tag="set_camera_streaming_ok"):
+    """The cameras that were named."""
+
+    cameras: dict[str, CameraStreamBlock]

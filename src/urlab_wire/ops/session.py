@@ -70,6 +70,31 @@ class EntityBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
     qvel_offset: int | None = None
 
 
+class RenderingBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How cameras are drawn: the profile and what draws. ``problem`` says why nothing can be drawn, if so."""
+
+    profile: str
+    renderer: str | None = None
+    problem: str | None = None
+
+
+class SegmentBlock(msgspec.Struct, kw_only=True):
+    """One colour of a segmentation picture: (r, g, b) in 0..255, and what it stands for."""
+
+    id: int
+    color: list[int]
+    name: str
+
+
+class StreamsBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Where the live streams are, and what they have done so far: counters by socket, those of cameras by name."""
+
+    state: str | None = None
+    control: str | None = None
+    info: str | None = None
+    counters: dict[str, dict[str, Any]] | None = None
+
+
 class HelloReply(Reply, tag="hello_ok"):
     """The handshake. Without a running simulation only the fields up to ``articulations`` are there."""
 
@@ -87,6 +112,10 @@ class HelloReply(Reply, tag="hello_ok"):
     global_cameras: dict[str, CameraTopic] | None = None
     state: StepReply | None = None
     """The state at this moment, as a step would report it (extension)."""
+    rendering: RenderingBlock | None = None
+    """An extension, as are the two below."""
+    segmentation: dict[str, list[SegmentBlock]] | None = None
+    streams: StreamsBlock | None = None
     warnings: list[str] | None = None
 
 

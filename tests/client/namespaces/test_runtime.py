@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from urlab_client import KeyframeInfo, MocapPose, SimOptions, StepMode, URLabClient
+from urlab_client import CameraMode, CameraStreaming, KeyframeInfo, MocapPose, SimOptions, StepMode, URLabClient
 
 
 def test_readers_and_switches_return_what_the_server_has_in_force(client: URLabClient, server: Any):
@@ -114,3 +114,36 @@ def test_setting_no_option_is_refused(client: URLabClient):
 def test_forward_mirrors_the_state(client: URLabClient):
     assert client.runtime.forward()["op"] == "forward_ok"
     assert client.data.qpos[0] == 0.7
+
+
+def test_a_camera_is_switched_by_name_or_by_its_view(client: URLabClient, server: Any):
+    server.replies["set_camera_mode"] = lambda request: {"camera": request["camera"], "mode": request["mode"]}
+    assert client.runtime.set_camera_mode("wrist", CameraMode.SEMANTIC) is CameraMode.SEMANTIC
+    assert client.articulations["arm"].cameras["wrist"].mode is CameraMode.SEMANTIC
+    for view, name in (
+        (client.articulations["arm"].cameras["eye"], "arm/eye"),
+        (client.global_cameras["room"], "room"),
+    ):
+        client.runtime.set_camera_mode(view, "instance")
+        assert server.last("set_camera_mode")["camera"] == name
+        assert view.mode is CameraMode.INSTANCE
+    client.runtime.set_camera_mode("somebody_elses", "real")
+    with pytest.raises(ValueError, match="real, depth, semantic, instance"):
+        client.runtime.set_camera_mode("wrist", "x-ray")
+
+
+def test_streams_of_cameras_are_told_as_they_are_in_force(client: URLabClient, server: Any):
+    block = {
+        "streaming": True,
+        "zmq": True,
+        "shm": False,
+        "rate_hz": 10.0,
+        "zmq_endpoint": "tcp://*:1",
+        "zmq_topic": "t",
+    }
+    server.replies["set_camera_streaming"] = {"cameras": {"wrist": block}}
+    told = client.runtime.set_camera_streaming({"wrist": True})
+    assert told == {"wrist": CameraStreaming(True, True, False, 10.0, "tcp://*:1", "t")}
+    assert server.last("set_camera_streaming")["cameras"] == {"wrist": True}
+    wrist = client.articulations["arm"].cameras["wrist"]
+    assert (wrist.zmq_endpoint, wrist.zmq_topic, wrist.streams) == ("tcp://*:1", "t", True)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from urlab.cli.server_process import ANY_PORTS
+
 START_LIMIT_S = 20.0
 STOP_LIMIT_S = 3.0
 ARM = """<mujoco model="arm">
@@ -51,7 +53,7 @@ def run(*arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
 def start(folder: Path, arguments: Sequence[str]) -> Serving:
     """Start a server on a free port, with its project and its ready file in a folder, and wait for that file."""
     ready_file = folder / "ready.json"
-    options = ["--step-port", "0", "--project", str(folder / "project"), "--ready-file", str(ready_file)]
+    options = [*ANY_PORTS, "--project", str(folder / "project"), "--ready-file", str(ready_file)]
     process = subprocess.Popen(
         [sys.executable, "-m", "urlab", "serve", *options, *arguments], stderr=subprocess.PIPE, text=True
     )

@@ -55,7 +55,7 @@ def test_reading_changes_nothing(manager: Manager) -> None:
 
 def test_every_request_hands_out_a_snapshot_of_its_end(manager: Manager) -> None:
     shots = []
-    manager.engine.on_snapshot.append(lambda shot: shots.append(shot.sim_time))
+    manager.engine.on_publish.append(lambda: shots.append(manager.engine.snapshot.sim_time))
     manager.step(StepRequest(n_steps=10), MINIMAL)
     manager.reset(MINIMAL)
     manager.forward(MINIMAL)

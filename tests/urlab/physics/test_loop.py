@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from urlab.physics import Engine, PhysicsLoop, Snapshot
+from urlab.physics import Engine, PhysicsLoop
 
 FindThread = Callable[[], threading.Thread | None]
 
@@ -28,14 +28,14 @@ class Reached:
     """Set when the simulated time gets somewhere."""
 
     def __init__(self, engine: Engine, sim_time: float) -> None:
-        self._wanted, self._event = sim_time, threading.Event()
-        engine.on_snapshot.append(self._look)
+        self._engine, self._wanted, self._event = engine, sim_time, threading.Event()
+        engine.on_publish.append(self._look)
 
     def wait(self) -> bool:
         return self._event.wait(PATIENCE_S)
 
-    def _look(self, snapshot: Snapshot) -> None:
-        if snapshot.sim_time >= self._wanted:
+    def _look(self) -> None:
+        if self._engine.data.time >= self._wanted:
             self._event.set()
 
 
@@ -84,9 +84,9 @@ def test_nothing_moves_before_it_is_told_to_run(loop: PhysicsLoop, engine: Engin
     assert (loop.steps, engine.data.time) == (0, 0)
 
 
-def test_every_step_makes_a_snapshot(loop: PhysicsLoop, engine: Engine) -> None:
+def test_every_step_is_published(loop: PhysicsLoop, engine: Engine) -> None:
     frames: list[tuple[int, float]] = []
-    engine.on_snapshot.append(lambda snapshot: frames.append((snapshot.frame_id, snapshot.sim_time)))
+    engine.on_publish.append(lambda: frames.append((engine.snapshot.frame_id, engine.snapshot.sim_time)))
     reached = Reached(engine, 0.05)
     loop.set_running(True)
     assert reached.wait()
@@ -137,7 +137,7 @@ def test_pending_requests_are_served_by_the_loop(loop: PhysicsLoop, engine: Engi
     loop.set_running(True)
     assert reached.wait()
     times: list[float] = []
-    engine.on_snapshot.append(lambda snapshot: times.append(snapshot.sim_time))
+    engine.on_publish.append(lambda: times.append(engine.data.time))
     engine.request_reset()
     wait_until(lambda: any(when < 0.04 for when in list(times)))
 

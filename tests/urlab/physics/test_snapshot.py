@@ -59,11 +59,21 @@ def test_frame_ids_grow_whatever_happens_to_the_state(engine: Engine) -> None:
     assert ids == [1, 2, 3, 4]
 
 
-def test_every_listener_gets_the_same_snapshot(engine: Engine) -> None:
+def test_whoever_is_told_of_a_publication_finds_its_snapshot(engine: Engine) -> None:
     heard: list[Snapshot] = []
-    engine.on_snapshot += [heard.append, heard.append]
+    engine.on_publish += [lambda: heard.append(engine.snapshot)] * 2
     engine.publish()
     assert heard == [engine.snapshot, engine.snapshot]
+    assert engine.snapshot.frame_id == 1
+
+
+def test_publishing_copies_nothing_for_those_who_do_not_look(engine: Engine) -> None:
+    heard: list[float] = []
+    engine.on_publish.append(lambda: heard.append(engine.data.time))
+    first = engine._snapshot
+    engine.publish()
+    assert heard == [0]
+    assert engine._snapshot is first
 
 
 def test_a_model_of_nothing_has_empty_snapshots() -> None:

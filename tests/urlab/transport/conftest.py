@@ -1,6 +1,8 @@
-"""A transport around a plain function, and sockets to talk to it."""
+"""A transport around a plain function, streams around a small scene, and sockets to talk to both."""
 
 import contextlib
+import itertools
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,9 +11,33 @@ from typing import Any
 import pytest
 import zmq
 
+from urlab.compile import compile_scene
+from urlab.compile.library import Library
+from urlab.config import FileRoots, Ports, RowLayout
+from urlab.manager import Manager
+from urlab.manager.step_counter import StepCounter
+from urlab.manager.stream_source import StreamSource
+from urlab.scene.actor import Actor
+from urlab.scene.blueprint_record import file_record
+from urlab.scene.level import Level
 from urlab.transport import ZmqRpcServer
+from urlab.transport.streams import Streams
+from urlab_wire.enums import StepMode
 
 Handle = Callable[[bytes], bytes]
+PATIENCE_S = 10.0
+ANY_PORTS = Ports(0, 0, 0, 0, 0)
+
+ARM = """
+<mujoco><option gravity="0 0 0"/>
+  <worldbody><body name="arm" pos="0 0 1"><joint name="shoulder" axis="0 1 0" damping="1"/><geom size=".1" mass="1"/>
+    <body pos="0 0 .3"><joint name="elbow" axis="0 1 0" damping="1"/><geom size=".1" mass="1"/></body></body>
+  </worldbody>
+  <actuator><position name="s" joint="shoulder" kp="20" ctrlrange="-1 1"/><position name="e" joint="elbow" kp="20"/>
+  </actuator>
+  <sensor><jointpos name="angle" joint="shoulder"/><framepos name="where" objtype="xbody" objname="arm"/></sensor>
+</mujoco>"""
+BALL = '<mujoco><worldbody><body name="b"><freejoint/><geom size=".1" mass="2"/></body></worldbody></mujoco>'
 
 
 @pytest.fixture
@@ -48,3 +74,94 @@ def short_folder() -> Iterator[Path]:
     """A folder whose path is short enough for a Unix socket."""
     with TemporaryDirectory(prefix="u") as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def wait_until() -> Callable[[Callable[[], Any]], None]:
+    """Waits for something that another thread does."""
+
+    def wait(holds: Callable[[], Any]) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while not holds():
+            assert time.monotonic() < deadline, "waited too long"
+            time.sleep(0.001)
+
+    return wait
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Iterator[Callable[..., Manager]]:
+    """Starts scenes of one robot, ``MyRobot`` with actuators 0 and 1, and a ball; in live mode unless told otherwise.
+
+    With ``paused`` the test is the only one who steps: ``step(manager)``.
+    """
+    (tmp_path / "arm.xml").write_text(ARM)
+    (tmp_path / "ball.xml").write_text(BALL)
+    actors = (Actor("MyRobot", str(tmp_path / "arm.xml")), Actor("ball", str(tmp_path / "ball.xml")))
+    counter = StepCounter()
+    with contextlib.ExitStack() as stack:
+
+        def start(mode: StepMode = StepMode.LIVE, *, paused: bool = False) -> Manager:
+            scene = compile_scene(Level("yard", actors), Library(file_record))
+            manager = Manager(scene, replays_dir=tmp_path, roots=FileRoots(), counter=counter)
+            manager.loop.set_paused(paused)
+            manager.start(mode)
+            stack.callback(manager.stop)
+            return manager
+
+        yield start
+
+
+@pytest.fixture
+def step() -> Callable[..., None]:
+    """Does what the physics loop does, now: one step, published."""
+
+    def step_and_publish(manager: Manager, times: int = 1) -> None:
+        for _ in range(times):
+            with manager.engine.locked():
+                manager.engine.step_once()
+                manager.engine.publish()
+
+    return step_and_publish
+
+
+@pytest.fixture
+def stream(play: Any) -> Iterator[Callable[..., Streams]]:
+    """Opens streams of a scene (or, with None, of none yet)."""
+    with contextlib.ExitStack() as stack:
+
+        def open_streams(
+            manager: Manager | None,
+            *,
+            layout: RowLayout = RowLayout.V1,
+            cameras: tuple[str, ...] = (),
+            base: str = "tcp://127.0.0.1",
+            ports: Ports = ANY_PORTS,
+            avoided_ports: tuple[int, ...] = (),
+        ) -> Streams:
+            streams = Streams(base, ports, avoided_ports=avoided_ports)
+            stack.callback(streams.close)
+            if manager is not None:
+                streams.attach(StreamSource(manager, layout), {name: f"MyRobot/camera/{name}" for name in cameras})
+            return streams
+
+        yield open_streams
+
+
+@pytest.fixture
+def subscribe(connect: Any, wait_until: Any) -> Callable[..., Any]:
+    """Subscribes to topics, and returns when the publisher knows of it: subscriptions arrive in their order."""
+    numbers = itertools.count()
+
+    def open_subscriber(publisher: Any, *topics: bytes) -> Any:
+        """``publisher`` is anything with an outlet."""
+        outlet = getattr(publisher, "_outlet", publisher)
+        socket = connect(outlet.endpoint, zmq.SUB)
+        probe = b"\xff" + str(next(numbers)).encode()
+        for topic in (*topics, probe):
+            socket.setsockopt(zmq.SUBSCRIBE, topic)
+        wait_until(lambda: probe in outlet.subscriptions._prefixes)
+        socket.setsockopt(zmq.UNSUBSCRIBE, probe)
+        return socket
+
+    return open_subscriber

@@ -36,6 +36,7 @@ class Plan:
 
     ``soak_steps`` is the number of lockstep requests of the soak; ``live_s`` and ``idle_s`` are how long the server is
     watched in live mode, and in each of the two idle states. ``grids`` are numbers of robots to build scenes of.
+    Every camera takes ``frame_rounds`` turns of ``frames`` pictures.
     """
 
     scenes: tuple[str, ...] = tuple(SCENES)
@@ -48,6 +49,8 @@ class Plan:
     idle_s: float = 3.0
     soak_steps: int = 200_000
     grids: tuple[int, ...] = (16, 128, 1024)
+    frame_rounds: int = 8
+    frames: int = 25
 
     def cases(self) -> list[Case]:
         """Every case of every scene."""
@@ -65,7 +68,18 @@ class Plan:
 
 
 FULL = Plan()
-QUICK = Plan(rounds=3, samples=60, warm_up=15, starts=1, live_s=2.0, idle_s=1.0, soak_steps=5_000, grids=(128, 1024))
+QUICK = Plan(
+    rounds=3,
+    samples=60,
+    warm_up=15,
+    starts=1,
+    live_s=2.0,
+    idle_s=1.0,
+    soak_steps=5_000,
+    grids=(128, 1024),
+    frame_rounds=2,
+    frames=10,
+)
 
 
 def make_plan(*, quick: bool, scenes: tuple[str, ...], rounds: int | None, steps: int | None) -> Plan:

@@ -112,6 +112,37 @@ class AuthoringResult(msgspec.Struct, kw_only=True):
     own_us_per_cell: float
 
 
+class CameraResult(msgspec.Struct, kw_only=True):
+    """A step with one sync camera. ``bare`` is mj_step and mujoco.Renderer with the settings of the fast profile, in a
+    process of its own, and ``default`` the same with MuJoCo's own settings; the others are whole client calls.
+
+    ``rate_of_bare`` is how many frames a second come in process for each bare one; ``zmq_over_inprocess`` and
+    ``fast_over_default`` compare times.
+    """
+
+    width: int
+    height: int
+    mode: str
+    bare: Timing
+    default: Timing
+    inprocess: Timing
+    zmq: Timing
+    rate_of_bare: float
+    zmq_over_inprocess: float
+    fast_over_default: float
+
+
+class StreamingResult(msgspec.Struct, kw_only=True):
+    """Live physics while cameras stream, with one subscriber that never reads. ``frames_hz`` is per camera."""
+
+    scene: str
+    cameras: list[str]
+    watched_s: float
+    real_time_factor: float
+    lateness: LatenessResult
+    frames_hz: list[float]
+
+
 class Machine(msgspec.Struct, kw_only=True):
     """Where and with what it ran. ``load_*`` is the one-minute load average; a busy machine spoils the numbers."""
 
@@ -147,6 +178,8 @@ class BenchResult(msgspec.Struct, kw_only=True):
     memory: list[MemoryResult]
     pacing: PacingResult
     authoring: list[AuthoringResult]
+    cameras: list[CameraResult]
+    streaming: StreamingResult
     soak: SoakResult
     verdicts: list[Verdict]
     passed: bool

@@ -15,12 +15,12 @@ from typing import Any
 import psutil
 
 from urlab.cli.complaint import CommandError
+from urlab.cli.server_process import ANY_PORTS
 
 SERVE = (sys.executable, "-m", "urlab", "serve")
 ECHO = (sys.executable, "-m", "urlab.cli.bench.echo_child")
 LATENESS = (sys.executable, "-m", "urlab.cli.bench.lateness_child")
 
-_ANY_PORTS = ("--step-port", "--state-port", "--control-port", "--info-port", "--camera-port", "--web-port")
 _POLL_S = 0.002
 _START_LIMIT_S = 60.0
 _END_LIMIT_S = 5.0
@@ -97,9 +97,8 @@ class Server(Child):
 
     def __init__(self, targets: Sequence[str], folder: Path) -> None:
         ready = folder / "ready.json"
-        ports = [word for option in _ANY_PORTS for word in (option, "0")]
         super().__init__(
-            [*SERVE, *targets, *ports, "--project", str(folder / "project"), "--ready-file", str(ready)], folder
+            [*SERVE, *targets, *ANY_PORTS, "--project", str(folder / "project"), "--ready-file", str(ready)], folder
         )
         self._ready = ready
         self.step_endpoint = ""

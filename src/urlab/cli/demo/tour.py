@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from urlab.cli.demo.contact_sheet import take_contact_sheet
 from urlab.cli.demo.grasp import Reach
 from urlab.cli.demo.picture import draw_states
 from urlab.cli.server_process import ServerProcess
@@ -41,6 +42,8 @@ class Show:
     client: URLabClient
     progress: Progress
     rows: list[Row] = field(default_factory=list)
+    dark: str | None = None
+    """Why the cameras see nothing, if so."""
     pictures: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -83,6 +86,7 @@ def tour(out: Path) -> None:
 
 def _play(show: Show, out: Path) -> None:
     _direct(show)
+    show.dark = take_contact_sheet(show.client, out / "cameras.png")
     _recorded(show, out)
     _puppet(show)
     _live(show)
@@ -203,5 +207,6 @@ def _report(show: Show, console: Console, out: Path) -> None:
     mujoco.mj_saveModel(model, None, buffer)
     problem = draw_states(buffer.tobytes(), show.pictures, out / "demo.png")
     console.print(f"no picture: {problem}" if problem else f"picture:   {out / 'demo.png'}")
+    console.print(f"no cameras: {show.dark}" if show.dark else f"cameras:   {out / 'cameras.png'}")
     console.print(f"recording: {out / 'pick.json'}")
     console.print("next: `urlab serve` in one terminal, examples/01_connect.py in another")

@@ -31,10 +31,18 @@ def _lines(server: Server) -> list[Text]:
         lines += _scene_lines(server.play.manager)
     lines += [
         _line("step", str(server.endpoints()["step"]), "green"),
+        _line("streams", _streams(server)),
         _line("project", _short(server.project.folder)),
         Text("Stop with Ctrl-C.", "dim"),
     ]
     return lines
+
+
+def _streams(server: Server) -> str:
+    where = server.endpoints()
+    ports = [f"{name} {str(where[name]).rpartition(':')[2]}" for name in ("state", "control", "info")]
+    cameras = [str(endpoint).rpartition(":")[2] for endpoint in where["cameras"].values()]
+    return ", ".join([*ports, *([f"cameras {' '.join(cameras)}"] if cameras else [])])
 
 
 def _scene_lines(manager: Manager) -> list[Text]:

@@ -9,16 +9,9 @@ from urlab.config import RenderProfile, RowLayout
 from urlab_wire.enums import StepMode
 
 NO_EFFECT_YET = {
-    "state_port": "nothing is published",
-    "control_port": "commands come over the step port only",
-    "info_port": "nothing is published",
-    "camera_port": "there are no camera streams",
     "web": "there is no browser editor",
     "web_port": "there is no browser editor",
     "shm": "clients come over ZeroMQ only",
-    "render_profile": "nothing is rendered",
-    "camera_streams": "there are no camera streams",
-    "rows": "nothing is published",
 }
 """Parameter of serve -> why it changes nothing."""
 
@@ -49,16 +42,19 @@ StepPort = Annotated[
     int, typer.Option("--step-port", help="Requests and replies; 0 = any free port.", rich_help_panel=_SOCKETS)
 ]
 StatePort = Annotated[
-    int, typer.Option("--state-port", help=_later("state_port", "State stream"), rich_help_panel=_SOCKETS)
+    int, typer.Option("--state-port", help="Live state (PUB); 0 = any free port.", rich_help_panel=_SOCKETS)
 ]
 ControlPort = Annotated[
-    int, typer.Option("--control-port", help=_later("control_port", "Control stream"), rich_help_panel=_SOCKETS)
+    int, typer.Option("--control-port", help="Live control (SUB); 0 = any free port.", rich_help_panel=_SOCKETS)
 ]
 InfoPort = Annotated[
-    int, typer.Option("--info-port", help=_later("info_port", "Scene information"), rich_help_panel=_SOCKETS)
+    int, typer.Option("--info-port", help="Actuator lists (PUB); 0 = any free port.", rich_help_panel=_SOCKETS)
 ]
 CameraPort = Annotated[
-    int, typer.Option("--camera-port", help=_later("camera_port", "First camera's port"), rich_help_panel=_SOCKETS)
+    int,
+    typer.Option(
+        "--camera-port", help="First camera's stream, the others upward; 0 = any free ports.", rich_help_panel=_SOCKETS
+    ),
 ]
 Shm = Annotated[
     bool, typer.Option("--shm/--no-shm", help=_later("shm", "Shared-memory transport"), rich_help_panel=_SOCKETS)
@@ -124,16 +120,21 @@ WebPort = Annotated[
 ]
 Profile = Annotated[
     RenderProfile,
-    typer.Option("--render-profile", help=_later("render_profile", "Speed or beauty"), rich_help_panel=_VIEWS),
+    typer.Option("--render-profile", help="Speed or beauty; auto: fast without a GPU.", rich_help_panel=_VIEWS),
 ]
 CameraStreams = Annotated[
     bool,
     typer.Option(
         "--camera-streams/--no-camera-streams",
-        help=_later("camera_streams", "Stream the cameras"),
+        help="Stream the cameras to those who subscribe.",
         rich_help_panel=_VIEWS,
     ),
 ]
 Rows = Annotated[
-    RowLayout, typer.Option("--rows", help=_later("rows", "Layout of streamed rows"), rich_help_panel=_VIEWS)
+    RowLayout,
+    typer.Option(
+        "--rows",
+        help="Layout of the streamed rows: v1 as documented, v2 as later clients want it.",
+        rich_help_panel=_VIEWS,
+    ),
 ]

@@ -1,0 +1,105 @@
+"""One camera of a running scene: what it is asked for, when it is due, what it saw last."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from urlab.cameras.frame import Frame
+from urlab.compile.compiled_scene import CameraSlot, CompiledScene
+from urlab.physics.snapshot import Snapshot
+from urlab_wire.enums import CameraMode
+
+DEFAULT_RATE_HZ = 30.0
+DEMAND_S = 1.0
+"""For so long a camera that was asked for is kept fresh."""
+
+_GLOBAL = "global"
+_AT_ONCE = 0.0
+
+
+def _nobody() -> bool:
+    return False
+
+
+@dataclass(eq=False)
+class CameraChannel:
+    """``name`` is ``prefix/short``, or the bare name of a camera that no robot owns.
+
+    ``subscribed`` is for a publisher to set: it tells whether anybody listens, at once and without locking.
+    ``rendered`` counts pictures that were drawn for this camera, ``late`` those that were due but left out because
+    drawing could not keep up. `Capture` owns the rest and changes it under its lock; times are of its clock.
+    """
+
+    name: str
+    slot: CameraSlot
+    topic: str
+    mode: CameraMode
+    streaming: bool = False
+    rate_hz: float = DEFAULT_RATE_HZ
+    subscribed: Callable[[], bool] = _nobody
+    rendered: int = 0
+    late: int = 0
+    frame: Frame | None = None
+    source: Snapshot | None = None
+    failure: str | None = None
+    asked_until_s: float = -math.inf
+    next_due_s: float = _AT_ONCE
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether its frames go out: it is switched on, or somebody listens."""
+        return self.streaming or self.subscribed()
+
+    def is_wanted(self, now_s: float) -> bool:
+        """Whether it is to be drawn at its rate."""
+        return now_s < self.asked_until_s or self.is_streamed
+
+    def due_in(self, now_s: float) -> float | None:
+        """Seconds until it is due, 0 when it is; None while nobody wants it."""
+        if not self.is_wanted(now_s):
+            self.next_due_s = _AT_ONCE
+            return None
+        return max(0.0, self.next_due_s - now_s)
+
+    def take_turn(self, now_s: float) -> None:
+        """It is being drawn now. Turns are at multiples of the period, so that cameras of one rate show one state."""
+        if self.next_due_s > _AT_ONCE:
+            self.late += int((now_s - self.next_due_s) * self.rate_hz)
+        self.next_due_s = (math.floor(now_s * self.rate_hz) + 1) / self.rate_hz
+
+    def due_at_once(self) -> None:
+        """Be drawn as soon as possible."""
+        self.next_due_s = _AT_ONCE
+
+    def put_off(self, now_s: float) -> None:
+        """Drawing failed: do not try again before a while."""
+        self.next_due_s = now_s + DEMAND_S
+
+    def keep(self, frame: Frame, source: Snapshot) -> bool:
+        """Remember the newest frame; False when the mode has changed since it was asked for."""
+        self.rendered += 1
+        if frame.mode is not self.mode:
+            return False
+        self.failure = None
+        if self.frame is None or frame.frame_id >= self.frame.frame_id:
+            self.frame, self.source = frame, source
+        return True
+
+    def forget(self) -> None:
+        """What it saw is of no use any more."""
+        self.frame = self.source = self.failure = None
+        self.due_at_once()
+
+
+def open_channels(scene: CompiledScene) -> dict[str, CameraChannel]:
+    """A channel for every camera of a scene, by its name; those of robots come first."""
+    return {channel.name: channel for channel in _channels(scene)}
+
+
+def _channels(scene: CompiledScene) -> Iterator[CameraChannel]:
+    for robot in scene.articulations:
+        for slot in robot.cameras:
+            topic = f"{robot.prefix}/camera/{slot.short}"
+            yield CameraChannel(f"{robot.prefix}/{slot.short}", slot, topic, slot.mode)
+    for slot in scene.global_cameras:
+        yield CameraChannel(slot.name, slot, f"{_GLOBAL}/camera/{slot.name}", slot.mode)

@@ -1,0 +1,103 @@
+"""Commands that come over the control stream: setpoints and gains, taken in live mode only."""
+
+from collections.abc import Callable, Sequence
+
+from urlab.control.gains import gains_patch
+from urlab.errors import OpTimeout, UrlabError
+from urlab.manager.articulation import RunningArticulation
+from urlab.manager.manager import Manager
+from urlab_wire.enums import ControlSource, StepMode
+from urlab_wire.streams import ControlOutcome, NotFiniteError, StreamError, unpack_control
+
+_TURN_S = 1.0
+
+_Command = Callable[[], ControlOutcome]
+"""What a message asks for, understood and checked; the owner of the physics lock runs it."""
+
+
+class StreamControl:
+    """Takes messages for the robots of one running scene. A message that is wrong anywhere changes nothing."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+        self._robots = {one.prefix.encode(): _Robot(one) for one in manager.articulations.values()}
+
+    def take(self, messages: Sequence[tuple[bytes, bytes]]) -> list[ControlOutcome]:
+        """Stage what these (topic, payload) ask for, in their order, before the next step; one outcome each.
+
+        Any thread may call it. Messages are read before the lock is taken, and all of them staged in one turn.
+        """
+        if not self._is_live:
+            return [ControlOutcome.NOT_LIVE] * len(messages)
+        commands = [self._read(topic, payload) for topic, payload in messages]
+        try:
+            with self._manager.engine.locked(_TURN_S):
+                return [self._run(command) for command in commands]
+        except OpTimeout:
+            return [ControlOutcome.BUSY] * len(messages)
+
+    @property
+    def _is_live(self) -> bool:
+        return self._manager.mode is StepMode.LIVE
+
+    def _run(self, command: "_Command | ControlOutcome") -> ControlOutcome:
+        if isinstance(command, ControlOutcome):
+            return command
+        return command() if self._is_live else ControlOutcome.NOT_LIVE
+
+    def _read(self, topic: bytes, payload: bytes) -> "_Command | ControlOutcome":
+        prefix, _, word = topic.rstrip(b" ").rpartition(b"/")
+        if word not in (b"control", b"set_gains"):
+            return ControlOutcome.UNKNOWN_TOPIC
+        robot = self._robots.get(prefix)
+        if robot is None:
+            return ControlOutcome.UNKNOWN_ROBOT
+        return robot.read_control(payload) if word == b"control" else robot.read_gains(payload)
+
+
+class _Robot:
+    """One robot as the stream sees it: its actuators by MuJoCo's ids."""
+
+    def __init__(self, running: RunningArticulation) -> None:
+        self._running = running
+        self._position = {actuator.id: i for i, actuator in enumerate(running.compiled.actuators)}
+
+    def read_control(self, payload: bytes) -> "_Command | ControlOutcome":
+        """Setpoints by actuator id; an id of another robot is as wrong as one of none."""
+        try:
+            values = unpack_control(payload)
+        except NotFiniteError:
+            return ControlOutcome.NOT_FINITE
+        except StreamError:
+            return ControlOutcome.MALFORMED
+        if not values.keys() <= self._position.keys():
+            return ControlOutcome.UNKNOWN_ID
+        positions = [self._position[actuator] for actuator in values]
+        return lambda: self._stage(list(values.values()), positions)
+
+    def read_gains(self, payload: bytes) -> "_Command | ControlOutcome":
+        """Gains by joint, for the controller to judge."""
+        try:
+            patch = gains_patch(payload)
+        except (UrlabError, ValueError, RecursionError):
+            return ControlOutcome.BAD_JSON
+        return lambda: self._configure(patch)
+
+    def _stage(self, values: list[float], positions: list[int]) -> ControlOutcome:
+        self._running.staged.stage(values, positions, source=ControlSource.ZMQ)
+        return ControlOutcome.APPLIED if self._follows_the_wire else ControlOutcome.OTHER_SOURCE
+
+    def _configure(self, patch: dict[str, dict[str, float]]) -> ControlOutcome:
+        if self._running.controller is None:
+            return ControlOutcome.REFUSED
+        if not self._follows_the_wire:
+            return ControlOutcome.OTHER_SOURCE
+        try:
+            self._running.controller.configure(patch)
+        except (UrlabError, ValueError, RecursionError):
+            return ControlOutcome.REFUSED
+        return ControlOutcome.APPLIED
+
+    @property
+    def _follows_the_wire(self) -> bool:
+        return self._running.staged.source is ControlSource.ZMQ

@@ -1,0 +1,124 @@
+"""Camera frames in the step reply, and the switches of cameras."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+DISTANCE = 2.0
+
+
+@pytest.fixture
+def seeing(desk: Any) -> Any:
+    """A robot looks along +x at a red brick two metres away, in direct mode."""
+    desk.spawn("seer", desk.seer_file)
+    desk.spawn("brick", desk.wall_file, location=[DISTANCE + 0.05, 0, 1])
+    desk.handshake = desk.play()
+    return desk
+
+
+def frame(reply: Any, name: str) -> Any:
+    block = reply["cameras"][name]
+    kind = np.float32 if block["dtype"] == "float32" else np.uint8
+    pixels = np.frombuffer(block["data"], kind)
+    return pixels.reshape(
+        (block["height"], block["width"]) if kind is np.float32 else (block["height"], block["width"], 4)
+    )
+
+
+def test_the_handshake_tells_what_draws_and_what_colours_mean(seeing: Any) -> None:
+    hello = seeing.handshake
+    assert hello["rendering"]["profile"] in ("fast", "quality")
+    assert hello["rendering"]["renderer"]
+    names = {one["name"] for one in hello["segmentation"]["semantic"]}
+    assert {"seer", "wall"} <= names
+    topics = hello["articulations"][0]["camera_topics"]
+    assert topics["eye"]["resolution"] == [80, 60]
+    assert topics["eye"]["zmq_topic"] == "seer/camera/eye"
+
+
+def test_a_sync_frame_is_of_this_very_step(seeing: Any) -> None:
+    reply = seeing.wire.ok("step", n_steps=5, include_cameras={"eye": "sync", "seer/far": "sync"})
+    assert set(reply["cameras"]) == {"eye", "seer/far"}
+    block = reply["cameras"]["eye"]
+    assert (block["width"], block["height"], block["dtype"], block["mode"]) == (80, 60, "bgra8", "real")
+    assert block["sim_time"] == reply["time"]
+    assert block["pos"] == pytest.approx([0, 0, 1], abs=1e-3)
+    pixels = frame(reply, "eye").astype(int)
+    red = pixels[..., 2] > pixels[..., 1] + 60
+    focal = 30 / np.tan(np.radians(30))
+    assert block["K"][0] == pytest.approx(focal, rel=1e-6)
+    width, height = red.any(axis=0).sum(), red.any(axis=1).sum()
+    assert width == pytest.approx(0.4 * focal / DISTANCE, abs=1.5)
+    assert height == pytest.approx(0.2 * focal / DISTANCE, abs=1.5)
+
+
+def test_depth_is_in_metres_along_the_optical_axis(seeing: Any) -> None:
+    assert seeing.wire.ok("set_camera_mode", camera="eye", mode="depth")["mode"] == "depth"
+    depth = frame(seeing.wire.ok("step", include_cameras={"eye": "sync"}), "eye")
+    assert depth[30, 40] == pytest.approx(DISTANCE, abs=1e-3)
+    assert depth[30, 42] == pytest.approx(DISTANCE, abs=1e-3), "not along the ray"
+
+
+def test_segmentation_has_the_colours_of_the_table(seeing: Any) -> None:
+    table = {tuple(one["color"]): one["name"] for one in seeing.handshake["segmentation"]["semantic"]}
+    seeing.wire.ok("set_camera_mode", camera="eye", mode="semantic")
+    pixels = frame(seeing.wire.ok("step", include_cameras={"eye": "sync"}), "eye")
+    colours = {tuple(int(part) for part in colour[2::-1]) for colour in pixels.reshape(-1, 4)}
+    assert {table[colour] for colour in colours if colour != (0, 0, 0)} == {"wall"}
+    assert (0, 0, 0) in colours
+
+
+def test_the_same_trajectory_gives_the_same_pixels(seeing: Any) -> None:
+    taken = []
+    for _ in range(2):
+        seeing.wire.ok("reset")
+        command = {"seer": {"ctrl": [0.2], "control_mode": "raw"}}
+        for _ in range(3):
+            reply = seeing.wire.ok("step", n_steps=20, per_articulation=command, include_cameras={"eye": "sync"})
+        taken.append(reply["cameras"]["eye"]["data"])
+    assert taken[0] == taken[1]
+
+
+def test_true_is_the_newest_frame_of_every_camera_and_it_does_not_disappear(seeing: Any) -> None:
+    first = seeing.wire.ok("step", include_cameras=True)
+    assert set(first["cameras"]) == {"eye", "far"}
+    again = seeing.wire.ok("step", include_cameras={"eye": "latest"})
+    assert again["cameras"]["eye"]["sim_time"] >= first["cameras"]["eye"]["sim_time"]
+
+
+def test_cameras_with_one_name_are_told_apart(desk: Any) -> None:
+    desk.spawn("one", desk.seer_file)
+    desk.spawn("two", desk.seer_file, location=[0, 5, 0])
+    desk.play()
+    reply = desk.wire.ok("step", include_cameras=True)
+    assert set(reply["cameras"]) == {"seer/eye", "seer/far", "seer-2/eye", "seer-2/far"}
+    assert desk.wire.refused("step", include_cameras={"eye": "sync"}) == "bad_value"
+
+
+@pytest.mark.parametrize("asked", [{"ear": "sync"}, {"eye": "soon"}, {"nobody/eye": "sync"}])
+def test_what_does_not_exist_is_refused_and_nothing_moves(seeing: Any, asked: dict[str, str]) -> None:
+    before = seeing.wire.ok("forward")["time"]
+    assert seeing.wire.refused("step", include_cameras=asked) == "bad_value"
+    assert seeing.wire.ok("forward")["time"] == before
+
+
+def test_frames_travel_in_json_too(seeing: Any) -> None:
+    seeing.wire.json = True
+    seeing.wire.hello(encoding="json")
+    reply = seeing.wire.ok("step", include_cameras={"eye": "sync"})
+    assert len(reply["cameras"]["eye"]["data_base64"]) > 4 * 80 * 60
+    json.dumps(reply)
+
+
+def test_cameras_are_switched_all_or_none(seeing: Any) -> None:
+    reply = seeing.wire.ok("set_camera_streaming", cameras={"eye": True, "seer/far": {"zmq": True, "rate_hz": 5}})
+    assert reply["cameras"]["eye"]["streaming"] is True
+    assert reply["cameras"]["seer/far"]["rate_hz"] == 5
+    for bad in ({"eye": False, "ear": True}, {"eye": {"zmq": False}, "far": {"rate_hz": 0}}, {"eye": {"rate_hz": 1e9}}):
+        assert seeing.wire.refused("set_camera_streaming", cameras=bad) == "bad_value"
+    kept = seeing.wire.ok("set_camera_streaming", cameras={"eye": {}})
+    assert kept["cameras"]["eye"]["streaming"] is True
+    assert seeing.wire.refused("set_camera_mode", camera="eye", mode="sepia") == "bad_value"
+    assert seeing.wire.refused("set_camera_mode", camera="ear", mode="real") == "bad_value"

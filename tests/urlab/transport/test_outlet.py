@@ -1,0 +1,188 @@
+"""One publishing socket and the thread that owns it."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from urlab.transport.endpoint import listen
+from urlab.transport.outlet import Outlet
+from urlab.transport.publishing_thread import PublishingThread
+
+MEGABYTE = 2**20
+
+
+@pytest.fixture
+def thread() -> Iterator[PublishingThread]:
+    with zmq.Context() as context:
+        thread = PublishingThread(context)
+        yield thread
+        thread.close()
+
+
+@pytest.fixture
+def outlet(thread: PublishingThread) -> Callable[..., Outlet]:
+    """Opens an outlet; ``changes`` collects what it says of its subscriptions."""
+
+    def open_outlet(changes: list[bool] | None = None, *, kept_messages: int = 100, kept_batches: int = 100) -> Outlet:
+        outlet = Outlet(
+            thread.context,
+            listen("tcp://127.0.0.1", 0, option="--state-port"),
+            kept_messages=kept_messages,
+            kept_batches=kept_batches,
+            on_change=(changes if changes is not None else []).append,
+        )
+        thread.add(outlet)
+        return outlet
+
+    return open_outlet
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def test_batches_arrive_whole_and_in_order(outlet: Any, subscribe: Any) -> None:
+    one = outlet()
+    socket = subscribe(one, b"")
+    one.offer([(b"a", b"1"), (b"b", b"2")])
+    one.offer([(b"c",)])
+    assert [socket.recv_multipart() for _ in range(3)] == [[b"a", b"1"], [b"b", b"2"], [b"c"]]
+    assert one.counters() == {"sent": 3, "dropped": 0}
+
+
+def test_a_subscriber_gets_what_it_subscribed_to(outlet: Any, subscribe: Any) -> None:
+    one = outlet()
+    left, right = subscribe(one, b"left/"), subscribe(one, b"right/", b"end")
+    one.offer([(b"left/a", b"1"), (b"right/a", b"2"), (b"end", b"")])
+    assert left.recv_multipart() == [b"left/a", b"1"]
+    assert [right.recv_multipart() for _ in range(2)] == [[b"right/a", b"2"], [b"end", b""]]
+    assert not left.poll(0)
+
+
+def test_it_knows_who_comes_and_goes(outlet: Any, subscribe: Any, wait_until: Any) -> None:
+    changes: list[bool] = []
+    one = outlet(changes)
+    first, second = subscribe(one, b"a"), subscribe(one, b"a")
+    assert one.wants(b"a/1")
+    assert changes[0] is True
+    first.close()
+    second.setsockopt(zmq.SUBSCRIBE, b"b")
+    wait_until(lambda: one.wants(b"b"))
+    assert one.wants(b"a/1")
+    second.setsockopt(zmq.UNSUBSCRIBE, b"a")
+    wait_until(lambda: not one.wants(b"a/1"))
+    second.close()
+    wait_until(lambda: not one.subscriptions)
+    assert changes[-1] is False
+
+
+def test_large_frames_arrive_as_they_are(outlet: Any, subscribe: Any) -> None:
+    one = outlet()
+    socket = subscribe(one, b"")
+    pictures = [bytes([shade]) * MEGABYTE for shade in range(5)]
+    for picture in pictures:
+        one.offer([(b"picture", picture)])
+        assert socket.recv_multipart() == [b"picture", picture]
+
+
+def test_what_the_thread_cannot_keep_up_with_is_dropped_oldest_first(thread: PublishingThread) -> None:
+    listener = listen("tcp://127.0.0.1", 0, option="--state-port")
+    one = Outlet(thread.context, listener, kept_messages=9, kept_batches=2, on_change=lambda new: None)
+    for number in range(5):
+        one.offer([(b"t", bytes([number])), (b"t", b"")])
+    assert [batch[0][1] for batch in one._batches] == [b"\3", b"\4"]
+    assert one.counters() == {"sent": 0, "dropped": 6}
+    thread.add(one)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="reads the size of this process")
+def test_a_subscriber_that_never_reads_costs_neither_time_nor_memory(
+    outlet: Any, subscribe: Any, connect: Any, wait_until: Any
+) -> None:
+    one = outlet(kept_messages=4, kept_batches=4)
+    stuck = connect("inproc://nowhere", zmq.SUB)
+    for option in (zmq.RCVHWM, zmq.RCVBUF):
+        stuck.setsockopt(option, 1)
+    stuck.setsockopt(zmq.SUBSCRIBE, b"")
+    stuck.connect(one.endpoint)
+    wait_until(lambda: one.wants(b"picture"))
+    picture = bytes(MEGABYTE)
+    before, slowest = resident_bytes(), 0.0
+    for number in range(300):
+        began = time.perf_counter()
+        one.offer([(b"picture", picture[:-1] + bytes([number % 256]))])
+        slowest = max(slowest, time.perf_counter() - began)
+        wait_until(lambda: not one.has_work)
+    assert one.counters() == {"sent": 300, "dropped": 0}
+    assert resident_bytes() - before < 50 * MEGABYTE
+    assert slowest < 0.5
+    healthy = subscribe(one, b"hello")
+    one.offer([(b"hello", b"you")])
+    assert healthy.recv_multipart() == [b"hello", b"you"]
+
+
+@pytest.mark.parametrize("words", [[b"\2nonsense"], [b"\1", b"\1a"], [b"", b"\1"], [bytes(4000)], [b"\1" * 100_000]])
+def test_strange_words_of_a_peer_harm_nobody(outlet: Any, connect: Any, subscribe: Any, words: list[bytes]) -> None:
+    one = outlet()
+    connect(one.endpoint, zmq.XSUB).send_multipart(words)
+    healthy = subscribe(one, b"hello")
+    one.offer([(b"hello", b"you")])
+    assert healthy.recv_multipart() == [b"hello", b"you"]
+
+
+def test_a_listener_that_fails_does_not_end_the_stream(
+    thread: PublishingThread, subscribe: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(new: bool) -> None:
+        raise RuntimeError("no ear")
+
+    listener = listen("tcp://127.0.0.1", 0, option="--state-port")
+    one = Outlet(thread.context, listener, kept_messages=9, kept_batches=9, on_change=fail)
+    thread.add(one)
+    socket = subscribe(one, b"")
+    one.offer([(b"a", b"1")])
+    assert socket.recv_multipart() == [b"a", b"1"]
+    assert "no ear" in caplog.text
+
+
+def test_a_thread_with_nothing_to_do_sleeps(thread: PublishingThread, outlet: Any, wait_until: Any) -> None:
+    outlet()
+    wait_until(lambda: not thread._new)
+    assert thread._thread.ident is not None
+    threading.Event().wait(0.05)
+    clock = time.pthread_getcpuclockid(thread._thread.ident)
+    before = time.clock_gettime(clock)
+    threading.Event().wait(0.2)
+    assert time.clock_gettime(clock) - before < 0.001
+
+
+def test_offers_from_many_threads_all_arrive(outlet: Any, subscribe: Any) -> None:
+    one = outlet(kept_messages=10_000, kept_batches=10_000)
+    socket = subscribe(one, b"")
+    threads = [
+        threading.Thread(target=lambda n=n: [one.offer([(b"t", bytes((n, k)))]) for k in range(100)]) for n in range(4)
+    ]
+    for each in threads:
+        each.start()
+    received = [socket.recv_multipart()[1] for _ in range(400)]
+    for each in threads:
+        each.join()
+    assert [[k for n, k in received if n == sender] for sender in range(4)] == [list(range(100))] * 4
+
+
+def test_a_closed_thread_gives_the_ports_back() -> None:
+    with zmq.Context() as context:
+        thread = PublishingThread(context)
+        listener = listen("tcp://127.0.0.1", 0, option="--state-port")
+        thread.add(Outlet(context, listener, kept_messages=1, kept_batches=1, on_change=lambda new: None))
+        thread.close()
+        thread.close()
+    port = int(listener.endpoint.rpartition(":")[2])
+    with contextlib.closing(listen("tcp://127.0.0.1", port, option="--state-port")) as again:
+        assert again.endpoint == listener.endpoint
