@@ -122,3 +122,12 @@ def test_cameras_are_switched_all_or_none(seeing: Any) -> None:
     assert kept["cameras"]["eye"]["streaming"] is True
     assert seeing.wire.refused("set_camera_mode", camera="eye", mode="sepia") == "bad_value"
     assert seeing.wire.refused("set_camera_mode", camera="ear", mode="real") == "bad_value"
+
+
+def test_a_camera_that_no_robot_owns_goes_by_the_name_of_the_handshake(desk: Any) -> None:
+    eye = '<mujoco model="post"><worldbody><camera name="eye" resolution="16 12"/></worldbody></mujoco>'
+    desk.spawn("post", desk.write("post.xml", eye))
+    desk.spawn("seer", desk.seer_file)
+    (name,) = desk.play()["global_cameras"]
+    assert set(desk.wire.ok("step", include_cameras=True)["cameras"]) == {name, "eye", "far"}
+    assert set(desk.wire.ok("step", include_cameras={name: "sync"})["cameras"]) == {name}

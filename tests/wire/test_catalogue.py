@@ -28,7 +28,10 @@ OPS = {
         draw_marker draw_line draw_box draw_arrow draw_axes clear_markers set_overlay_text""",
     ("viewport", EDITOR): "set_camera get_camera frame_actor set_viewport_mode track_actor untrack",
 }
-EXTENSIONS = {("viewport", EDITOR): "viewport_screenshot"}
+EXTENSIONS = {
+    ("viewport", EDITOR): "viewport_screenshot",
+    ("runtime", MANAGER): "set_camera_mode set_camera_streaming",
+}
 LOOKING = """
     hello meta step read_mocap_pose get_contacts list_keyframes replay_list_sessions current_level
     actor_hierarchy snapshot pie_status list_actors list_blueprints find_actors get_actor_bounds get_camera

@@ -76,6 +76,8 @@ frame_actor | target | location:array rotation_quat:array rotation_euler:array f
 set_viewport_mode | mode | mode:string
 track_actor | target | tracked_actor_path:string
 untrack | | was_tracking:bool
+set_camera_mode | camera mode | camera:string mode:string
+set_camera_streaming | cameras | cameras:object
 viewport_screenshot | | width:int height:int png:binary mode:string sim_time:float?
 """
 

@@ -76,10 +76,14 @@ class Capture:
     # -- switches -----------------------------------------------------------------------------------------------
 
     def resolve(self, name: str) -> CameraChannel:
-        """The camera of that name: ``prefix/short``, or the bare name where only one camera has it."""
+        """The camera of that name: ``prefix/short``, or the bare name where only one camera has it.
+
+        A robot's camera goes before one that no robot owns, whose full name is its own.
+        """
         if name in self.cameras:
             return self.cameras[name]
-        bare = [channel for channel in self.cameras.values() if channel.slot.short == name]
+        called = [channel for channel in self.cameras.values() if channel.slot.short == name]
+        bare = [channel for channel in called if not channel.is_global] or called
         if len(bare) > 1:
             raise BadValue(f"several cameras are called {name!r}: {known(channel.name for channel in bare)}")
         if not bare:

@@ -46,6 +46,11 @@ class CameraChannel:
     next_due_s: float = _AT_ONCE
 
     @property
+    def is_global(self) -> bool:
+        """Whether no robot owns it."""
+        return self.name == self.slot.name
+
+    @property
     def is_streamed(self) -> bool:
         """Whether its frames go out: it is switched on, or somebody listens."""
         return self.streaming or self.subscribed()
@@ -57,7 +62,8 @@ class CameraChannel:
     def due_in(self, now_s: float) -> float | None:
         """Seconds until it is due, 0 when it is; None while nobody wants it."""
         if not self.is_wanted(now_s):
-            self.next_due_s = _AT_ONCE
+            self.failure = None
+            self.due_at_once()
             return None
         return max(0.0, self.next_due_s - now_s)
 

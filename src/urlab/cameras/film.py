@@ -17,6 +17,7 @@ Depths = NDArray[np.float32]
 _OFFSCREEN = mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value
 _SMALLEST_FONT = mujoco.mjtFontScale.mjFONTSCALE_50.value
 _GL_BGRA = 0x80E1
+_FIRST_SIZE = (16, 16)
 _SMOOTH_PIXELS = 1920 * 1200
 """A larger picture is drawn with one sample per pixel: more would take gigabytes."""
 
@@ -24,12 +25,11 @@ _SMOOTH_PIXELS = 1920 * 1200
 class Film:
     """An offscreen buffer, as large as the largest picture so far. Made, used and freed on the GL thread."""
 
-    def __init__(self, model: Any, settings: DrawSettings, size: tuple[int, int]) -> None:
+    def __init__(self, model: Any, settings: DrawSettings) -> None:
         self._samples = settings.samples
-        self._context = _make_context(model, settings, size)
-        self._rectangle = mujoco.MjrRect(0, 0, *size)
+        self._context = _make_context(model, settings)
+        self._rectangle = mujoco.MjrRect(0, 0, *_FIRST_SIZE)
         self._scratch = np.empty((2, 0), dtype=np.uint32)
-        self.load(*size)
 
     def load(self, width: int, height: int) -> None:
         """Make ready for a picture of that size; NoViewport when GL has no such buffer."""
@@ -72,11 +72,11 @@ class Film:
         return self._scratch[number, : width * height].reshape(height, width)
 
 
-def _make_context(model: Any, settings: DrawSettings, size: tuple[int, int]) -> Any:
-    """MuJoCo reads from the model how large the buffers are to be, so it is given a copy, just for that."""
+def _make_context(model: Any, settings: DrawSettings) -> Any:
+    """MuJoCo reads from the model how large its buffers are to be, so it is given a copy, just for that."""
     asked = copy.copy(model)
-    asked.vis.global_.offwidth, asked.vis.global_.offheight = size
-    asked.vis.quality.offsamples = settings.samples if size[0] * size[1] <= _SMOOTH_PIXELS else 0
+    asked.vis.global_.offwidth, asked.vis.global_.offheight = _FIRST_SIZE
+    asked.vis.quality.offsamples = settings.samples
     if not settings.shadows:
         asked.vis.quality.shadowsize = 0
     context = mujoco.MjrContext(asked, _SMALLEST_FONT)

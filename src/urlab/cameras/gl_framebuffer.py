@@ -1,9 +1,13 @@
 """Being a good neighbour in the one GL context."""
 
 import importlib
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+_MOST_ERRORS = 100
+"""GL keeps fewer; but a context that was lost may never stop complaining."""
 
 
 def gl_complains() -> bool:
@@ -29,7 +33,4 @@ def framebuffer_kept() -> Iterator[None]:
 
 def _forget_errors(gl: Any) -> int:
     """How many there were; those of MuJoCo's calls would be taken for errors of our next one."""
-    errors = 0
-    while gl.glGetError():
-        errors += 1
-    return errors
+    return len(list(itertools.takewhile(bool, (gl.glGetError() for _ in range(_MOST_ERRORS)))))

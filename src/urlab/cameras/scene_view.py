@@ -36,7 +36,7 @@ class SceneView:
         self._eye.type = mujoco.mjtCamera.mjCAMERA_FIXED
         self._modes: dict[CameraMode, Mode] = {}
         self._lenses: dict[tuple[int, tuple[int, int]], Lens] = {}
-        self._film = Film(model, settings, _largest(scene))
+        self._film = Film(model, settings)
 
     def free(self) -> None:
         """Give back the GL memory; nothing can be drawn afterwards."""
@@ -96,12 +96,6 @@ class SceneView:
         x, y, z = self._data.cam_xpos[camera.id].tolist()
         qw, qx, qy, qz = (quat if quat[0] >= 0 else -quat).tolist()
         return (x, y, z), (qw, qx, qy, qz)
-
-
-def _largest(scene: CompiledScene) -> tuple[int, int]:
-    sizes = [camera.resolution for robot in scene.articulations for camera in robot.cameras]
-    sizes += [camera.resolution for camera in scene.global_cameras]
-    return max((width for width, _ in sizes), default=1), max((height for _, height in sizes), default=1)
 
 
 def _most_geoms(model: Any) -> int:

@@ -48,9 +48,10 @@ class CameraOrder:
 
 
 def names_of_all(capture: Capture) -> list[str]:
-    """Every camera once: by its bare name where that is unique, else as ``prefix/name``."""
-    bare = Counter(channel.slot.short for channel in capture.cameras.values())
-    return [channel.slot.short if bare[channel.slot.short] == 1 else name for name, channel in capture.cameras.items()]
+    """Every camera once: a robot's by its bare name where that is unique, else as ``prefix/name``."""
+    bare = {name: name.rpartition("/")[2] for name in capture.cameras}
+    count = Counter(bare.values())
+    return [short if count[short] == 1 else name for name, short in bare.items()]
 
 
 def _block(frame: Frame) -> dict[str, Any]:

@@ -101,9 +101,9 @@ class Outlet:
         """Send what waits; what is offered meanwhile has to wait its turn."""
         for _ in range(len(self._batches)):
             batch = self._batches.popleft()
+            self.sent += len(batch)
             for message in batch:
                 self._send(message)
-            self.sent += len(batch)
 
     def hear(self) -> None:
         """Follow the subscriptions."""

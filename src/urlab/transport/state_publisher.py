@@ -16,7 +16,9 @@ HEARTBEAT_S = 0.1
 KEPT_MESSAGES = 2000
 """Per subscriber. A step of a large scene is a few hundred rows, all handed over at once."""
 
-KEPT_BATCHES = 64
+KEPT_BATCHES = 250
+"""Half a second of steps, for a moment when other threads have the interpreter."""
+
 _TURN_S = 0.005
 _STATE = STATE_TOPIC.encode()
 

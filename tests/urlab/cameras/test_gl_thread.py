@@ -103,3 +103,12 @@ def test_a_thread_that_was_never_used_closes_too() -> None:
 
 def test_all_views_of_a_process_share_one() -> None:
     assert shared_gl() is shared_gl()
+
+
+def test_posted_work_is_not_waited_for_but_done_in_its_turn(gl: GlThread) -> None:
+    held, done = threading.Event(), []
+    posted = [gl.post(held.wait), gl.post(lambda: done.append(threading.current_thread().name))]
+    assert not posted[1].done()
+    held.set()
+    posted[1].result(5)
+    assert done == ["urlab-gl"]

@@ -125,7 +125,7 @@ def test_a_soak_answers_every_request(result: BenchResult) -> None:
 
 
 def test_a_run_passes_when_every_bar_does(result: BenchResult) -> None:
-    assert len(result.verdicts) == 7
+    assert len(result.verdicts) == 12
     assert result.passed == all(one.passed for one in result.verdicts)
     assert next(one for one in result.verdicts if one.name.startswith("errors")).passed
 
@@ -245,3 +245,19 @@ def test_scenes_of_many_robots_are_built_beside_what_mujoco_needs(result: BenchR
     for one in result.authoring:
         assert one.ratio == pytest.approx((one.spawn_s + one.play_s) / one.bare_s)
         assert one.bare_s > 0
+
+
+def test_steps_with_a_camera_are_compared_with_a_bare_renderer(result: BenchResult) -> None:
+    assert [(one.width, one.mode) for one in result.cameras] == [
+        (224, "real"), (224, "depth"), (640, "real"), (640, "depth"),
+    ]  # fmt: skip
+    for one in result.cameras:
+        assert one.rate_of_bare == pytest.approx(one.bare.p50_us / one.inprocess.p50_us)
+        assert 0.05 < one.rate_of_bare < 5
+        assert one.inprocess.count == PLAN.frame_rounds * PLAN.frames
+
+
+def test_cameras_stream_while_live_physics_keeps_its_pace(result: BenchResult) -> None:
+    assert all(rate > 1 for rate in result.streaming.frames_hz)
+    assert 0.5 < result.streaming.real_time_factor < 1.5
+    assert result.streaming.lateness.steps > 50

@@ -26,8 +26,12 @@ def test_the_ready_file_tells_where_everything_is(demo_server: Any) -> None:
     ready = dict(demo_server.ready)
     assert ready.pop("step").startswith("tcp://127.0.0.1:")
     assert ready.pop("project") == str(demo_server.ready_file.parent / "project")
-    nothing_yet = dict.fromkeys(("state", "control", "info", "web"))
-    assert ready == {"pid": demo_server.process.pid, **nothing_yet, "cameras": {}}
+    sockets = [ready.pop(name) for name in ("state", "control", "info")]
+    cameras = ready.pop("cameras")
+    assert set(cameras) == {"panda/overhead", "panda/wrist", "quadruped/front"}
+    assert all(endpoint.startswith("tcp://127.0.0.1:") for endpoint in (*sockets, *cameras.values()))
+    assert len({*sockets, *cameras.values(), demo_server.ready["step"]}) == 7
+    assert ready == {"pid": demo_server.process.pid, "web": None}
 
 
 @pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGINT])
@@ -126,14 +130,13 @@ def test_a_level_that_does_not_compile_keeps_the_server_up(serving: Any, cli: An
 
 
 def test_without_play_it_waits_for_a_client_and_says_which_options_do_nothing(serving: Any, arm: str) -> None:
-    server = serving(arm, "--no-play", "--state-port", "6000", "--no-shm")
+    server = serving(arm, "--no-play", "--no-shm")
     with client_of(server) as client:
         client.discover()
         assert not client.manager_present
         assert client.sim.start().is_ready
     said = server.end(signal.SIGTERM)[1]
     assert "not playing" in said
-    assert "--state-port has no effect yet: nothing is published" in said
     assert "--shm has no effect yet" in said
 
 

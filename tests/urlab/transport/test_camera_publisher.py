@@ -10,6 +10,7 @@ import zmq
 
 from urlab.config import Ports
 from urlab.errors import ConfigError
+from urlab.manager.stream_source import StreamSource
 from urlab_wire.stream_messages import unpack_metadata
 
 EYE = "MyRobot/camera/eye"
@@ -128,8 +129,6 @@ def test_ports_go_upward_past_those_in_use_and_those_with_another_owner(play: An
 
 
 def test_the_ports_stay_when_scenes_change(play: Any, stream: Any, subscribe: Any) -> None:
-    from urlab.manager.stream_source import StreamSource
-
     first, second, third = free_ports(3)
     streams = stream(play(paused=True), cameras=("a", "b"), ports=Ports(0, 0, 0, 0, first))
     base = "tcp://127.0.0.1"

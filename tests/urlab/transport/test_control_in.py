@@ -56,7 +56,7 @@ def test_a_script_written_from_the_protocol_alone_reads_and_moves_the_arm(play: 
         topic, data = sub.recv_multipart()
         topic_str = topic.decode()
         if "/joint/" in topic_str:
-            jid, pos, vel, acc = struct.unpack("<Ifff", data)
+            _jid, pos, _vel, _acc = struct.unpack("<Ifff", data)
             positions[topic_str.rpartition("/")[2]] = pos
         payload = struct.pack("<I", 2)
         for actuator, value in ((0, 0.5), (1, -0.5)):
@@ -179,4 +179,5 @@ def test_a_flood_does_not_stop_physics(play: Any, stream: Any, speak: Any, wait_
         pub.send_multipart([b"MyRobot/control ", pack_control({0: number / 20_000})])
     wait_until(lambda: manager.loop.steps > before + 20)
     assert not manager.loop.paused
-    assert counters(streams)["applied"] == counters(streams)["received"] > 0
+    counted = counters(streams)
+    assert counted["applied"] == counted["received"] > 0

@@ -69,7 +69,7 @@ def test_rows_hold_the_numbers_of_the_step(
     where = data.sensor("MyRobot_where")
     header = struct.pack("<i", where.id) if layout is RowLayout.V1 else struct.pack("<ii", where.id, 3)
     assert rows[b"MyRobot/sensor/where"] == header + where.data.astype(np.float32).tobytes()
-    assert (SCENE_TOPICS <= rows.keys()) is (layout is RowLayout.V2)
+    assert (rows.keys() >= SCENE_TOPICS) is (layout is RowLayout.V2)
     if layout is RowLayout.V2:
         assert rows[b"scene/ball/xpos"] == data.body("ball").xpos.tobytes()
 
@@ -156,13 +156,15 @@ def test_an_idle_scene_repeats_its_state(play: Any, stream: Any, subscribe: Any,
     assert clocks == sorted(clocks)
 
 
-def test_a_running_scene_sends_every_step_once(play: Any, stream: Any, subscribe: Any) -> None:
-    manager = play()
-    socket = subscribe(stream(manager)._state, b"state/full")
+def test_a_running_scene_sends_every_step(play: Any, stream: Any, subscribe: Any) -> None:
+    """On a machine that is late the heartbeat may repeat a state, and a few may have been dropped."""
+    streams = stream(play())
+    socket = subscribe(streams._state, b"state/full")
     states = [msgpack.unpackb(payload) for _, payload in receive(socket, 100)]
-    steps = [state["step"] for state in states]
-    assert steps == list(range(steps[0], steps[0] + 100))
-    assert [state["time"] for state in states] == pytest.approx([0.002 * one for one in steps])
+    steps = list(dict.fromkeys(state["step"] for state in states))
+    assert steps == sorted(steps)
+    assert steps[-1] - steps[0] + 1 - len(steps) <= streams.counters()["state"]["dropped"]
+    assert [state["time"] for state in states] == pytest.approx([0.002 * state["step"] for state in states])
 
 
 def test_idle_without_subscribers_no_thread_wakes(play: Any, stream: Any) -> None:

@@ -73,9 +73,7 @@ class BareRenderer:
 
     def close(self) -> None:
         """End the child."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(_LIMIT_S)
+        self._process.communicate(timeout=_LIMIT_S)
 
 
 class Ways:

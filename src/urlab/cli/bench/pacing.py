@@ -1,6 +1,7 @@
 """Live mode: does simulated time keep up with the clock, and what does it cost; what does doing nothing cost."""
 
 import time
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -68,8 +69,12 @@ def _cpu_percent(server: Server, seconds: float) -> float:
 def _measure_lateness(scene: str, seconds: float) -> LatenessResult:
     with running([*LATENESS, str(seconds), *SCENES[scene]]) as (child, folder):
         found, _ = child.wait_for_file(folder / RESULT_FILE, limit_s=seconds + _GRACE_S)
-    late_ms = np.asarray(found["late_ms"], dtype=np.float64)
-    quantiles = np.percentile(late_ms, range(101)).tolist()
+    return summarize_lateness(found["late_ms"])
+
+
+def summarize_lateness(late_ms: Sequence[float]) -> LatenessResult:
+    """Percentiles."""
+    quantiles = np.percentile(np.asarray(late_ms, dtype=np.float64), range(101)).tolist()
     return LatenessResult(
         steps=len(late_ms),
         p50_ms=quantiles[50],

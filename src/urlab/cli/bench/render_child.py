@@ -1,6 +1,6 @@
 """The floor under a camera frame: a bare ``mujoco.Renderer``, in a process of its own.
 
-It is asked over stdin, a JSON line each: ``{"camera", "mode", "width", "height", "profile", "count"}``; it answers with the
+It is asked over stdin, a JSON line each with camera, mode, width, height, profile and count; it answers with the
 nanoseconds that each of ``count`` steps with one picture took.
 """
 

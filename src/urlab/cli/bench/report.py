@@ -74,6 +74,8 @@ def _facts(result: BenchResult) -> Table:
         ("live", _live(result)),
         ("CPU of one core", _cpu(result)),
         ("authoring", _authoring(result)),
+        ("cameras", _cameras(result)),
+        ("streaming", _streaming(result)),
         ("soak", _soak(result)),
     ):
         table.add_row(name, fact)
@@ -112,6 +114,27 @@ def _authoring(result: BenchResult) -> str:
         f"{one.cells} robots {one.spawn_s + one.play_s:.2f} s, bare {one.bare_s:.2f} s, {one.ratio:.1f} x, "
         f"ours {one.own_us_per_cell:.0f} us each"
         for one in result.authoring
+    )
+
+
+def _cameras(result: BenchResult) -> str:
+    return "; ".join(
+        f"{one.width}x{one.height} {one.mode} {_ms(one.inprocess)} ms, over ZMQ {_ms(one.zmq)}, bare {_ms(one.bare)}, "
+        f"with MuJoCo's default settings {_ms(one.default)}"
+        for one in result.cameras
+    )
+
+
+def _ms(timing: Timing) -> str:
+    return f"{timing.p50_us / 1000:.1f}"
+
+
+def _streaming(result: BenchResult) -> str:
+    streaming, late = result.streaming, result.streaming.lateness
+    rates = " and ".join(f"{rate:.1f}" for rate in streaming.frames_hz)
+    return (
+        f"two cameras at {rates} Hz: real-time factor {streaming.real_time_factor:.5f}; "
+        f"late by p50 {late.p50_ms:.2f}, p99 {late.p99_ms:.2f}, max {late.max_ms:.2f} ms"
     )
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from types import FrameType
 
 from urlab.cli.bench.authoring import measure_authoring
+from urlab.cli.bench.cameras import MODES, SIZES, measure_cameras
 from urlab.cli.bench.floors import echoing
 from urlab.cli.bench.machine import describe_machine, load
 from urlab.cli.bench.pacing import measure_pacing
@@ -20,6 +21,7 @@ from urlab.cli.bench.results import BenchResult, MemoryResult, StartResult, Step
 from urlab.cli.bench.soak import SAMPLES, measure_soak
 from urlab.cli.bench.spawn import serving
 from urlab.cli.bench.stepping import Tick, measure_stepping
+from urlab.cli.bench.streaming import measure_streaming
 from urlab.cli.bench.verdicts import judge
 
 _PACING_PARTS = 4
@@ -33,8 +35,10 @@ def run(plan: Plan, watcher: Watcher) -> BenchResult:
         stepping, memory = _measure_scenes(plan, watcher.part("step requests", len(plan.cases()) * plan.rounds))
         pacing = measure_pacing(plan, watcher.part("live pacing", _PACING_PARTS))
         authoring = measure_authoring(plan, watcher.part("authoring", len(plan.grids)))
+        cameras = measure_cameras(plan, watcher.part("cameras", len(SIZES) * len(MODES)))
+        streaming = measure_streaming(plan, watcher.part("camera streams", 1))
         soak = measure_soak(plan, watcher.part("soak", SAMPLES))
-    verdicts = judge(start, stepping, memory, pacing, authoring, soak)
+    verdicts = judge(start, stepping, memory, pacing, authoring, cameras, streaming, soak)
     return BenchResult(
         started=started.isoformat(timespec="seconds"),
         duration_s=time.perf_counter() - begin,
@@ -45,6 +49,8 @@ def run(plan: Plan, watcher: Watcher) -> BenchResult:
         memory=memory,
         pacing=pacing,
         authoring=authoring,
+        cameras=cameras,
+        streaming=streaming,
         soak=soak,
         verdicts=verdicts,
         passed=all(one.passed for one in verdicts),

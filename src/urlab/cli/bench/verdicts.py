@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from urlab.cli.bench.results import (
     AuthoringResult,
+    CameraResult,
     MemoryResult,
     PacingResult,
     SoakResult,
     StartResult,
     StepResult,
+    StreamingResult,
     Verdict,
 )
 
@@ -17,6 +19,11 @@ MAX_READY_S = 3.0
 MAX_RSS_MB = 300.0
 MAX_REAL_TIME_ERROR = 0.01
 MAX_AUTHORING_RATIO = 2.0
+MIN_CAMERA_RATE = 0.9
+MAX_CAMERA_ZMQ = 1.2
+MIN_FAST_GAIN = 4.0
+MAX_STREAMING_LATENESS_MS = 5.0
+_LARGE = 640
 
 
 def judge(
@@ -25,6 +32,8 @@ def judge(
     memory: Sequence[MemoryResult],
     pacing: PacingResult,
     authoring: Sequence[AuthoringResult],
+    cameras: Sequence[CameraResult],
+    streaming: StreamingResult,
     soak: SoakResult,
 ) -> list[Verdict]:
     """Every bar."""
@@ -35,6 +44,8 @@ def judge(
         _memory(start, memory),
         _real_time(pacing),
         _authoring(authoring),
+        *_cameras(cameras),
+        *_streaming(streaming),
         _errors(soak),
     ]
 
@@ -105,6 +116,56 @@ def _authoring(authoring: Sequence[AuthoringResult]) -> Verdict:
         shown=f"{largest.ratio:.2f} ({largest.spawn_s + largest.play_s:.2f} s)",
         passed=largest.ratio <= MAX_AUTHORING_RATIO,
     )
+
+
+def _cameras(cameras: Sequence[CameraResult]) -> list[Verdict]:
+    slowest = min(cameras, key=lambda one: one.rate_of_bare)
+    large = [one for one in cameras if one.width == _LARGE]
+    farthest = max(large, key=lambda one: one.zmq_over_inprocess)
+    real = next(one for one in large if one.mode == "real")
+    return [
+        Verdict(
+            name="rate of steps with a camera, in process / bare step and render, p50",
+            bar=f">= {MIN_CAMERA_RATE}",
+            value=slowest.rate_of_bare,
+            shown=f"{slowest.rate_of_bare:.2f} ({slowest.width}x{slowest.height} {slowest.mode})",
+            passed=slowest.rate_of_bare >= MIN_CAMERA_RATE,
+        ),
+        Verdict(
+            name="the same over ZMQ at 640x480 / in process, time, p50",
+            bar=f"<= {MAX_CAMERA_ZMQ}",
+            value=farthest.zmq_over_inprocess,
+            shown=f"{farthest.zmq_over_inprocess:.2f} ({farthest.mode})",
+            passed=farthest.zmq_over_inprocess <= MAX_CAMERA_ZMQ,
+        ),
+        Verdict(
+            name="640x480 real: MuJoCo's default settings / ours (fast), time, p50",
+            bar=f">= {MIN_FAST_GAIN:g}",
+            value=real.fast_over_default,
+            shown=f"{real.fast_over_default:.1f}",
+            passed=real.fast_over_default >= MIN_FAST_GAIN,
+        ),
+    ]
+
+
+def _streaming(streaming: StreamingResult) -> list[Verdict]:
+    error, late_ms = abs(streaming.real_time_factor - 1), streaming.lateness.p99_ms
+    return [
+        Verdict(
+            name="live with two camera streams: real-time factor, distance from 1",
+            bar=f"<= {MAX_REAL_TIME_ERROR:.0%}",
+            value=error,
+            shown=f"{error:.3%}",
+            passed=error <= MAX_REAL_TIME_ERROR,
+        ),
+        Verdict(
+            name="live with two camera streams: lateness of steps, p99",
+            bar=f"< {MAX_STREAMING_LATENESS_MS:g} ms",
+            value=late_ms,
+            shown=f"{late_ms:.2f} ms",
+            passed=late_ms < MAX_STREAMING_LATENESS_MS,
+        ),
+    ]
 
 
 def _errors(soak: SoakResult) -> Verdict:
