@@ -16,10 +16,6 @@ from urlab_wire.ops.stepping import ClockBlock
 from urlab_wire.stream_messages import ActuatorList, CameraEndpoint, StateFull, pack_info, pack_state
 from urlab_wire.streams import ControlOutcome
 
-_NS_PER_S = 1_000_000_000
-_FAR_S = 2.0**62
-"""Beyond this, ``sim_time`` no longer follows ``time``: its seconds must fit 64 bits."""
-
 _UNLIMITED = (-100.0, 100.0)
 """What the info message says of an actuator without a control range."""
 
@@ -83,8 +79,8 @@ class StreamSource:
             StateFull(
                 time=sim_time,
                 step=self._manager.counter.total,
-                sim_time=_clock(round(min(max(sim_time, -_FAR_S), _FAR_S) * _NS_PER_S)),
-                wall_time=_clock(time.time_ns()),
+                sim_time=ClockBlock.of_s(sim_time),
+                wall_time=ClockBlock.of_ns(time.time_ns()),
                 per_articulation=articulations,
                 entities=entities,
             )
@@ -119,8 +115,3 @@ class StreamSource:
             maxs=[float(high) for _, high in ranges],
             camera_list=cameras,
         )
-
-
-def _clock(nanoseconds: int) -> ClockBlock:
-    sec, nsec = divmod(nanoseconds, _NS_PER_S)
-    return ClockBlock(sec=sec, nsec=nsec)

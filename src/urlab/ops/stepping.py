@@ -22,11 +22,8 @@ from urlab_wire.ops.stepping import (
 )
 
 AnyStateReply = TypeVar("AnyStateReply", bound=StateReply)
-_NS_PER_S = 1_000_000_000
 _PACKED: dict[str, View] = {level: View(level, packed=True) for level in ObservationLevel}
 _PLAIN: dict[str, View] = {level: View(level) for level in ObservationLevel}
-_FAR_S = 2.0**62
-"""Beyond this, ``sim_time`` no longer follows ``time``: its seconds must fit 64 bits."""
 
 
 @handler("step")
@@ -93,17 +90,11 @@ def state_reply(kind: type[AnyStateReply], context: Context, seen: Observation) 
     return kind(
         time=seen.time,
         step=context.play.counter.between(context.session.steps_at_start, seen.steps),
-        sim_time=clock(round(min(max(seen.time, -_FAR_S), _FAR_S) * _NS_PER_S)),
-        wall_time=clock(time.time_ns()),
+        sim_time=ClockBlock.of_s(seen.time),
+        wall_time=ClockBlock.of_ns(time.time_ns()),
         per_articulation=seen.articulations,
         entities=seen.entities,
         perturbation=seen.perturbation,
         replay=seen.replay,
         warnings=seen.warnings or None,
     )
-
-
-def clock(nanoseconds: int) -> ClockBlock:
-    """Nanoseconds as seconds and the rest."""
-    sec, nsec = divmod(nanoseconds, _NS_PER_S)
-    return ClockBlock(sec=sec, nsec=nsec)

@@ -7,6 +7,10 @@ import msgspec
 from urlab_wire.envelope import Reply, Request
 
 
+_NS_PER_S = 1_000_000_000
+_FAR_S = 2.0**62
+
+
 class ArticulationCommand(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What a step asks of one articulation (or, for ``xfrc_applied`` only, of an entity).
 
@@ -39,6 +43,17 @@ class ClockBlock(msgspec.Struct, kw_only=True):
 
     sec: int
     nsec: int
+
+    @classmethod
+    def of_ns(cls, nanoseconds: int) -> "ClockBlock":
+        """Nanoseconds as seconds and the rest."""
+        sec, nsec = divmod(nanoseconds, _NS_PER_S)
+        return cls(sec=sec, nsec=nsec)
+
+    @classmethod
+    def of_s(cls, seconds: float) -> "ClockBlock":
+        """Seconds, as far as they fit 64 bits; beyond that the block stands still."""
+        return cls.of_ns(round(min(max(seconds, -_FAR_S), _FAR_S) * _NS_PER_S))
 
 
 class TwistBlock(msgspec.Struct, kw_only=True):

@@ -1,0 +1,187 @@
+"""The server that is watched, as an observer sees it."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from urlab.cli.connecting import connected
+from urlab_client import PIEState, URLabArticulation, URLabCameraView, URLabClient, URLabRPCError, ZmqTransport
+from urlab_client.transports.address import DEFAULT_STATE_PORT, stream_endpoint
+from urlab_client.transports.zmq import endpoint
+from urlab_client.types import PIEStatus
+from urlab_wire.errors import ErrorCode
+
+POLL_S = 1.0
+_PATIENCE_MS = 500
+"""How long a question waits for somebody to listen: whoever watches should not see a frozen screen."""
+
+Tell = Callable[[str], None]
+"""Takes a sentence for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where a server is. ``state_port`` None: as it tells. ``timeout_s`` is how long to wait for it at first."""
+
+    address: str
+    step_port: int
+    state_port: int | None
+    timeout_s: float
+
+
+@contextmanager
+def watched(where: Where, tell: Tell) -> "Iterator[Server]":
+    """A server that has just answered; URLabTimeoutError when there is none in time."""
+    with connected(where.address, where.step_port, where.timeout_s):
+        pass
+    server = Server(where, tell)
+    try:
+        server.tend()
+        yield server
+    finally:
+        server.close()
+
+
+class Server:
+    """Asks the server how it is, and knows its scene: robots, cameras, and where things stream.
+
+    Its session is an observer's: it takes nothing over and drives nothing. ``status`` is None while nobody answers.
+    ``handshakes`` grows whenever robots and cameras are new objects, ``interruptions`` whenever the server was gone.
+    For one thread.
+    """
+
+    def __init__(self, where: Where, tell: Tell) -> None:
+        self.status: PIEStatus | None = None
+        self.handshakes = 0
+        self.interruptions = 0
+        self.is_stale = False
+        """To be set by whoever notices that the scene is another one."""
+        self._where = where
+        self._tell = tell
+        self._next_poll_s = 0.0
+        self._told: set[str] = set()
+        self._transport = ZmqTransport(endpoint(where.address, where.step_port), connect_timeout_ms=_PATIENCE_MS)
+        # In direct mode a client listens to no stream by itself; what is listened to is decided here.
+        self._client = URLabClient(
+            transport=self._transport, observer=True, step_mode="direct", local_model=False,
+            mujoco_version_check=False, rcv_timeout_ms=_PATIENCE_MS,
+        )  # fmt: skip
+        self._shake_hands()
+
+    @property
+    def endpoint(self) -> str:
+        """Where requests go."""
+        return self._transport.step_endpoint
+
+    @property
+    def version(self) -> str:
+        """The server's name and version."""
+        return self._client.urlab_version
+
+    @property
+    def state_endpoint(self) -> str:
+        """Where states and rows are published: the port that was asked for, else what the server tells."""
+        address, port = self._where.address, self._where.state_port
+        told = None if port else self._transport.state_endpoint
+        return told or endpoint(address, port or DEFAULT_STATE_PORT)
+
+    @property
+    def is_playing(self) -> bool:
+        """Whether there is a running scene."""
+        return self.status is not None and self.status.state is PIEState.READY
+
+    @property
+    def robots(self) -> dict[str, URLabArticulation]:
+        """The robots of the scene, by prefix."""
+        return self._client.articulations
+
+    @property
+    def cameras(self) -> dict[str, URLabCameraView]:
+        """The cameras of the scene by full name, those of robots first."""
+        owned = [view for robot in self.robots.values() for view in robot.cameras.values()]
+        return {view.full_name: view for view in (*owned, *self._client.global_cameras.values())}
+
+    @property
+    def no_pictures(self) -> str | None:
+        """Why the server draws nothing, if so."""
+        problem = self._client.rendering.get("problem")
+        return None if problem is None else str(problem)
+
+    def segments(self, mode: str) -> dict[tuple[int, int, int, int], str]:
+        """What the pixels (b, g, r, a) of a segmentation picture stand for."""
+        return {segment.bgra: segment.name for segment in self._client.segmentation.get(mode, ())}
+
+    def stream_endpoint(self, told: str) -> str:
+        """Where this machine reaches a stream that the server binds at ``told``."""
+        return stream_endpoint(told, self.endpoint.rpartition(":")[0])
+
+    def start_stream(self, view: URLabCameraView) -> None:
+        """Feed a camera's view with what it streams; nothing happens if it streams nowhere."""
+        if view.zmq_endpoint and view.zmq_topic:
+            self._transport.start_camera_stream(view.owner, view.name, view.zmq_endpoint, view.zmq_topic, view.take)
+
+    def stop_streams(self) -> None:
+        """Feed no view any more."""
+        self._transport.stop_camera_streams()
+
+    def tend(self) -> None:
+        """Ask how the server is, if that was a while ago; shake hands again where it is another scene."""
+        if time.monotonic() < self._next_poll_s:
+            return
+        try:
+            self._follow(self._ask())
+        except URLabRPCError as lost:
+            self._note_loss(lost)
+        self._next_poll_s = time.monotonic() + POLL_S
+
+    def trouble(self) -> str | None:
+        """Why no frames can come, asked at once; None when the server plays."""
+        self._next_poll_s = 0.0
+        self.tend()
+        if self.status is None:
+            return f"{self.endpoint} does not answer any more"
+        return None if self.is_playing else f"{self.endpoint} plays nothing ({self.status.state.value})"
+
+    def close(self) -> None:
+        """Leave the server."""
+        self._client.close()
+
+    def _ask(self) -> PIEStatus:
+        try:
+            return self._client.sim.status()
+        except URLabRPCError as refused:
+            if refused.code != ErrorCode.SESSION_EXPIRED:
+                raise
+        if self.status is not None:
+            self.interruptions += 1
+            self._tell(f"{self.endpoint} was restarted")
+            self.status = None
+        self._shake_hands()
+        return self._client.sim.status()
+
+    def _follow(self, status: PIEStatus) -> None:
+        before = self.status
+        if before is None and self.interruptions:
+            self._tell(f"{self.endpoint} is back")
+        if self.is_stale or before is None or (before.state, before.level) != (status.state, status.level):
+            self._shake_hands()
+        self.status = status
+
+    def _note_loss(self, lost: URLabRPCError) -> None:
+        if self.status is not None:
+            self.interruptions += 1
+            self._tell(f"{lost.message} Waiting for it to come back.")
+        self.status = None
+
+    def _shake_hands(self) -> None:
+        with warnings.catch_warnings(record=True) as noticed:
+            warnings.simplefilter("always")
+            self._client.discover()
+        self.is_stale = False
+        self.handshakes += 1
+        for text in dict.fromkeys(str(one.message) for one in noticed):
+            if text not in self._told:
+                self._told.add(text)
+                self._tell(text)
