@@ -4,7 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 
 # Extras of pyproject.toml that a developer gets, separated by commas.
-EXTRAS := bench,mesh
+EXTRAS := bench,mesh,video
 # What MuJoCo needs to draw without a screen.
 SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6
 

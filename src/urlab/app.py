@@ -149,6 +149,7 @@ class Server:
     def close(self) -> None:
         """Stop playing (an unsaved recording is kept) and close every socket."""
         self.dispatcher.drain()
+        self.world.importer.close()
         try:
             self.play.stop(_CLOSE_LIMIT_S)
         except OpTimeout as busy:

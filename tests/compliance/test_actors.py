@@ -171,8 +171,10 @@ def test_a_grid_that_fails_says_where_and_keeps_what_came_before(desk: Any) -> N
     assert sorted(desk.actors()) == ["g_0_0", "g_1_0"]
 
 
-@pytest.mark.parametrize(("kind", "number"), [("directional", 1), ("point", 2), ("spot", 0), ("SPOT", 0)])
-def test_lights_are_real_lights(desk: Any, plain: Any, kind: str, number: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "number", "cutoff"), [("directional", 1, 45), ("point", 0, 180), ("spot", 0, 45), ("SPOT", 0, 45)]
+)
+def test_lights_are_real_lights(desk: Any, plain: Any, kind: str, number: int, cutoff: float) -> None:
     reply = desk.wire.ok(
         "spawn_light", kind=kind, actor_id="lamp", location=[1, 2, 3], rotation_euler=[0, 90, 0], intensity=2500,
         color=[1, 0.5, 0],
@@ -185,6 +187,7 @@ def test_lights_are_real_lights(desk: Any, plain: Any, kind: str, number: int) -
     model = plain(desk.play()["mjb"]).model
     assert model.nlight == 1
     assert model.light_type[0] == number
+    assert model.light_cutoff[0] == cutoff
     assert model.light_pos[0] == pytest.approx([1, 2, 3])
     assert model.light_dir[0] == pytest.approx([0, 0, -1], abs=1e-6), "a quarter turn about y points +x down"
     assert model.light_diffuse[0] == pytest.approx([0.35, 0.175, 0])

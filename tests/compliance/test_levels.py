@@ -165,3 +165,51 @@ def test_beginning_to_play_a_level_opens_it(desk: Any) -> None:
     assert desk.wire.ok("begin_pie", level_path="lab")["state"] == "ready"
     assert desk.wire.ok("current_level")["level_path"] == "/Game/Levels/lab"
     assert "one" in desk.actors()
+
+
+def test_a_level_is_saved_under_the_name_of_its_file_whatever_it_calls_itself(desk: Any) -> None:
+    desk.spawn("one")
+    desk.wire.ok("save_level")
+    levels = desk.project / "Levels"
+    (levels / "mine.toml").write_text((levels / "lab.toml").read_text())
+    before = (levels / "lab.toml").read_bytes()
+    assert desk.wire.ok("begin_pie", level_path="mine")["state"] == "ready"
+    desk.spawn("two")
+    assert desk.wire.ok("save_level")["level_path"] == "/Game/Levels/mine"
+    assert (levels / "lab.toml").read_bytes() == before
+    assert "two" in (levels / "mine.toml").read_text()
+
+
+def test_a_level_from_elsewhere_replaces_none_of_the_project(desk: Any, make_server: Any, connect: Any) -> None:
+    desk.spawn("one")
+    desk.wire.ok("save_level")
+    before = (desk.project / "Levels" / "lab.toml").read_bytes()
+    path = desk.write("lab.toml", 'version = 1\nname = "lab"\n')
+    served = connect(make_server(path, project=desk.project))
+    served.hello()
+    assert served.ok("save_level")["level_path"] == "/Game/Levels/lab-2"
+    assert served.ok("save_level")["level_path"] == "/Game/Levels/lab-2", "and from then on it is that level"
+    assert (desk.project / "Levels" / "lab.toml").read_bytes() == before
+
+
+def test_an_import_that_a_saved_level_uses_is_not_destroyed(desk: Any) -> None:
+    desk.spawn("one")
+    desk.wire.ok("save_level")
+    desk.wire.ok("create_level", name="hall")
+    reply = desk.wire.ask("destroy_asset", asset_path="/Game/MuJoCoImports/hopper")
+    assert reply["code"] == "destroy_asset_failed"
+    assert "lab" in reply["message"]
+
+
+def test_an_actor_whose_model_is_missing_is_listed_with_its_problem(desk: Any) -> None:
+    desk.spawn("one")
+    text = 'version = 1\nname = "odd"\n[[actors]]\nblueprint = "Imports/ghost"\nname = "ghost"\nactor_id = "g"\n'
+    (desk.project / "Levels" / "odd.toml").write_text(text)
+    desk.wire.ok("load_level", level_path="odd")
+    row = desk.actors()["g"]
+    assert (row["class"], row["name"]) == ("MissingActor", "ghost")
+    assert "there is no model 'Imports/ghost'" in row["problem"]
+    assert [one["actor_id"] for one in desk.wire.ok("snapshot")["actors"]] == ["g"]
+    desk.wire.ok("save_level")
+    desk.wire.ok("destroy_actor", target="g")
+    assert desk.actors() == {}

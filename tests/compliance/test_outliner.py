@@ -176,3 +176,17 @@ def test_a_heightfield_is_ground(desk: Any) -> None:
     assert seen["crate-2"]["xpos"][2] == pytest.approx(2.1, abs=0.02)
     for bad in ({"size": [1, 1]}, {"size": [1, 1, 1]}, {"size": [1, 1, 1], "heights": [[1, 2], [3]]}):
         assert desk.wire.ask("spawn_actor", blueprint="x", heightfield=bad)["op"] == "error"
+
+
+def test_other_heights_of_the_same_name_are_another_import(desk: Any) -> None:
+    def spawn(actor_id: str, height: float) -> str:
+        field = {"size": [4, 4, height], "heights": [[0.0, 1.0], [0.0, 1.0]]}
+        return str(
+            desk.wire.ok("spawn_actor", blueprint="hill", actor_id=actor_id, heightfield=field)["blueprint_class_path"]
+        )
+
+    first, again, other = spawn("a", 1.0), spawn("b", 1.0), spawn("c", 3.0)
+    assert first == again == "/Game/MuJoCoImports/hill.hill_C"
+    assert other == "/Game/MuJoCoImports/hill_2.hill_2_C"
+    tops = [desk.wire.ok("get_actor_bounds", target=one)["max"][2] for one in ("a", "c")]
+    assert tops == pytest.approx([1.0, 3.0])

@@ -44,7 +44,8 @@ class ActorIndex:
         found = self._actors.get(name) or self._lights.get(name)
         if found is None:
             kind = "name" if by_name else "actor_id or name"
-            raise UnknownActor(f"no actor has the {kind} {target!r}; there are: {known(self._labels())}")
+            there = [one.name if by_name else one.actor_id or one.name for one in self]
+            raise UnknownActor(f"no actor has the {kind} {target!r}; there are: {known(there)}")
         return found
 
     def with_id(self, actor_id: str) -> Placed | None:
@@ -78,6 +79,3 @@ class ActorIndex:
         self._by_id.pop(one.actor_id, None)
         self._names = None
         self._changed = True
-
-    def _labels(self) -> list[str]:
-        return [one.actor_id or one.name for one in self]

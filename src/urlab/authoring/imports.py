@@ -1,20 +1,23 @@
 """Imports of the project: made, found, and taken away."""
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.compile.importing import import_file, keep
+from urlab.compile.importing import import_file, keep, stop_children
 from urlab.compile.importing.heightfield_bundle import heightfield_bundle, heights_from_image
 from urlab.config import FileRoots
 from urlab.errors import EditError, ImportFailed, known
 from urlab.geometry import Vec3
 from urlab.scene.asset_names import level_name
-from urlab.scene.blueprint_record import IMPORTS_PACKAGE, BlueprintRecord, word_of
+from urlab.scene.blueprint_record import IMPORTS_FOLDER, IMPORTS_PACKAGE, BlueprintRecord, word_of
 from urlab.scene.level import LEVELS_PACKAGE, Level
 from urlab.scene.project import Project
+
+_FOLDER = f"{IMPORTS_FOLDER}/"
 
 
 class Importer:
@@ -36,11 +39,15 @@ class Importer:
             field = np.array(heights, dtype=np.float64)
         except ValueError as ragged:
             raise ImportFailed(f"heights must be rows of one length: {ragged}") from ragged
-        return self._import_field(name, field, size_m, f"array:{name}")
+        digest = hashlib.sha256(field.tobytes() + repr((field.shape, size_m)).encode()).hexdigest()
+        return self._import_field(name, field, size_m, f"heights {name} {digest}")
 
     def import_image(self, name: str, image: str, size_m: Vec3) -> BlueprintRecord:
         """Import ground from a grey picture; its upper edge is at +y."""
-        return self._import_field(name, heights_from_image(Path(image), self._roots), size_m, image)
+        if not Path(image).is_absolute():
+            raise ImportFailed(f"{image!r} is not an absolute path")
+        source = f"{image} as {name}, {' x '.join(map(str, size_m))} m"
+        return self._import_field(name, heights_from_image(Path(image), self._roots), size_m, source)
 
     def _import_field(self, name: str, field: NDArray[np.float64], size_m: Vec3, source: str) -> BlueprintRecord:
         record, _ = keep(heightfield_bundle(name, field, size_m), source, self._project)
@@ -52,8 +59,15 @@ class Importer:
             return self.import_file(blueprint)[0]
         return self._project.record(blueprint)
 
+    def close(self) -> None:
+        """Let nobody wait for an import any more: those that are under way fail, and so do later ones."""
+        stop_children()
+
     def destroy(self, asset_path: str, in_use: Level) -> bool:
-        """Delete a level or an import, unless the open level needs it; whether there was one."""
+        """Delete a level or an import, unless a level needs it; whether there was one."""
+        asset_path = (
+            f"{IMPORTS_PACKAGE}{asset_path.removeprefix(_FOLDER)}" if asset_path.startswith(_FOLDER) else asset_path
+        )
         if asset_path.startswith(LEVELS_PACKAGE):
             return self._destroy_level(level_name(asset_path), in_use)
         if asset_path.startswith(IMPORTS_PACKAGE):
@@ -71,4 +85,9 @@ class Importer:
         users = [actor.name for actor in in_use.actors if actor.blueprint == word]
         if users:
             raise EditError(f"{word!r} is used by {known(users)}; destroy those first")
+        levels = self._project.levels_with(word)
+        if levels:
+            raise EditError(
+                f"{word!r} is used in the levels {known(levels)}; destroy those, or its actors in them, first"
+            )
         return self._project.delete_import(word.rpartition("/")[2])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from urlab.authoring.world import LIGHT_CLASSES, World
 from urlab.compile.decomposition import Progress
+from urlab.errors import UrlabError
 from urlab.geometry import Pose
 from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import BlueprintKind
@@ -34,6 +35,8 @@ class ActorRow:
     is_light: bool = False
     quick_convert: QuickConvert | None = None
     conversion: Progress | None = None
+    problem: str | None = None
+    """Why it cannot be played, if its model cannot be had."""
 
     @property
     def label(self) -> str:
@@ -66,6 +69,14 @@ def class_name(world: World, one: Actor | Light) -> str:
 
 
 def _actor_row(world: World, actor: Actor, pose: Pose) -> ActorRow:
+    try:
+        return _known_actor_row(world, actor, pose)
+    except UrlabError as missing:
+        tags = _tags(actor.actor_id, actor.tags)
+        return ActorRow(actor.name, ("MissingActor", *_ROOTS), actor.actor_id, pose, tags, problem=missing.message)
+
+
+def _known_actor_row(world: World, actor: Actor, pose: Pose) -> ActorRow:
     kind = world.project.record(actor.blueprint).kind
     is_robot = kind is BlueprintKind.MODEL and world.library.blueprint(actor).is_articulation
     family = () if kind in _CLASS_OF_KIND else (_ROBOT if is_robot else _THING,)

@@ -12,7 +12,7 @@ from urlab.authoring.placement import Placement
 from urlab.compile.blueprint import Blueprint
 from urlab.compile.inspection import Inspection, inspect
 from urlab.compile.library import Library
-from urlab.errors import EditError, UrlabError
+from urlab.errors import EditError, ImportFailed, UrlabError
 from urlab.geometry import Pose, Vec3, euler_deg_from_wxyz
 from urlab.scene.actor import UNIT_SCALE, Actor
 from urlab.scene.asset_names import level_name
@@ -64,6 +64,8 @@ class World:
         self.library = library
         self.importer = importer
         self.selected: str | None = None
+        self._home: str | None = None
+        """The project's level that is open; None for one that the project does not have yet."""
         self._index = ActorIndex(level)
         self._inspected: dict[tuple[int, str], tuple[Blueprint, Inspection]] = {}
         self._lock = threading.RLock()
@@ -91,10 +93,11 @@ class World:
 
     # -- levels -------------------------------------------------------------------------------------------------
 
-    def open(self, level: Level) -> None:
-        """Edit another level; what was not saved is gone."""
+    def open(self, level: Level, *, from_project: bool = False) -> None:
+        """Edit another level; what was not saved is gone. One from elsewhere never replaces a level of the project."""
         with self._lock:
             self._index = ActorIndex(level)
+            self._home = level.name if from_project else None
             self.selected = None
 
     def create_level(self, name: str, *, overwrite: bool = False) -> Level:
@@ -104,13 +107,13 @@ class World:
             raise EditError(f"level {plain!r} exists already; set force_overwrite to replace it")
         level = Level(plain)
         self.project.save_level(level)
-        self.open(level)
+        self.open(level, from_project=True)
         return level
 
     def load_level(self, name_or_path: str) -> Level:
         """Open a level of the project, as it was saved."""
-        level = replace(self.project.open_level(name_or_path), name=level_name(name_or_path))
-        self.open(level)
+        level = self.project.open_level(name_or_path)
+        self.open(level, from_project=True)
         return level
 
     def save_level(self) -> Level:
@@ -120,8 +123,12 @@ class World:
             for actor in index.level.actors:
                 if actor.blueprint in kept:
                     index.put(replace(actor, blueprint=kept[actor.blueprint]))
-            self.project.save_level(index.level)
-            return index.level
+            level = index.level
+            if self._home != level.name:
+                level = replace(level, name=self.project.free_level_name(level.name))
+            self.project.save_level(level)
+            self._index, self._home = ActorIndex(level), level.name
+            return level
 
     def ensure_manager(self) -> bool:
         """Put the manager into the level; whether it was there."""
@@ -232,8 +239,14 @@ class World:
     def _keep_files(self, level: Level) -> dict[str, str]:
         """Import what the level uses where it stands: file -> the import that replaces it."""
         words = dict.fromkeys(actor.blueprint for actor in level.actors)
-        loose = [word for word in words if not self.project.record(word).content]
-        return {word: self.importer.import_file(word)[0].word for word in loose}
+        return {word: self.importer.import_file(word)[0].word for word in words if self._is_loose(word)}
+
+    def _is_loose(self, word: str) -> bool:
+        """Whether a level's word for a blueprint is a file that is used where it stands. What is missing is not."""
+        try:
+            return not self.project.record(word).content
+        except ImportFailed:
+            return False
 
     def _spawn(self, index: ActorIndex, order: Order, record: BlueprintRecord) -> Spawned:
         existing = index.with_id(order.actor_id)

@@ -37,8 +37,9 @@ def list_levels(context: typer.Context, project: ProjectDir = None, as_json: opt
     Example: [bold]urlab levels[/bold]; in a script: [bold]urlab levels --json | jq -r '.levels[].name'[/bold]
     """
     if context.invoked_subcommand is not None:
+        context.obj = project
         return
-    opened = _open(project)
+    opened = _open(context, project)
     rows = [_row(opened, name) for name in opened.level_names()]
     if as_json:
         print_json({"project": str(opened.folder), "levels": rows})
@@ -47,12 +48,12 @@ def list_levels(context: typer.Context, project: ProjectDir = None, as_json: opt
 
 
 @levels.command()
-def show(level: Name, project: ProjectDir = None, as_json: opt.AsJson = False) -> None:
+def show(context: typer.Context, level: Name, project: ProjectDir = None, as_json: opt.AsJson = False) -> None:
     """Show what is in a level, and where its file is.
 
     Example: [bold]urlab levels show demo[/bold]
     """
-    opened = _open(project)
+    opened = _open(context, project)
     found = opened.open_level(level)
     if as_json:
         print_json({**_row(opened, level), "actors": [_actor(one) for one in found.actors]})
@@ -65,6 +66,7 @@ def show(level: Name, project: ProjectDir = None, as_json: opt.AsJson = False) -
 
 @levels.command()
 def copy(
+    context: typer.Context,
     source: Name,
     target: Annotated[str, typer.Argument(metavar="COPY", help="Name of the copy.")],
     project: ProjectDir = None,
@@ -76,7 +78,7 @@ def copy(
     """
     from urlab.scene.asset_names import level_name
 
-    opened, name = _open(project), level_name(target)
+    opened, name = _open(context, project), level_name(target)
     if opened.has_level(name) and not force:
         raise CommandError(f"level {name!r} exists; use --force to replace it", WRONG_USE)
     path = opened.save_level(replace(opened.open_level(source), name=name))
@@ -85,6 +87,7 @@ def copy(
 
 @levels.command()
 def delete(
+    context: typer.Context,
     level: Name,
     project: ProjectDir = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -95,7 +98,7 @@ def delete(
     """
     from urlab.scene.asset_names import level_name
 
-    opened, name = _open(project), level_name(level)
+    opened, name = _open(context, project), level_name(level)
     if not opened.has_level(name):
         own = ", ".join(opened.own_level_names()) or "none"
         raise CommandError(f"there is no level {name!r} in {opened.levels_dir}; yours are: {own}", WRONG_USE)
@@ -105,17 +108,19 @@ def delete(
     stdout().print(f"deleted {escape(name)}")
 
 
-def _open(folder: Path | None) -> "Project":
+def _open(context: typer.Context, folder: Path | None) -> "Project":
+    """The project of ``--project``, which may stand before the subcommand or after it."""
     from urlab.app import open_project
 
-    return open_project((folder or default_project()).expanduser().resolve())
+    return open_project((folder or context.obj or default_project()).expanduser().resolve())
 
 
 def _file(project: "Project", word: str) -> Path:
     from urlab.scene.asset_names import level_name
 
     name = level_name(word)
-    return project.level_file(name) if project.has_level(name) else project.shipped_levels[name]
+    own = project.levels_dir / f"{name}.toml"
+    return project.shipped_levels[name] if name in project.shipped_levels and not own.exists() else own
 
 
 def _row(project: "Project", word: str) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from urlab.cli.levels import levels
 from urlab.cli.ops import ops
 from urlab.cli.ping import ping
 from urlab.cli.serve import serve
+from urlab.cli.watch import watch
 
 app = typer.Typer(
     name="urlab",
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (serve, demo, ping, ops, doctor, bench):
+for _command in (serve, demo, ping, ops, watch, doctor, bench):
     app.command()(_command)
 app.add_typer(levels)
 

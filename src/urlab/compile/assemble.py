@@ -12,6 +12,7 @@ from urlab.compile.library import Library
 from urlab.compile.lights import add_light
 from urlab.compile.rename import rename_body
 from urlab.compile.scene_globals import share_globals, take_globals
+from urlab.compile.sharing import SharedAssets
 from urlab.errors import CompileError, UrlabError
 from urlab.physics.options import read_options
 from urlab.scene.actor import Actor
@@ -46,7 +47,8 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     leader = _leader(blueprints)
     if leader is not None:
         take_globals(root, leader.spec, [one.spec for one in blueprints])
-    placed = tuple(_place(root, actor, one) for actor, one in zip(actors, blueprints, strict=True))
+    assets = SharedAssets()
+    placed = tuple(_place(root, actor, one, assets) for actor, one in zip(actors, blueprints, strict=True))
     for light in level.lights:
         add_light(root, light)
     return Assembly(root, placed, (*_differences(placed, leader, settled), *_unscaled(placed)))
@@ -69,16 +71,19 @@ def _leader(blueprints: Sequence[Blueprint]) -> Blueprint | None:
     return next(iter(robots or blueprints), None)
 
 
-def _place(root: Any, actor: Actor, blueprint: Blueprint) -> PlacedActor:
+def _place(root: Any, actor: Actor, blueprint: Blueprint, assets: SharedAssets) -> PlacedActor:
     try:
-        return PlacedActor(actor, blueprint, _attach(root, actor, blueprint))
+        child, restore = assets.child(blueprint, actor.name)
+        names = _attach(root, actor, blueprint, child)
+        restore()
+        return PlacedActor(actor, blueprint, names)
     except MUJOCO_ERRORS as refused:
         raise CompileError(f"actor {actor.name!r} ({blueprint.path}) does not fit in: {refused}") from refused
 
 
-def _attach(root: Any, actor: Actor, blueprint: Blueprint) -> tuple[str, ...]:
+def _attach(root: Any, actor: Actor, blueprint: Blueprint, child: Any) -> tuple[str, ...]:
     """Attach a copy of the model; returns the compiled names of its bodies."""
-    child, prefix = blueprint.spec.copy(), f"{actor.name}_"
+    prefix = f"{actor.name}_"
     share_globals(child, root)
     bodies = [body.name for body in child.bodies[1:]]
     if not blueprint.is_articulation and not bodies:

@@ -13,6 +13,9 @@ from urlab.errors import CompileError, UrlabError, known
 from urlab.physics.options import apply_options, check_options
 from urlab.scene.level import Level
 
+_LIGHTS_DRAWN = 7
+"""OpenGL has eight lights, and the headlight is one of them."""
+
 
 def compile_scene(level: Level, library: Library, overrides: Mapping[str, Any] | None = None) -> CompiledScene:
     """Compile a level; CompileError says which actor is at fault and why.
@@ -53,8 +56,14 @@ def _bind(assembly: Assembly, model: Any, warned: list[str]) -> CompiledScene:
         global_cameras=tuple(camera for one in things for camera in bind_cameras(model, one, owned)),
         joints=bind_joints(model),
         placed=placed,
-        notes=(*assembly.notes, *warned),
+        notes=(*assembly.notes, *warned, *_too_many_lights(model)),
     )
+
+
+def _too_many_lights(model: Any) -> list[str]:
+    if model.nlight <= _LIGHTS_DRAWN:
+        return []
+    return [f"the scene has {model.nlight} lights, and MuJoCo draws {_LIGHTS_DRAWN} beside the headlight"]
 
 
 def _refuse_wide_actuators(model: Any) -> None:

@@ -52,6 +52,11 @@ class Library:
             return None
         return self._decomposer.progress(mesh_file(self._find(actor.blueprint)), convert.coacd_threshold)
 
+    def cancel_conversions(self) -> None:
+        """Cut up no more meshes for now; whoever waits for one is told so."""
+        if self._decomposer is not None:
+            self._decomposer.cancel()
+
     def forget_files(self) -> None:
         """Read those models again that are used where they stand: they may have changed."""
         with self._lock:
@@ -75,7 +80,7 @@ class Library:
         try:
             compile_spec(spec.copy())
         except MUJOCO_ERRORS as refused:
-            raise ImportFailed(f"{record.file} as actor {actor.name!r} wants it: {refused}") from refused
+            raise ImportFailed(f"{record.file}, scaled or converted as asked: {refused}") from refused
         return replace(blueprint, spec=spec)
 
 

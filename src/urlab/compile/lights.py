@@ -12,9 +12,12 @@ _FORWARD = (1.0, 0.0, 0.0)
 _USUAL_BRIGHTNESS = 0.7
 """MuJoCo's own default for a light's diffuse colour."""
 
+_ALL_ROUND_DEG = 180.0
+"""MuJoCo's renderer leaves out lights of its type point; a spot that opens all the way is one, and is drawn."""
+
 _TYPES = {
     LightKind.DIRECTIONAL: mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
-    LightKind.POINT: mujoco.mjtLightType.mjLIGHT_POINT,
+    LightKind.POINT: mujoco.mjtLightType.mjLIGHT_SPOT,
     LightKind.SPOT: mujoco.mjtLightType.mjLIGHT_SPOT,
 }
 
@@ -27,3 +30,5 @@ def add_light(root: Any, light: Light) -> None:
     added.diffuse = [brightness * part for part in light.color]
     added.specular = [brightness * part / 2 for part in light.color]
     added.intensity = light.intensity
+    if light.kind is LightKind.POINT:
+        added.cutoff, added.exponent = _ALL_ROUND_DEG, 0.0

@@ -13,6 +13,7 @@ from urlab.config import FileRoots, RenderProfile
 from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
 from urlab.manager.manager import Manager
 from urlab.manager.step_counter import StepCounter
+from urlab.physics.memory import give_memory_back
 from urlab.scene.level import Level
 from urlab_wire.enums import PIEState, StepMode
 
@@ -112,7 +113,12 @@ class Play:
         return self.status()
 
     def stop(self, timeout_s: float = 10.0) -> None:
-        """End the running scene, if there is one; OpTimeout when a compilation does not give way."""
+        """End the running scene, if there is one; OpTimeout when a compilation does not give way.
+
+        One that waits for a mesh to be cut up does: that is given up.
+        """
+        if self._state is PIEState.COMPILING:
+            self.world.library.cancel_conversions()
         if not self._turn.acquire(timeout=timeout_s):
             raise OpTimeout(f"a level has been compiling for more than {timeout_s:g} s")
         try:
@@ -131,7 +137,7 @@ class Play:
         try:
             self._end()
             if level is not None:
-                self.world.open(level)
+                self.world.open(level, from_project=True)
             self.world.ensure_manager()
             self.level = self.world.level
             self._start(self._compile(), mode or StepMode.LIVE)
@@ -185,6 +191,8 @@ class Play:
         if manager is not None:
             self._tell(self.on_stop, manager)
             manager.stop()
+            del manager
+            give_memory_back()
 
     def _tell(self, listeners: list[Callable[[Manager], None]], manager: Manager) -> None:
         for listener in listeners:

@@ -167,6 +167,8 @@ def _list_row(row: ActorRow) -> dict[str, Any]:
         "is_light": row.is_light,
         "has_quick_convert": row.quick_convert is not None,
     }
+    if row.problem is not None:
+        block["problem"] = row.problem
     quick = row.quick_convert
     if quick is not None:
         block["quick_convert"] = {

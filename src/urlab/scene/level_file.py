@@ -35,7 +35,7 @@ from urlab.scene.actor import UNIT_SCALE, Actor
 from urlab.scene.actor_names import ActorNames, legal_name
 from urlab.scene.level import Level
 from urlab.scene.light import DEFAULT_INTENSITY, Light
-from urlab.scene.quick_convert import QuickConvert
+from urlab.scene.quick_convert import MAX_THRESHOLD, MIN_THRESHOLD, QuickConvert
 from urlab.scene.toml_text import assignment, table
 from urlab_wire.enums import LightKind
 
@@ -195,7 +195,7 @@ def _actor(record: ActorRecord, folder: Path | None) -> Actor:
         scale=record.scale,
         tags=tuple(record.tags),
         config=record.config,
-        quick_convert=None if record.quick_convert is None else _quick_convert(record.quick_convert),
+        quick_convert=None if record.quick_convert is None else _quick_convert(record.quick_convert, where),
     )
 
 
@@ -205,7 +205,16 @@ def _rotation(xyzw: Numbers4) -> Numbers4:
     return given if max(abs(a - b) for a, b in zip(given, unit, strict=True)) < 1e-15 else unit
 
 
-def _quick_convert(record: QuickConvertRecord) -> QuickConvert:
+def _quick_convert(record: QuickConvertRecord, where: str) -> QuickConvert:
+    _check_finite(where, friction=record.friction, coacd_threshold=(record.coacd_threshold,))
+    if min(record.friction) < 0:
+        raise ValueError(f"{where}: friction must not be negative, but is {list(record.friction)}")
+    if not MIN_THRESHOLD <= record.coacd_threshold <= MAX_THRESHOLD:
+        raise ValueError(
+            f"{where}: coacd_threshold is from {MIN_THRESHOLD} to {MAX_THRESHOLD}, not {record.coacd_threshold}"
+        )
+    if record.static and record.driven:
+        raise ValueError(f"{where}: a body is static or driven, not both")
     return QuickConvert(
         static=record.static,
         complex_mesh=record.complex_mesh,
@@ -219,6 +228,8 @@ def _light(record: LightRecord) -> Light:
     _check_name(record.name)
     numbers = {"location": record.location, "rotation_euler": record.rotation_euler, "color": record.color}
     _check_finite(f"light {record.name!r}", intensity=(record.intensity,), **numbers)
+    if record.intensity < 0 or min(record.color) < 0 or max(record.color) > 1:
+        raise ValueError(f"light {record.name!r}: intensity is at least 0, and color is in 0..1")
     return Light(
         name=record.name,
         kind=record.kind,

@@ -5,10 +5,11 @@ It mirrors the protocol's virtual paths: ``/Game/Levels/X`` is ``<project>/Level
 but is never written to.
 """
 
+import itertools
 import shutil
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from urlab.atomic_file import replacing
@@ -70,15 +71,18 @@ class Project:
 
     def own_level_names(self) -> list[str]:
         """The levels in the project folder."""
-        return [path.stem for path in sorted(self.levels_dir.glob(f"*{_LEVEL_SUFFIX}"))]
+        files = sorted(self.levels_dir.glob(f"*{_LEVEL_SUFFIX}"))
+        return [path.stem for path in files if not path.is_dir() and plain_name(path.stem) is None]
 
     def open_level(self, name_or_path: str) -> Level:
-        """The level called X, /Game/Levels/X or /Game/Levels/X.X; the user's own wins over a shipped one."""
+        """The level called X, /Game/Levels/X or /Game/Levels/X.X; the user's own wins over a shipped one.
+
+        It has the name of its file, whatever the file says: under that name it was opened, and will be saved.
+        """
         name = level_name(name_or_path)
-        if self.has_level(name):
-            return read_level(self.level_file(name))
-        if name in self.shipped_levels:
-            return read_level(self.shipped_levels[name])
+        file = self.level_file(name) if self.has_level(name) else self.shipped_levels.get(name)
+        if file is not None:
+            return replace(read_level(file), name=name)
         raise LoadLevelFailed(f"there is no level {name_or_path!r}; there are: {known(self.level_names())}")
 
     def level_file(self, name: str) -> Path:
@@ -98,6 +102,22 @@ class Project:
         with replacing(path) as file:
             file.write(level_text(level).encode())
         return path
+
+    def free_level_name(self, wanted: str) -> str:
+        """``wanted``, or the first of ``wanted-2``, ``wanted-3`` ... that no level has."""
+        taken = set(self.level_names())
+        candidates = itertools.chain([wanted], (f"{wanted}-{number}" for number in itertools.count(2)))
+        return next(name for name in candidates if name not in taken)
+
+    def levels_with(self, word: str) -> list[str]:
+        """The project's own levels that have an actor of that blueprint; levels that cannot be read are passed over."""
+        return [name for name in self.own_level_names() if word in self._blueprints_of(name)]
+
+    def _blueprints_of(self, name: str) -> set[str]:
+        try:
+            return {actor.blueprint for actor in self.open_level(name).actors}
+        except LoadLevelFailed:
+            return set()
 
     def delete_level(self, name: str) -> bool:
         """Delete a level of the project; whether there was one."""

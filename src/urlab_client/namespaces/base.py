@@ -87,7 +87,10 @@ def rotated(rotation_quat: Vector | None, rotation_euler: Vector | None) -> dict
 
 def numbers(name: str, vector: Vector, size: int = 3) -> list[float]:
     """A vector as it travels; ValueError when it has another length."""
-    values = [float(value) for value in vector]
+    try:
+        values = [float(value) for value in vector]
+    except (TypeError, ValueError) as wrong:
+        raise ValueError(f"{name} takes {size} numbers, not {vector!r}") from wrong
     if len(values) != size:
         raise ValueError(f"{name} needs {size} numbers, not {len(values)}: {values}")
     return values

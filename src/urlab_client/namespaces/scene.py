@@ -76,6 +76,8 @@ class SceneNamespace(RpcNamespace):
         The last four are extensions of this server: the keyframe to start from, words for ``find_actors``, fields of
         the model's sidecar, and ground as ``{"size": (x, y, height), "heights": rows}`` or with ``"image": path``.
         """
+        if isinstance(tags, str):
+            raise TypeError(f"tags is a list of words, not the text {tags!r}")
         reply = self._ask(
             "spawn_actor",
             blueprint=_class_path(blueprint),
@@ -200,7 +202,14 @@ class SceneNamespace(RpcNamespace):
         except URLabRPCError as missing:
             if missing.code != ErrorCode.LOAD_LEVEL_FAILED:
                 raise
+            self._create_instead(name, missing)
+
+    def _create_instead(self, name: str, missing: URLabRPCError) -> None:
+        """A level that is there but cannot be loaded is told as such: nobody wants it replaced."""
+        try:
             self.create_level(name)
+        except URLabRPCError as refused:
+            raise missing from refused
 
     def _place(self, asset: URLabAsset, blueprint: URLabBlueprint) -> URLabSpawnHandle:
         return self.spawn_actor(

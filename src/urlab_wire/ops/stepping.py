@@ -6,7 +6,6 @@ import msgspec
 
 from urlab_wire.envelope import Reply, Request
 
-
 _NS_PER_S = 1_000_000_000
 _FAR_S = 2.0**62
 

@@ -328,18 +328,23 @@ def test_a_listener_that_fails_harms_nobody(rig: MakeRig, caplog: pytest.LogCapt
 # -- rest and end -----------------------------------------------------------------------------------------------------
 
 
-def capture_thread() -> threading.Thread:
-    (thread,) = (one for one in threading.enumerate() if one.name == "urlab-capture")
+def capture_threads() -> set[threading.Thread]:
+    return {one for one in threading.enumerate() if one.name == "urlab-capture"}
+
+
+def capture_thread(before: set[threading.Thread]) -> threading.Thread:
+    (thread,) = capture_threads() - before
     return thread
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux counts how often a thread woke up")
 def test_without_demand_nothing_is_drawn_and_the_thread_sleeps(rig: MakeRig) -> None:
+    others = capture_threads()
     one = rig()
     one.capture.set_streaming("head", True)
     one.inbox.next()
     one.capture.set_streaming("head", False)
-    status = Path(f"/proc/self/task/{capture_thread().native_id}/status")
+    status = Path(f"/proc/self/task/{capture_thread(others).native_id}/status")
 
     def switches() -> list[str]:
         return [line for line in status.read_text().splitlines() if "ctxt_switches" in line]
@@ -351,22 +356,22 @@ def test_without_demand_nothing_is_drawn_and_the_thread_sleeps(rig: MakeRig) -> 
 
 
 def test_a_scene_without_cameras_has_no_thread_and_no_gl(rig: MakeRig) -> None:
-    gl = GlThread()
+    gl, others = GlThread(), capture_threads()
     one = rig({"ball": "<mujoco><worldbody><geom size='.1'/></worldbody></mujoco>"}, gl)
     assert one.capture.cameras == {}
     assert one.capture.latest([]) == one.capture.sync([], one.made.snapshot) == {}
     one.capture.wake()
     one.capture.close()
-    names = [thread.name for thread in threading.enumerate()]
-    assert "urlab-capture" not in names
+    assert capture_threads() == others
     assert gl._thread is None
 
 
 def test_closing_ends_the_thread_and_the_frames_and_may_be_done_twice(rig: MakeRig) -> None:
+    others = capture_threads()
     one = rig()
     one.capture.set_streaming("head", True, 100.0)
     one.inbox.next()
-    thread = capture_thread()
+    thread = capture_thread(others)
     begin = time.monotonic()
     for _ in range(2):
         one.capture.close()

@@ -1,6 +1,7 @@
 """``urlab levels``, as a person uses it."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,23 @@ def test_nothing_is_deleted_without_a_yes(levels: Any, cli: Any, tmp_path: Path)
     done = levels("delete", "mine")
     assert done.returncode == 1
     assert (tmp_path / "Levels" / "mine.toml").is_file()
+
+
+def test_the_project_may_be_named_before_the_word(cli: Any, tmp_path: Path) -> None:
+    project = str(tmp_path / "p")
+    env = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "home")}
+    for home in (["--project", project], []):
+        assert cli("levels", *home, "copy", "demo", "precious", env=env).returncode == 0
+    assert cli("levels", "--project", project, "delete", "precious", "--yes", env=env).returncode == 0
+    assert not (tmp_path / "p" / "Levels" / "precious.toml").exists()
+    assert (tmp_path / "home" / "urlab" / "Levels" / "precious.toml").is_file()
+
+
+def test_odd_things_in_the_folder_spoil_nothing(levels: Any, tmp_path: Path) -> None:
+    (tmp_path / "Levels" / "folder.toml").mkdir(parents=True)
+    (tmp_path / "Levels" / "link.toml").symlink_to("/etc/hostname")
+    done = levels("--json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["name"]: row for row in json.loads(done.stdout)["levels"]}
+    assert "leads out of" in rows["link"]["error"]
+    assert "folder" not in rows

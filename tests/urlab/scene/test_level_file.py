@@ -189,7 +189,7 @@ actors = st.builds(
     tags=st.lists(texts, max_size=3).map(tuple),
     config=configs,
     quick_convert=st.none()
-    | st.builds(QuickConvert, st.booleans(), st.booleans(), st.floats(0.01, 1), st.booleans(), vectors),
+    | st.builds(QuickConvert, st.booleans(), st.booleans(), st.floats(0.01, 1), st.just(False), factors),
 )
 lights = st.builds(
     lambda kind, euler, intensity, where: Light(

@@ -15,7 +15,7 @@ from urlab.scene.import_file import import_text
 from urlab.scene.level import Level
 from urlab.scene.project import Project
 
-LEVEL = 'version = 1\nname = "{name}"\n'
+LEVEL = 'version = 1\nname = "x"\n[options]\nmark = "{name}"\n'
 
 
 @pytest.fixture
@@ -38,13 +38,13 @@ def save(project: Project, name: str) -> None:
 def test_a_level_can_be_named_in_three_ways(asked: str, project: Project) -> None:
     save(project, "lab")
     assert level_name(asked) == "lab"
-    assert project.open_level(asked).name == "own lab"
+    assert project.open_level(asked).options["mark"] == "own lab"
 
 
 @pytest.mark.parametrize("name", ["v1.2", "lab.2", "my lab", "lab-2"])
 def test_dots_and_spaces_are_part_of_a_name(name: str, project: Project) -> None:
     save(project, name)
-    assert project.open_level(f"/Game/Levels/{name}").name == f"own {name}"
+    assert project.open_level(f"/Game/Levels/{name}").options["mark"] == f"own {name}"
 
 
 @pytest.mark.parametrize(
@@ -60,13 +60,13 @@ def test_what_is_no_plain_name_is_refused(asked: str, project: Project) -> None:
 
 
 def test_a_shipped_level_can_be_opened(project: Project) -> None:
-    assert project.open_level("demo").name == "shipped demo"
+    assert project.open_level("demo").options["mark"] == "shipped demo"
 
 
 def test_the_users_own_level_wins(project: Project) -> None:
     save(project, "demo")
-    assert project.open_level("demo").name == "own demo"
-    assert project.open_level("hall").name == "shipped hall"
+    assert project.open_level("demo").options["mark"] == "own demo"
+    assert project.open_level("hall").options["mark"] == "shipped hall"
 
 
 def test_every_level_is_listed_once_the_users_own_first(project: Project) -> None:

@@ -105,7 +105,7 @@ def _facts(server: Server, watch: CameraWatch) -> dict[str, Any]:
         "mode": view.mode.value,
         "resolution": list(view.resolution),
         "frames": watch.received,
-        "dropped": view.dropped,
+        "unusable": view.misfits,
         "interruptions": server.interruptions,
         **rate_in_json(watch.rate),
         "sim_time_s": None if frame is None else frame.sim_time,

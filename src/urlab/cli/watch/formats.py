@@ -28,7 +28,7 @@ _CENTISECONDS_PER_S = 100
 def write_png(frame: CameraFrame, file: BinaryIO) -> None:
     """One picture: 8 bit colours, or 16 bit depth in millimetres."""
     is_depth = frame.mode is CameraMode.DEPTH
-    Image.fromarray(millimetres(frame) if is_depth else rgb(frame, 0.0)).save(file, "PNG")
+    Image.fromarray(millimetres(frame) if is_depth else rgb(frame)).save(file, "PNG")
 
 
 def write_gif(spool: "Spool", fps: float, file: BinaryIO, advance: Advance) -> None:

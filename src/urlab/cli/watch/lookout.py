@@ -14,7 +14,7 @@ from urlab_wire.streams import STATE_TOPIC, StreamError, meta_topic
 
 _STATE_QUEUE = 10_000
 _CAMERA_QUEUE = 8
-_SILENCE_S = 2.0
+_SILENCE_S = 1.0
 _LOOK_AGAIN_S = 0.01
 
 
@@ -48,8 +48,8 @@ class Lookout:
         self._pictures.stop()
 
     def settle(self, limit_s: float) -> None:
-        """Wait until every subscription has brought something, but not for long; then measure from there on."""
-        give_up_s = time.monotonic() + limit_s
+        """Wait until every subscription of a scene has brought something, but not for long; then measure from there."""
+        give_up_s = time.monotonic() + (limit_s if self._server.is_playing else 0.0)
         while time.monotonic() < give_up_s and not (self._states.all_have_spoken and self._pictures.all_have_spoken):
             time.sleep(_LOOK_AGAIN_S)
         self.look()

@@ -17,9 +17,10 @@ _LEAST_WHITE_M = 0.1
 _LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
 
 
-def rgb(frame: CameraFrame, white_m: float) -> Rgb:
+def rgb(frame: CameraFrame, white_m: float | None = None) -> Rgb:
     """A frame as people look at it: colours, or depth as grey that is white from ``white_m`` on."""
     if frame.mode is CameraMode.DEPTH:
+        white_m = white_m or white_of(frame)
         share = np.clip(np.nan_to_num(frame.pixels, posinf=white_m) / white_m, 0.0, 1.0)
         grey = (255.0 * share + 0.5).astype(np.uint8)
         return np.repeat(grey[..., None], 3, axis=2)
@@ -28,9 +29,7 @@ def rgb(frame: CameraFrame, white_m: float) -> Rgb:
 
 
 def white_of(frame: CameraFrame) -> float:
-    """The depth in metres that shall be white: nearly all that is in reach is darker. 0 for other modes."""
-    if frame.mode is not CameraMode.DEPTH:
-        return 0.0
+    """The metres of a depth frame that shall be white: nearly all that is in reach is darker."""
     reached = frame.pixels[np.isfinite(frame.pixels)]
     return max(_LEAST_WHITE_M, float(np.percentile(reached, _WHITE_PERCENTILE))) if reached.size else _LEAST_WHITE_M
 

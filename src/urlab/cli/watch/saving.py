@@ -18,7 +18,7 @@ from urlab.cli.watch.server import Server
 from urlab.cli.watch.spool import SizeChangedError, Spool
 from urlab_client import CameraFrame, CameraMode, URLabCameraView
 
-STALLED_S = 2.0
+STALLED_S = 1.0
 
 Saved = tuple[dict[str, Any], str]
 """What was saved: as plain data, and in a sentence."""
@@ -46,25 +46,28 @@ def _save_clip(server: Server, order: CameraOrder, out: Path) -> Saved:
     with replacing(out) as file, Spool(out.parent) as spool, _bars() as bars:
         with streaming(server, order.name) as view:
             frame = first_frame(server, view)
-            white_m = white_of(frame)
-            _Receiver(server, view, spool, white_m).receive(order, bars)
+            receiver = _Receiver(server, view, spool)
+            receiver.receive(order, bars)
         _write(spool, order, file, bars)
         clip = {"frames": len(spool), "pictures": spool.pictures, "fps": order.clip_fps}
-    seconds = clip["frames"] / clip["fps"]
-    facts = {**_facts(server, view, frame, out), **clip, "seconds": round(seconds, 3), "white_m": white_m or None}
+    seconds, white_m = clip["frames"] / clip["fps"], receiver.white_m
+    facts = {**_facts(server, view, frame, out), **clip, "seconds": round(seconds, 3), "white_m": white_m}
     told = f"{clip['frames']} frames, {seconds:.1f} s at {clip['fps']:g} fps, {clip['pictures']} different pictures"
-    note = f"; depth as grey, white from {white_m:.2f} m on" if frame.mode is CameraMode.DEPTH else ""
+    note = "" if white_m is None else f"; depth as grey, white from {white_m:.2f} m on"
     return facts, f"wrote {out}: {describe(view, frame)}, {told}{note}"
 
 
 class _Receiver:
-    """Takes the newest frame of a camera at even times, so that a clip plays as fast as it was seen."""
+    """Takes the newest frame of a camera at even times, so that a clip plays as fast as it was seen.
 
-    def __init__(self, server: Server, view: URLabCameraView, spool: Spool, white_m: float) -> None:
+    ``white_m`` is the depth that is white, the same in the whole clip; None without depth.
+    """
+
+    def __init__(self, server: Server, view: URLabCameraView, spool: Spool) -> None:
+        self.white_m: float | None = None
         self._server = server
         self._view = view
         self._spool = spool
-        self._white_m = white_m
         self._shown: CameraFrame | None = None
         self._fresh_s = time.monotonic()
 
@@ -87,8 +90,10 @@ class _Receiver:
             self._check_for_life()
             self._spool.repeat()
             return
+        if frame.mode is CameraMode.DEPTH and self.white_m is None:
+            self.white_m = white_of(frame)
         try:
-            self._spool.add(rgb(frame, self._white_m))
+            self._spool.add(rgb(frame, self.white_m))
         except SizeChangedError:
             told = describe(self._view, frame)
             raise CommandError(f"the size of the pictures has changed, it is now {told}: nothing was written") from None

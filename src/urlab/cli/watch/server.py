@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from urlab.cli.connecting import connected
@@ -36,12 +36,9 @@ def watched(where: Where, tell: Tell) -> "Iterator[Server]":
     """A server that has just answered; URLabTimeoutError when there is none in time."""
     with connected(where.address, where.step_port, where.timeout_s):
         pass
-    server = Server(where, tell)
-    try:
-        server.tend()
+    with closing(Server(where, tell)) as server:
+        server.join()
         yield server
-    finally:
-        server.close()
 
 
 class Server:
@@ -68,7 +65,6 @@ class Server:
             transport=self._transport, observer=True, step_mode="direct", local_model=False,
             mujoco_version_check=False, rcv_timeout_ms=_PATIENCE_MS,
         )  # fmt: skip
-        self._shake_hands()
 
     @property
     def endpoint(self) -> str:
@@ -125,6 +121,11 @@ class Server:
     def stop_streams(self) -> None:
         """Feed no view any more."""
         self._transport.stop_camera_streams()
+
+    def join(self) -> None:
+        """Open the session; whatever goes wrong is raised."""
+        self._shake_hands()
+        self.status = self._client.sim.status()
 
     def tend(self) -> None:
         """Ask how the server is, if that was a while ago; shake hands again where it is another scene."""

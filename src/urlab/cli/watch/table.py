@@ -39,6 +39,8 @@ def _head(reading: Reading) -> RenderableType:
         words.append(Text(status.level))
     if status is not None and status.mode:
         words.append(Text(f"{status.mode}, paused" if status.paused else status.mode, "bold"))
+    if reading.problem is not None:
+        return Text("   ").join(words)
     if reading.sim_time_s is not None:
         words.append(Text(f"simulated {reading.sim_time_s:.3f} s"))
     if reading.real_time_factor is not None:

@@ -68,6 +68,13 @@ class Decomposer:
             return Progress("ready", 0.0, f"{mesh.name}: {len(hulls)} hulls")
         return Progress("waiting", 0.0, f"nobody has asked for the hulls of {mesh.name} yet")
 
+    def cancel(self) -> None:
+        """End the children that run now; whoever waits for one is told that it failed, and may ask again later."""
+        with self._lock:
+            runs = [job.run for job in self._jobs.values() if job.run is not None and not job.done.is_set()]
+        for run in runs:
+            run.kill()
+
     def close(self) -> None:
         """End all children; whoever waits gets ShuttingDown."""
         with self._lock:

@@ -1,5 +1,6 @@
 """Running a command that may crash, hang or eat memory: in a child process with limits."""
 
+import contextlib
 import json
 import os
 import signal
@@ -54,14 +55,26 @@ def _run(command: Sequence[str], limits: Limits, files: tuple[Path, Path, Path])
             env=_environment(),
             start_new_session=True,
         )
+    _running.add(process)
     try:
         return process.wait(limits.timeout_s)
     except subprocess.TimeoutExpired:
         return None
     finally:
+        _running.discard(process)
         if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+
+
+_running: "set[subprocess.Popen[bytes]]" = set()
+
+
+def stop_children() -> None:
+    """Kill every child that runs now, so that whoever waits for one can go on."""
+    for process in list(_running):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _environment() -> dict[str, str]:
@@ -78,7 +91,7 @@ def _reason(code: int | None, complaints: str, limits: Limits) -> str:
     if any(word in complaints for word in _WORDS_OF_WANT):
         return f"it wanted more memory than the {_size(limits)} that it may have"
     if code == -signal.SIGKILL:
-        return "it was killed (SIGKILL): the machine has probably run out of memory"
+        return "it was killed (SIGKILL): the machine has run out of memory, or the server is stopping"
     if code < 0:
         return f"the compiler crashed ({signal.Signals(-code).name})"
     lines = [line.strip() for line in complaints.splitlines() if line.strip()]

@@ -43,6 +43,7 @@ class Sources:
             raise _unreadable(path, refused) from refused
         if not stat.S_ISREG(found.st_mode):
             raise ImportFailed(f"{path}, which {wanted_by} needs, is {_kind(found.st_mode)}, not a file")
+        self._refuse_large(path, found.st_size)
         return True
 
     def read(self, path: str, wanted_by: str) -> bytes | None:
@@ -57,9 +58,12 @@ class Sources:
         self._count(path, len(content))
         return content
 
-    def _count(self, path: str, length_bytes: int) -> None:
+    def _refuse_large(self, path: str, length_bytes: int) -> None:
         if length_bytes > self._limits.file_bytes:
             raise ImportFailed(f"{path} has more than the {_size(self._limits.file_bytes)} that one file may have")
+
+    def _count(self, path: str, length_bytes: int) -> None:
+        self._refuse_large(path, length_bytes)
         self._total_bytes += length_bytes
         if self._total_bytes > self._limits.total_bytes:
             raise ImportFailed(f"with {path} the model has more than {_size(self._limits.total_bytes)} of files in all")
