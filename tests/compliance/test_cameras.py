@@ -1,6 +1,7 @@
 """Camera frames in the step reply, and the switches of cameras."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,11 @@ def test_a_camera_that_no_robot_owns_goes_by_the_name_of_the_handshake(desk: Any
     (name,) = desk.play()["global_cameras"]
     assert set(desk.wire.ok("step", include_cameras=True)["cameras"]) == {name, "eye", "far"}
     assert set(desk.wire.ok("step", include_cameras={name: "sync"})["cameras"]) == {name}
+
+
+def test_a_recording_keeps_how_cameras_were_drawn(seeing: Any) -> None:
+    seeing.wire.ok("recording_start")
+    seeing.wire.ok("step", n_steps=3)
+    seeing.wire.ok("recording_stop")
+    saved = json.loads(Path(seeing.wire.ok("recording_save")["absolute_path"]).read_text())
+    assert saved["urlab"]["rendering"] == seeing.handshake["rendering"]

@@ -73,6 +73,15 @@ class Capture:
         with self._changed:
             self._changed.notify_all()
 
+    def rendering(self) -> dict[str, str]:
+        """How cameras are drawn: ``profile`` and ``renderer``, or ``problem`` if nothing can be; {} without cameras."""
+        if not self.cameras:
+            return {}
+        try:
+            return {"profile": self.renderer.profile.value, "renderer": self.renderer.gl_name}
+        except NoViewport as dark:
+            return {"profile": RenderProfile.AUTO.value, "problem": dark.message}
+
     # -- switches -----------------------------------------------------------------------------------------------
 
     def resolve(self, name: str) -> CameraChannel:

@@ -91,7 +91,7 @@ class Manager:
             )
             for row, one in enumerate(scene.articulations)
         }
-        self.tape = Tape(self.engine, scene, replays_dir, roots)
+        self.tape = Tape(self.engine, scene, replays_dir, roots, self.cameras.rendering)
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
         self._observer = Observer(scene, self._sources)
         self._packed = PackedObserver(scene, self._sources)

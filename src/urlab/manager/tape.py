@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,17 @@ log = logging.getLogger("urlab.recording")
 class Tape:
     """What `recording_*` and `replay_*` work on. Methods take the physics lock themselves unless they say otherwise."""
 
-    def __init__(self, engine: Engine, scene: CompiledScene, replays_dir: Path, roots: FileRoots) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        scene: CompiledScene,
+        replays_dir: Path,
+        roots: FileRoots,
+        rendering: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """``rendering`` tells how cameras are drawn; it is kept with every recording."""
         self._engine = engine
+        self._rendering = rendering
         self._replays_dir = replays_dir
         self._roots = roots
         self._recorder = Recorder(scene.joints)
@@ -105,7 +115,8 @@ class Tape:
         self._unsaved = True
 
     def _write(self, recording: Recording, where: Path) -> None:
-        write_recording(recording, where, metadata=_metadata(self._engine.model))
+        metadata = {**_metadata(self._engine.model), "rendering": dict(self._rendering())}
+        write_recording(recording, where, metadata=metadata)
 
     # -- replay -------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,11 @@
 
 import contextlib
 
-from urlab.cameras import Capture, segmentation_table
+from urlab.cameras import segmentation_table
 from urlab.compile import CompiledArticulation, CompiledEntity
 from urlab.compile.export import export_mjcf
-from urlab.config import VERSION, RenderProfile
-from urlab.errors import OpTimeout, ViewError
+from urlab.config import VERSION
+from urlab.errors import OpTimeout
 from urlab.manager import Manager, View
 from urlab.manager.articulation import RunningArticulation
 from urlab.ops.checks import one_of
@@ -97,18 +97,10 @@ def _add_scene(reply: HelloReply, context: Context, include_assets: bool) -> Non
     reply.entities = {one.name: _entity(one) for one in scene.entities}
     reply.global_cameras = {one.name: _camera(context, one.name) for one in scene.global_cameras}
     if manager.cameras.cameras:
-        reply.rendering = _rendering(manager.cameras)
+        reply.rendering = RenderingBlock(**manager.cameras.rendering())
         reply.segmentation = _segmentation(manager)
     reply.streams = _streams(context)
     reply.warnings = list(scene.notes) or None
-
-
-def _rendering(capture: Capture) -> RenderingBlock:
-    """What draws; a machine that cannot draw runs without pictures, and says why."""
-    try:
-        return RenderingBlock(profile=capture.renderer.profile, renderer=capture.renderer.gl_name)
-    except ViewError as dark:
-        return RenderingBlock(profile=RenderProfile.AUTO, problem=dark.message)
 
 
 def _segmentation(manager: Manager) -> dict[str, list[SegmentBlock]]:
