@@ -63,9 +63,9 @@ class Server:
         self.play = Play(
             self.world,
             self.config.roots(),
-            pinned_mode=None if config.step_mode is StepMode.AUTO else config.step_mode,
-            render_profile=config.render_profile,
-            save_debug=config.save_debug_xml,
+            pinned_mode=None if self.config.step_mode is StepMode.AUTO else self.config.step_mode,
+            render_profile=self.config.render_profile,
+            save_debug=self.config.save_debug_xml,
         )
         overlay = Overlay()
         self._viewport = Viewport(StageSource(self.play), overlay)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TypeVar
 
 from urlab.errors import ConfigError
 from urlab_wire.enums import StepMode
@@ -108,7 +109,13 @@ class ServerConfig:
         for name, port in {**asdict(self.ports), "web": self.web_port}.items():
             if not 0 <= port <= _LAST_PORT:
                 raise ConfigError(f"--{name}-port {port} is not a port: use 1 to {_LAST_PORT}, or 0 for any free one")
-        return replace(self, project=Path(self.project).expanduser().resolve())
+        return replace(
+            self,
+            project=Path(self.project).expanduser().resolve(),
+            step_mode=_word(StepMode, "step_mode", self.step_mode),
+            render_profile=_word(RenderProfile, "render_profile", self.render_profile),
+            rows=_word(RowLayout, "rows", self.rows),
+        )
 
     def roots(self) -> FileRoots:
         """The folders in force: generous on loopback, the project alone elsewhere."""
@@ -116,6 +123,17 @@ class ServerConfig:
         read = self.model_roots if self.model_roots is not None else local
         write = self.write_roots if self.write_roots is not None else local
         return FileRoots(read=_resolved((*read, self.project)), write=_resolved((*write, self.project)))
+
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+def _word(words: type[Word], option: str, value: str) -> Word:
+    """Callers in Python may give a plain string."""
+    try:
+        return words(value)
+    except ValueError:
+        raise ConfigError(f"{option} is one of {', '.join(words)}, not {value!r}") from None
 
 
 def is_local(host: str) -> bool:
