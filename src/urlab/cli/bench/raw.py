@@ -60,7 +60,7 @@ def step_frame(client: URLabClient, n_steps: int, observations: str) -> bytes:
 def connect(endpoint: str, step_mode: str = "direct") -> URLabClient:
     """A typed client of a server that was started elsewhere."""
     base, _, port = endpoint.rpartition(":")
-    client = URLabClient(base, step_port=int(port), step_mode=step_mode)
+    client = URLabClient(base, step_port=int(port), step_mode=step_mode, camera_streams=False)
     try:
         client.discover()
     except BaseException:
