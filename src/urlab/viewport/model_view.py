@@ -39,7 +39,6 @@ class ModelView:
         self._has_sky = bool(np.any(model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)))
         self._size = (0, 0)
         self._context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_100.value)
-        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._context)
 
     def free(self) -> None:
         """Give back the GL memory; nothing can be drawn afterwards."""
@@ -134,6 +133,7 @@ class ModelView:
             self._size = (width, height)
         pixels = np.empty((height, width, 3), dtype=np.uint8)
         rectangle = mujoco.MjrRect(0, 0, width, height)
+        mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, self._context)  # another view may have drawn
         mujoco.mjr_render(rectangle, self._scene, self._context)
         mujoco.mjr_readPixels(pixels, None, rectangle, self._context)
         return pixels[::-1]
