@@ -25,7 +25,7 @@ from urlab.physics.warnings import route_mujoco_log
 from urlab.scene.actor import Actor
 from urlab.scene.actor_names import ActorNames
 from urlab.scene.asset_names import level_name
-from urlab.scene.blueprint_record import IMPORTS_FOLDER
+from urlab.scene.blueprint_record import IMPORTS_FOLDER, MODEL_SUFFIXES
 from urlab.scene.level import Level
 from urlab.scene.level_file import read_level
 from urlab.scene.project import Project
@@ -38,7 +38,6 @@ from urlab_wire.enums import StepMode
 log = logging.getLogger("urlab.app")
 
 DEFAULT_LEVEL = "demo"
-_MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
 _CLOSE_LIMIT_S = 2.0
 _NO_STREAMS: dict[str, Any] = {"state": None, "control": None, "info": None, "cameras": {}}
 _SWITCH_INTERVAL_S = 0.0005
@@ -220,7 +219,7 @@ def open_targets(project: Project, targets: Sequence[str | Path]) -> Level:
         odd = [name for name in names if not _is_model(project, name)]
         raise LoadLevelFailed(
             f"of several targets each must be a model, and {known(odd)} is none; models: "
-            f"{known(project.shipped_models)}; or give model files ({', '.join(_MODEL_SUFFIXES)})"
+            f"{known(project.shipped_models)}; or give model files ({', '.join(MODEL_SUFFIXES)})"
         )
     if Path(names[0]).suffix.lower() == ".toml":
         return read_level(Path(names[0]))
@@ -229,7 +228,7 @@ def open_targets(project: Project, targets: Sequence[str | Path]) -> Level:
 
 
 def _is_model(project: Project, name: str) -> bool:
-    return Path(name).suffix.lower() in _MODEL_SUFFIXES or name in project.shipped_models or _is_import(project, name)
+    return Path(name).suffix.lower() in MODEL_SUFFIXES or name in project.shipped_models or _is_import(project, name)
 
 
 def _is_import(project: Project, name: str) -> bool:
@@ -240,14 +239,14 @@ def _refuse_unknown(project: Project, name: str) -> None:
     if level_name(name) not in project.level_names():
         raise LoadLevelFailed(
             f"there is no level or model {name!r}; levels: {known(project.level_names())}; "
-            f"models: {known(project.shipped_models)}; or give a model file ({', '.join(_MODEL_SUFFIXES)})"
+            f"models: {known(project.shipped_models)}; or give a model file ({', '.join(MODEL_SUFFIXES)})"
         )
 
 
 def _fresh_level(project: Project, models: Sequence[str]) -> Level:
     actors, names = [], ActorNames()
     for model in models:
-        word = str(Path(model).resolve()) if Path(model).suffix.lower() in _MODEL_SUFFIXES else model
+        word = str(Path(model).resolve()) if Path(model).suffix.lower() in MODEL_SUFFIXES else model
         record = project.record(word)
         actors.append(Actor(names.take_unique(model_name_of(record.file)), record.word))
     return Level("Untitled", tuple(actors))

@@ -1,6 +1,7 @@
 """Actors over the wire: imported, spawned, moved, copied, destroyed."""
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,9 @@ def test_a_broken_model_is_refused_in_mujocos_own_words(desk: Any) -> None:
     path = desk.write("bad.xml", "<mujoco>\n<worldbody>\n<body><geom type='bax'/></body></worldbody></mujoco>")
     reply = desk.wire.ask("import_xml", path=path)
     assert reply["code"] == "import_failed"
-    assert "bax" in reply["message"] or "line 3" in reply["message"]
+    assert path in reply["message"]
+    assert "invalid keyword: 'bax'" in reply["message"]
+    assert "line 3" in reply["message"]
     assert desk.wire.refused("import_xml", path=desk.write("worse.xml", "<mujoco")) == "import_failed"
     assert desk.wire.refused("import_xml", path=str(desk.folder / "gone.xml")) == "import_failed"
     assert desk.wire.refused("import_xml", path="hopper.xml") == "import_failed"
@@ -298,3 +301,23 @@ def test_a_snapshot_shows_what_robots_have(desk: Any) -> None:
     running = desk.wire.ok("snapshot")
     assert (running["in_pie"], running["level_path"]) == (True, "/Game/Levels/UEDPIE_0_lab")
     assert running["actors"][-1]["location"][2] < box["location"][2]
+
+
+def test_a_model_is_read_again_when_it_changes_or_by_force(desk: Any) -> None:
+    path = desk.own(desk.box_file)
+    assert desk.wire.ok("import_xml", path=path)["imported_now"] is True
+    assert desk.wire.ok("import_xml", path=path)["imported_now"] is False
+    assert desk.wire.ok("import_xml", path=path, force_reimport=True)["imported_now"] is True
+    desk.spawn("box", path)
+    before = desk.wire.ok("get_actor_bounds", target="box")["extents"]
+    desk.write("own_crate.xml", Path(path).read_text().replace(".1 .1 .1", ".2 .2 .2"))
+    assert desk.wire.ok("import_xml", path=path)["imported_now"] is True
+    assert desk.wire.ok("get_actor_bounds", target="box")["extents"] == pytest.approx([2 * one for one in before])
+
+
+def test_more_lights_than_can_be_drawn_are_told(desk: Any) -> None:
+    for number in range(7):
+        desk.wire.ok("spawn_light", actor_id=str(number))
+    assert "warnings" not in desk.play()
+    desk.wire.ok("spawn_light", actor_id="one more")
+    assert any("8 lights" in warning for warning in desk.play()["warnings"])

@@ -199,6 +199,8 @@ def test_an_import_that_a_saved_level_uses_is_not_destroyed(desk: Any) -> None:
     reply = desk.wire.ask("destroy_asset", asset_path="/Game/MuJoCoImports/hopper")
     assert reply["code"] == "destroy_asset_failed"
     assert "lab" in reply["message"]
+    desk.wire.ok("destroy_asset", asset_path="/Game/Levels/lab")
+    assert desk.wire.ok("destroy_asset", asset_path="Imports/hopper")["was_found"] is True
 
 
 def test_an_actor_whose_model_is_missing_is_listed_with_its_problem(desk: Any) -> None:

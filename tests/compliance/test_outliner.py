@@ -190,3 +190,19 @@ def test_other_heights_of_the_same_name_are_another_import(desk: Any) -> None:
     assert other == "/Game/MuJoCoImports/hill_2.hill_2_C"
     tops = [desk.wire.ok("get_actor_bounds", target=one)["max"][2] for one in ("a", "c")]
     assert tops == pytest.approx([1.0, 3.0])
+
+
+def test_bounds_of_what_collides_leave_out_what_only_looks(desk: Any) -> None:
+    shape = """<mujoco model="flag"><worldbody><geom type="box" size=".1 .1 .1"/>
+      <geom type="box" size=".5 .5 .5" contype="0" conaffinity="0"/></worldbody></mujoco>"""
+    desk.spawn("flag", desk.write("flag.xml", shape))
+    assert desk.wire.ok("get_actor_bounds", target="flag")["extents"] == pytest.approx([0.5] * 3)
+    assert desk.wire.ok("get_actor_bounds", target="flag", components_only=True)["extents"] == pytest.approx([0.1] * 3)
+
+
+def test_a_snapshot_of_a_large_grid_inspects_its_model_once(desk: Any) -> None:
+    desk.wire.ok("spawn_grid", blueprint=desk.import_file(desk.robot_file), base_actor_id="g", count_x=16, count_y=16)
+    seen = desk.wire.ok("snapshot")["actors"]
+    assert len(seen) == 256
+    assert {tuple(one["urlab"]["joints"]) for one in seen} == {("up", "bend")}
+    assert len(desk.server.world._inspected) == 1

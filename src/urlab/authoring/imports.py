@@ -1,23 +1,23 @@
 """Imports of the project: made, found, and taken away."""
 
 import hashlib
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.compile.importing import import_file, keep, stop_children
+from urlab.compile.importing import import_file, keep, stop_child_of
 from urlab.compile.importing.heightfield_bundle import heightfield_bundle, heights_from_image
 from urlab.config import FileRoots
-from urlab.errors import EditError, ImportFailed, known
+from urlab.errors import EditError, ImportFailed, ShuttingDown, known
 from urlab.geometry import Vec3
 from urlab.scene.asset_names import level_name
 from urlab.scene.blueprint_record import IMPORTS_FOLDER, IMPORTS_PACKAGE, BlueprintRecord, word_of
 from urlab.scene.level import LEVELS_PACKAGE, Level
 from urlab.scene.project import Project
-
-_FOLDER = f"{IMPORTS_FOLDER}/"
 
 
 class Importer:
@@ -26,12 +26,15 @@ class Importer:
     def __init__(self, project: Project, roots: FileRoots) -> None:
         self._project = project
         self._roots = roots
+        self._waiting: set[int] = set()
+        self._closed = False
 
     def import_file(self, path: str, *, force: bool = False) -> tuple[BlueprintRecord, bool]:
         """Import a model, mesh or heightfield file; whether that was necessary. ImportFailed says why not."""
         if not Path(path).is_absolute():
             raise ImportFailed(f"{path!r} is not an absolute path")
-        return import_file(Path(path), self._project, self._roots, force=force)
+        with self._under_way(path):
+            return import_file(Path(path), self._project, self._roots, force=force)
 
     def import_heights(self, name: str, heights: Sequence[Sequence[float]], size_m: Vec3) -> BlueprintRecord:
         """Import ground from rows of numbers; the first row is at -y."""
@@ -50,8 +53,8 @@ class Importer:
         return self._import_field(name, heights_from_image(Path(image), self._roots), size_m, source)
 
     def _import_field(self, name: str, field: NDArray[np.float64], size_m: Vec3, source: str) -> BlueprintRecord:
-        record, _ = keep(heightfield_bundle(name, field, size_m), source, self._project)
-        return record
+        with self._under_way(name):
+            return keep(heightfield_bundle(name, field, size_m), source, self._project)[0]
 
     def resolve(self, blueprint: str) -> BlueprintRecord:
         """What a request calls a blueprint: a class path, a name, or a file, which is imported."""
@@ -61,17 +64,27 @@ class Importer:
 
     def close(self) -> None:
         """Let nobody wait for an import any more: those that are under way fail, and so do later ones."""
-        stop_children()
+        self._closed = True
+        for thread_id in list(self._waiting):
+            stop_child_of(thread_id)
+
+    @contextmanager
+    def _under_way(self, what: str) -> Iterator[None]:
+        self._waiting.add(threading.get_ident())
+        try:
+            if self._closed:
+                raise ShuttingDown(f"{what} is not imported any more: the server is stopping")
+            yield
+        finally:
+            self._waiting.discard(threading.get_ident())
 
     def destroy(self, asset_path: str, in_use: Level) -> bool:
         """Delete a level or an import, unless a level needs it; whether there was one."""
-        asset_path = (
-            f"{IMPORTS_PACKAGE}{asset_path.removeprefix(_FOLDER)}" if asset_path.startswith(_FOLDER) else asset_path
-        )
+        word = word_of(asset_path)
         if asset_path.startswith(LEVELS_PACKAGE):
             return self._destroy_level(level_name(asset_path), in_use)
-        if asset_path.startswith(IMPORTS_PACKAGE):
-            return self._destroy_import(word_of(asset_path), in_use)
+        if word.startswith(f"{IMPORTS_FOLDER}/"):
+            return self._destroy_import(word, in_use)
         raise EditError(f"{asset_path!r} is not in {LEVELS_PACKAGE} or {IMPORTS_PACKAGE}: nothing else is deleted")
 
     def _destroy_level(self, name: str, in_use: Level) -> bool:

@@ -15,8 +15,8 @@ from urlab.scene.quick_convert import QuickConvert
 
 ACTOR_ID_TAG = "URLab.ActorId="
 _THING = "MjEntity"
-_ROBOT = "MjArticulation"
-_CLASS_OF_KIND = {BlueprintKind.STATIC_MESH: "StaticMeshActor", BlueprintKind.HEIGHTFIELD: "MjHeightfieldActor"}
+ROBOT_CLASS = "MjArticulation"
+CLASS_OF_KIND = {BlueprintKind.STATIC_MESH: "StaticMeshActor", BlueprintKind.HEIGHTFIELD: "MjHeightfieldActor"}
 _MANAGER_CLASS = "AMjManager"
 _ROOTS = ("Actor", "Object")
 
@@ -30,9 +30,10 @@ class ActorRow:
     actor_id: str = ""
     pose: Pose = Pose()  # noqa: RUF009 - it is frozen
     tags: tuple[str, ...] = ()
-    is_articulation: bool = False
     is_static_mesh: bool = False
     is_light: bool = False
+    robot: Actor | None = None
+    """The actor, if it is an articulation."""
     quick_convert: QuickConvert | None = None
     conversion: Progress | None = None
     problem: str | None = None
@@ -65,7 +66,7 @@ def class_name(world: World, one: Actor | Light) -> str:
     if isinstance(one, Light):
         return LIGHT_CLASSES[one.kind]
     record = world.project.record(one.blueprint)
-    return _CLASS_OF_KIND.get(record.kind, f"{record.short_name}_C")
+    return CLASS_OF_KIND.get(record.kind, f"{record.short_name}_C")
 
 
 def _actor_row(world: World, actor: Actor, pose: Pose) -> ActorRow:
@@ -79,14 +80,14 @@ def _actor_row(world: World, actor: Actor, pose: Pose) -> ActorRow:
 def _known_actor_row(world: World, actor: Actor, pose: Pose) -> ActorRow:
     kind = world.project.record(actor.blueprint).kind
     is_robot = kind is BlueprintKind.MODEL and world.library.blueprint(actor).is_articulation
-    family = () if kind in _CLASS_OF_KIND else (_ROBOT if is_robot else _THING,)
+    family = () if kind in CLASS_OF_KIND else (ROBOT_CLASS if is_robot else _THING,)
     return ActorRow(
         name=actor.name,
         classes=(class_name(world, actor), *family, *_ROOTS),
         actor_id=actor.actor_id,
         pose=pose,
         tags=_tags(actor.actor_id, actor.tags),
-        is_articulation=is_robot,
+        robot=actor if is_robot else None,
         is_static_mesh=kind is BlueprintKind.STATIC_MESH,
         quick_convert=actor.quick_convert,
         conversion=world.library.conversion(actor),

@@ -7,7 +7,8 @@ from typing import Any
 from urlab.authoring import Placed, World
 from urlab.authoring.actor_index import ActorIndex
 from urlab.authoring.placement import vector
-from urlab.authoring.rows import ActorRow, rows
+from urlab.authoring.rows import CLASS_OF_KIND, ROBOT_CLASS, ActorRow, rows
+from urlab.compile.bounds import Aabb
 from urlab.errors import BadValue, EditError, NoBounds
 from urlab.geometry import Pose, xyzw_from_wxyz
 from urlab.manager.actor_poses import actor_poses
@@ -16,7 +17,7 @@ from urlab.ops.context import Context
 from urlab.ops.registry import handler
 from urlab.ops.targets import by_name
 from urlab.scene.actor import Actor
-from urlab.scene.blueprint_record import BlueprintKind, BlueprintRecord
+from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.level import Level
 from urlab.scene.quick_convert import MAX_THRESHOLD, MIN_THRESHOLD, QuickConvert
 from urlab_wire.ops import outliner as wire
@@ -117,7 +118,7 @@ def remove_quick_convert(context: Context, request: wire.RemoveQuickConvertReque
     return wire.RemoveQuickConvertReply(actor_name=actor.name, requires_pie_restart=context.play.is_playing)
 
 
-def bounds(context: Context, actor: Placed, *, colliding_only: bool = False) -> Any:
+def bounds(context: Context, actor: Placed, *, colliding_only: bool = False) -> Aabb:
     """The box around an actor; NoBounds when it has no geometry."""
     box = None
     if isinstance(actor, Actor):
@@ -127,12 +128,11 @@ def bounds(context: Context, actor: Placed, *, colliding_only: bool = False) -> 
     return box
 
 
-def snapshot_row(world: World, row: ActorRow, level: Level) -> dict[str, Any]:
+def snapshot_row(world: World, row: ActorRow) -> dict[str, Any]:
     """An actor with its tags and, for a robot, the names of what it has."""
     block: dict[str, Any] = {**_common(row), "tags": list(row.tags)}
-    if row.is_articulation:
-        actor = ActorIndex(level).find(row.name, by_name=True)
-        seen = world.inspect(actor) if isinstance(actor, Actor) else None
+    if row.robot is not None:
+        seen = world.inspect(row.robot)
         block["urlab"] = {
             "mj_class": "articulation",
             **{kind: list(getattr(seen, kind)) for kind in ("joints", "actuators", "sensors", "cameras")},
@@ -162,7 +162,7 @@ def _common(row: ActorRow) -> dict[str, Any]:
 def _list_row(row: ActorRow) -> dict[str, Any]:
     block = {
         **_common(row),
-        "is_articulation": row.is_articulation,
+        "is_articulation": row.robot is not None,
         "is_static_mesh_actor": row.is_static_mesh,
         "is_light": row.is_light,
         "has_quick_convert": row.quick_convert is not None,
@@ -184,12 +184,11 @@ def _list_row(row: ActorRow) -> dict[str, Any]:
 
 
 def _blueprint(record: BlueprintRecord) -> wire.BlueprintBlock:
-    parents = {BlueprintKind.STATIC_MESH: "StaticMeshActor", BlueprintKind.HEIGHTFIELD: "MjHeightfieldActor"}
     return wire.BlueprintBlock(
         blueprint_class_path=record.class_path,
         blueprint_short_name=record.short_name,
         package_path=record.package_path,
-        parent_class=parents.get(record.kind, "MjArticulation"),
+        parent_class=CLASS_OF_KIND.get(record.kind, ROBOT_CLASS),
     )
 
 

@@ -193,7 +193,7 @@ def snapshot(context: Context, request: wire.SnapshotRequest) -> wire.SnapshotRe
     """Everything, of the running scene if there is one."""
     seen = seen_level(context)
     path = f"{LEVELS_PACKAGE}{_PLAYED}{seen.level.name}" if seen.in_pie else seen.level.path
-    rows = [snapshot_row(context.world, row, seen.level) for row in seen.rows()]
+    rows = [snapshot_row(context.world, row) for row in seen.rows()]
     return wire.SnapshotReply(actors=rows, in_pie=seen.in_pie, level_path=path)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 IMPORTS_PACKAGE = "/Game/MuJoCoImports/"
 SHIPPED_PACKAGE = "/Game/URLab/"
 IMPORTS_FOLDER = "Imports"
+MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
 _CLASS_SUFFIX = "_C"
 
 

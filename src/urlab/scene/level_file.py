@@ -33,6 +33,7 @@ from urlab.errors import LoadLevelFailed
 from urlab.geometry import Pose, all_finite, normalised, wxyz_from_euler_deg, wxyz_from_xyzw, xyzw_from_wxyz
 from urlab.scene.actor import UNIT_SCALE, Actor
 from urlab.scene.actor_names import ActorNames, legal_name
+from urlab.scene.blueprint_record import MODEL_SUFFIXES
 from urlab.scene.level import Level
 from urlab.scene.light import DEFAULT_INTENSITY, Light
 from urlab.scene.quick_convert import MAX_THRESHOLD, MIN_THRESHOLD, QuickConvert
@@ -253,7 +254,7 @@ def _check_finite(where: str, **numbers: tuple[float, ...]) -> None:
 
 
 def _blueprint(word: str, folder: Path | None) -> str:
-    looks_like_file = Path(word).suffix.lower() in {".xml", ".mjcf", ".urdf"}
+    looks_like_file = Path(word).suffix.lower() in MODEL_SUFFIXES
     return str(folder / word) if looks_like_file and folder is not None else word
 
 

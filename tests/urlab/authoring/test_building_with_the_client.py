@@ -110,3 +110,22 @@ def test_what_the_server_refuses_is_an_error_with_its_code(client: URLabClient) 
     with pytest.raises(URLabRPCError) as refused:
         client.viewport.frame_actor("nobody")
     assert refused.value.code == "unknown_actor"
+
+
+def test_mistakes_are_told_by_the_field_that_is_wrong(client: URLabClient) -> None:
+    with pytest.raises(TypeError, match="tags is a list of words, not the text 'left'"):
+        client.scene.spawn_actor("box", "a", tags="left")
+    with pytest.raises(ValueError, match="scale takes 3 numbers, not 2"):
+        client.scene.spawn_actor("box", "a", scale=2)  # type: ignore[arg-type]
+    client.scene.spawn_actor("box", "a")
+    with pytest.raises(URLabRPCError, match=r"no actor has the name 'a'; there are: box"):
+        client.scene.destroy_actor("a", by_name=True)
+
+
+def test_a_level_that_is_there_but_broken_is_told_as_such(client: URLabClient, tmp_path: Path) -> None:
+    (tmp_path / "Levels").mkdir(exist_ok=True)
+    (tmp_path / "Levels" / "broken.toml").write_text("version = 1\n")
+    with pytest.raises(URLabRPCError, match="missing required field") as refused:
+        client.scene.apply_scene("broken", [])
+    assert refused.value.code == "load_level_failed"
+    assert (tmp_path / "Levels" / "broken.toml").read_text() == "version = 1\n"

@@ -8,10 +8,13 @@ import pytest
 
 from urlab.app import Server
 from urlab.authoring import Order, Placement, World
+from urlab.authoring.rows import rows
+from urlab.compile.importing import run_limited
 from urlab.config import ServerConfig
-from urlab.errors import EditError, UnknownActor
+from urlab.errors import EditError, ImportFailed, ShuttingDown, UnknownActor, UrlabError
 from urlab.scene.actor import Actor
 from urlab.scene.quick_convert import QuickConvert
+from urlab_wire.enums import PIEState
 
 
 @pytest.fixture
@@ -108,3 +111,60 @@ def test_what_cannot_be_converted_is_refused(world: World) -> None:
     world.spawn(Order("box", "one"))
     with pytest.raises(EditError, match="'box' is not a static mesh"):
         world.quick_convert("one", QuickConvert())
+
+
+BOMB = """<mujoco><worldbody><replicate count="100000"><body><freejoint/><geom size="1"/></body></replicate></worldbody>
+</mujoco>"""
+
+
+def test_a_server_that_closes_does_not_wait_for_an_import(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "bomb.xml").write_text(BOMB)
+    failures: list[UrlabError] = []
+
+    def attempt() -> None:
+        with pytest.raises(UrlabError) as failed:
+            server.world.importer.import_file(str(tmp_path / "bomb.xml"))
+        failures.append(failed.value)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    while thread.ident not in run_limited._running:
+        assert thread.is_alive()
+    server.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert isinstance(failures[0], ImportFailed)
+    with pytest.raises(ShuttingDown):
+        server.world.importer.import_file(str(tmp_path / "bomb.xml"))
+
+
+def test_stopping_gives_up_a_mesh_that_is_being_cut(server: Server, tmp_path: Path) -> None:
+    pytest.importorskip("coacd")
+    trimesh = pytest.importorskip("trimesh")
+    trimesh.creation.torus(1.0, 0.3, major_sections=200, minor_sections=100).export(tmp_path / "ring.stl")
+    world = server.world
+    world.spawn(Order(str(tmp_path / "ring.stl"), "ring"))
+    world.quick_convert("ring", QuickConvert(complex_mesh=True, coacd_threshold=0.01))
+    (row,) = rows(world, world.level)
+    assert row.conversion is not None
+    assert row.conversion.state in ("waiting", "running")
+    assert server.play.begin(timeout_s=0.2).state is PIEState.TIMEOUT
+    server.play.stop(timeout_s=5)
+    assert server.play.status().state is PIEState.OFF
+    world.quick_convert("ring", None)
+    assert server.play.begin().state is PIEState.READY
+
+
+def test_a_glb_stands_upright_and_falls_once_it_is_converted(server: Server, tmp_path: Path) -> None:
+    trimesh = pytest.importorskip("trimesh")
+    trimesh.Scene(trimesh.creation.box((0.2, 1.0, 0.4))).export(tmp_path / "post.glb")
+    world = server.world
+    spawned = world.spawn(Order(str(tmp_path / "post.glb"), "post", Placement((0.0, 0.0, 3.0)))).actor
+    box = world.inspect(spawned).aabb(spawned.pose)
+    assert box is not None
+    assert box.half_size == pytest.approx((0.1, 0.2, 0.5), abs=1e-6), "its y axis is up"
+    world.quick_convert("post", QuickConvert())
+    assert server.play.begin().compile_error == ""
+    with server.play.manager.engine.locked():
+        server.play.manager.engine.advance(100, float("inf"))
+        assert server.play.manager.engine.data.body("post").xpos[2] < 3.0

@@ -108,6 +108,31 @@ def test_shipped_levels_can_be_read(name: str) -> None:
             HEAD + actor("a", "rotation_quat = [0, 0, nan, 0]"),
             "actor 'a': rotation_quat: a quaternion of length nan is no rotation",
         ),
+        (
+            HEAD + actor("a", "quick_convert = { friction = [1, -1, 1] }"),
+            "actor 'a': friction must not be negative, but is [1.0, -1.0, 1.0]",
+        ),
+        (
+            HEAD + actor("a", "quick_convert = { friction = [1, nan, 1] }"),
+            "actor 'a': friction: (1.0, nan, 1.0) is nowhere",
+        ),
+        (
+            HEAD + actor("a", "quick_convert = { coacd_threshold = 5 }"),
+            "actor 'a': coacd_threshold is from 0.01 to 1.0, not 5.0",
+        ),
+        (
+            HEAD + actor("a", "quick_convert = { static = true, driven = true }"),
+            "actor 'a': a body is static or driven, not both",
+        ),
+        (HEAD + actor("a", "scale = [1, 0, 1]"), "actor 'a': scale must be above 0, but is [1.0, 0.0, 1.0]"),
+        (
+            HEAD + '[[lights]]\nname = "sun"\nintensity = -5',
+            "light 'sun': intensity is at least 0, and color is in 0..1",
+        ),
+        (
+            HEAD + '[[lights]]\nname = "sun"\ncolor = [255, 0, 0]',
+            "light 'sun': intensity is at least 0, and color is in 0..1",
+        ),
         (HEAD + actor("a b"), "actor name 'a b' is not legal; 'a_b' is"),
         (HEAD + actor(""), "actor name '' is not legal; 'actor' is"),
         (HEAD + actor("world"), "actor name 'world' is not legal; 'world-1' is"),

@@ -8,11 +8,11 @@ from urlab.compile.importing.check import explanation
 from urlab.compile.importing.keeper import keep
 from urlab.compile.importing.limits import DEFAULT_LIMITS, Limits
 from urlab.compile.importing.mjcf_document import NotXml
-from urlab.compile.importing.model_bundle import MODEL_SUFFIXES, Original, model_bundle
+from urlab.compile.importing.model_bundle import Original, model_bundle
 from urlab.compile.importing.sources import Sources
 from urlab.config import FileRoots
 from urlab.errors import ImportFailed
-from urlab.scene.blueprint_record import BlueprintRecord
+from urlab.scene.blueprint_record import MODEL_SUFFIXES, BlueprintRecord
 from urlab.scene.project import Project
 
 

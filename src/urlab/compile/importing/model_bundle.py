@@ -12,8 +12,6 @@ from urlab.errors import ImportFailed
 from urlab.scene.blueprint_record import BlueprintKind
 from urlab.scene.sidecar import SIDECAR_SUFFIX, sidecar_path
 
-MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
-
 
 @dataclass(frozen=True, slots=True)
 class Original:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -55,24 +56,26 @@ def _run(command: Sequence[str], limits: Limits, files: tuple[Path, Path, Path])
             env=_environment(),
             start_new_session=True,
         )
-    _running.add(process)
+    _running[threading.get_ident()] = process
     try:
         return process.wait(limits.timeout_s)
     except subprocess.TimeoutExpired:
         return None
     finally:
-        _running.discard(process)
+        del _running[threading.get_ident()]
         if process.returncode is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
-_running: "set[subprocess.Popen[bytes]]" = set()
+_running: "dict[int, subprocess.Popen[bytes]]" = {}
+"""The children that are waited for, by the thread that waits."""
 
 
-def stop_children() -> None:
-    """Kill every child that runs now, so that whoever waits for one can go on."""
-    for process in list(_running):
+def stop_child_of(thread_id: int) -> None:
+    """Kill the child that a thread waits for, if it does."""
+    process = _running.get(thread_id)
+    if process is not None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
