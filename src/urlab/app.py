@@ -82,7 +82,7 @@ class Server:
     def bind_sockets(self) -> ZmqRpcServer:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
         base, ports = self.config.endpoint_base, self.config.ports
-        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher.handle, self.dispatcher.takes_long)
+        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher)
         self._streams = self._parts.streams = Streams(base, ports, avoided_ports=(self.config.web_port,))
         self.play.on_start.append(self._stream)
         self.play.on_stop.append(self._stop_streaming)

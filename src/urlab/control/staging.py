@@ -1,7 +1,7 @@
 """Setpoints that wait for the next sub-step: those of the wire, those of a user interface, and who is in force."""
 
-import math
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ class StagedControl:
         self._position = full | {name: i for i, name in enumerate(self._names)}
         self._ctrl = index_of([actuator.id for actuator in articulation.actuators])
         self._staged = {source: np.zeros(len(self._names)) for source in ControlSource}
+        self._from_wire = self._staged[ControlSource.ZMQ]
 
     @property
     def active(self) -> Float64Array:
@@ -54,15 +55,14 @@ class StagedControl:
         else:
             self._staged[source][np.asarray(indices, dtype=np.intp)] = checked
 
-    def check(self, ctrl: Sequence[float]) -> Sequence[float]:
-        """A step's ``ctrl``, if it is one finite number per actuator; else DimMismatch or BadValue."""
-        if len(ctrl) != len(self._names) or not math.isfinite(sum(ctrl)):
+    def check(self, ctrl: Sequence[float] | Float64Array) -> None:
+        """DimMismatch or BadValue unless a step's ``ctrl`` is one finite number per actuator."""
+        if len(ctrl) != len(self._names) or not isfinite(sum(ctrl)):
             self._checked(ctrl, len(self._names))
-        return ctrl
 
     def put(self, checked: Sequence[float] | Float64Array) -> None:
-        """Replace the wire's setpoints by what `check` or `merged` returned."""
-        self._staged[ControlSource.ZMQ][:] = checked
+        """Replace the wire's setpoints by what `check` has seen or `merged` returned."""
+        self._from_wire[:] = checked
 
     def merged(self, ctrl: Sequence[float] | None, ctrl_map: Mapping[str, float] | None) -> Float64Array:
         """What the wire's setpoints become with a step's ``ctrl`` and then its ``ctrl_map``; stages nothing.
@@ -99,7 +99,7 @@ class StagedControl:
             raise BadValue(f"control of {self._prefix} takes numbers: {error}") from error
         if array.shape != (expected,):
             raise DimMismatch(f"control of {self._prefix} takes {expected} numbers, got shape {array.shape}")
-        if not math.isfinite(sum(values)) and not np.isfinite(array).all():
+        if not isfinite(sum(values)) and not np.isfinite(array).all():
             wrong = int(np.argmin(np.isfinite(array)))
             name = self._names[wrong] if expected == len(self._names) else f"number {wrong}"
             raise BadValue(f"control of {self._prefix} takes finite numbers, but {name} is {array[wrong]}")

@@ -1,7 +1,6 @@
 """What a step asks for: checked as a whole before any of it is done."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,20 +14,33 @@ from urlab_wire.ops.stepping import ArticulationCommand
 Commands = Mapping[str, ArticulationCommand | None]
 
 
-@dataclass(slots=True)
-class StepCommand:
-    """Checked setpoints per articulation, which of them bypass their controller, and wrenches by body id."""
+Setpoints = Sequence[float] | NDArray[np.float64]
 
-    setpoints: list[tuple[RunningArticulation, Sequence[float] | NDArray[np.float64]]] = field(default_factory=list)
-    raw: list[tuple[RunningArticulation, bool]] = field(default_factory=list)
-    wrenches: list[tuple[int, Wrench]] = field(default_factory=list)
+
+class StepCommand:
+    """What was checked, per articulation: setpoints (None: those in force stay) and whether its controller is bypassed.
+
+    ``wrenches`` are by body id.
+    """
+
+    __slots__ = ("articulations", "wrenches")
+
+    def __init__(self) -> None:
+        self.articulations: list[tuple[RunningArticulation, Setpoints | None, bool]] = []
+        self.wrenches: list[tuple[int, Wrench]] = []
 
     def stage(self) -> None:
         """Put the setpoints in force; the caller holds the physics lock."""
-        for articulation, values in self.setpoints:
-            articulation.staged.put(values)
-        for articulation, raw in self.raw:
+        for articulation, values, raw in self.articulations:
+            if values is not None:
+                articulation.staged.put(values)
             articulation.bypass_controller = raw
+
+    def end_window(self) -> None:
+        """Controllers are bypassed for the window of one step only."""
+        for articulation, _, raw in self.articulations:
+            if raw:
+                articulation.bypass_controller = False
 
 
 class CommandReader:
@@ -47,7 +59,9 @@ class CommandReader:
     def read(self, commands: Commands | None) -> StepCommand:
         """Check everything that a step asks; nothing is changed yet."""
         result = StepCommand()
-        for prefix, command in (commands or {}).items():
+        if not commands:
+            return result
+        for prefix, command in commands.items():
             articulation = self._articulations.get(prefix)
             if articulation is None:
                 self._read_entity(prefix, command, result)
@@ -58,11 +72,14 @@ class CommandReader:
     def _read_articulation(
         self, articulation: RunningArticulation, command: ArticulationCommand, result: StepCommand
     ) -> None:
+        values: Setpoints | None = command.ctrl
         if command.ctrl_map:
-            result.setpoints.append((articulation, articulation.staged.merged(command.ctrl, command.ctrl_map)))
-        elif command.ctrl is not None:
-            result.setpoints.append((articulation, articulation.staged.check(command.ctrl)))
-        result.raw.append((articulation, _is_raw(articulation, command.control_mode)))
+            values = articulation.staged.merged(command.ctrl, command.ctrl_map)
+        elif values is not None:
+            articulation.staged.check(values)
+        word = command.control_mode
+        raw = word is not None and word != ControlMode.UE_CONTROLLER and _is_raw(articulation, word)
+        result.articulations.append((articulation, values, raw))
         if command.xfrc_applied:
             self._read_wrenches(articulation, command.xfrc_applied, result)
 
@@ -96,9 +113,7 @@ class CommandReader:
             result.wrenches.append((body_id, _wrench(body, wrench)))
 
 
-def _is_raw(articulation: RunningArticulation, word: str | None) -> bool:
-    if word is None or word == ControlMode.UE_CONTROLLER:
-        return False
+def _is_raw(articulation: RunningArticulation, word: str) -> bool:
     lowered = word.lower()
     if lowered not in _CONTROL_WORDS:
         raise BadValue(f"control_mode of {articulation.prefix} must be {known(_CONTROL_WORDS)}, not {word!r}")

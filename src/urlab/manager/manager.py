@@ -28,14 +28,7 @@ from urlab.manager.wrenches import Wrenches
 from urlab.physics import Engine, PhysicsLoop, Snapshot
 from urlab.physics.keyframes import find_keyframe
 from urlab_wire.enums import ControlSource, ObservationLevel, StepMode
-from urlab_wire.ops.stepping import (
-    PerturbationBlock,
-    ReplayBlock,
-    StepRequest,
-)
-
-Packable = Any
-"""States by name, or the same packed as msgpack bytes (`msgspec.Raw`); a reply takes either."""
+from urlab_wire.ops.stepping import ArticulationState, EntityState, StepRequest
 
 
 class View(NamedTuple):
@@ -45,20 +38,25 @@ class View(NamedTuple):
     packed: bool = False
 
 
+class PlainBlocks(NamedTuple):
+    """Robots and entities by name."""
+
+    articulations: dict[str, ArticulationState]
+    entities: dict[str, EntityState]
+
+
 @dataclass(slots=True)
 class Observation:
     """The state at one moment, as a reply shows it. ``steps`` is the counter's total at that moment.
 
-    Robots and entities are packed as msgpack bytes when the caller asked for that.
+    Robots and entities are ``blocks``: by name, or packed as msgpack bytes when the caller asked for that.
+    ``extras`` are the fields that only some replies have: ``perturbation``, ``replay``, ``warnings``.
     """
 
     time: float
     steps: int
-    articulations: Packable
-    entities: Packable
-    perturbation: PerturbationBlock | None
-    replay: ReplayBlock | None
-    warnings: list[str]
+    blocks: "PlainBlocks | bytes"
+    extras: dict[str, Any]
     snapshot: Snapshot | None = None
     """A copy of that state, for whoever wants to look at it later; only when it was asked for."""
 
@@ -231,21 +229,24 @@ class Manager:
             self.wrenches.end_window()
 
     def _observe(self, view: View) -> Observation:
-        articulations: Packable
-        entities: Packable
-        if view.packed:
-            articulations, entities = self._packed.pack(view.level)
+        level, packed = view
+        blocks: PlainBlocks | bytes
+        if packed:
+            blocks = self._packed.pack(level)
         else:
-            articulations, entities = self._observer.articulations(view.level), self._observer.entities()
-        return Observation(
-            time=self.engine.data.time,
-            steps=self.counter.total,
-            articulations=articulations,
-            entities=entities,
-            perturbation=self.wrenches.perturbation if self._mode.name is StepMode.PUPPET else None,
-            replay=self.tape.replay if self.tape.is_playing else None,
-            warnings=self.engine.warnings(),
-        )
+            blocks = PlainBlocks(self._observer.articulations(level), self._observer.entities())
+        return Observation(self.engine.data.time, self.counter.total, blocks, self._extras())
+
+    def _extras(self) -> dict[str, Any]:
+        """What there is to tell beside the state; most often nothing."""
+        extras: dict[str, Any] = {}
+        if self._mode.name is StepMode.PUPPET and (perturbation := self.wrenches.perturbation):
+            extras["perturbation"] = perturbation
+        if self.tape.is_playing:
+            extras["replay"] = self.tape.replay
+        if warnings := self.engine.warnings():
+            extras["warnings"] = warnings
+        return extras
 
     # -- lookups ------------------------------------------------------------------------------------------------
 

@@ -6,11 +6,12 @@ found in the bytes tells which number belongs there. From then on an observation
 between the constant bytes. By construction it decodes to what the `Observer` says.
 """
 
+import ctypes
 import re
 from dataclasses import dataclass, fields, replace
 
-import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from urlab.compile import CompiledScene
 from urlab.manager.observation import Array, Observer, Sources
@@ -24,6 +25,9 @@ not UTF-8."""
 
 _MARKS = re.compile(re.escape(_FLOAT) + b"\x7e\x37(.{6})", re.DOTALL)
 _FLOAT_BYTES = 9
+_NUMBER_BYTES = 8
+
+Indices = NDArray[np.intp]
 
 
 class PackedObserver:
@@ -35,61 +39,59 @@ class PackedObserver:
         self._actions = b""
         self._templates: dict[ObservationLevel, _Template] = {}
 
-    def pack(self, level: ObservationLevel) -> tuple[msgspec.Raw, msgspec.Raw]:
-        """Every robot at that level, and every entity."""
+    def pack(self, level: ObservationLevel) -> bytes:
+        """Every robot at that level, and every entity: two entries of a map, keys and values, without its head."""
         if self._sources.actions.tobytes() != self._actions:
             self._templates.clear()
             self._actions = self._sources.actions.tobytes()
         template = self._templates.get(level)
         if template is None:
             marked = Observer(self._scene, _marked(self._sources))
-            blobs = encode(marked.articulations(level)), encode(marked.entities())
-            template = self._templates[level] = _Template.of(blobs, self._sources)
+            blocks = {"per_articulation": marked.articulations(level), "entities": marked.entities()}
+            template = self._templates[level] = _Template.of(encode(blocks)[1:], self._sources)
         return template.fill()
 
 
-@dataclass
+@dataclass(slots=True)
 class _Template:
-    """Two blobs of constant bytes with room for numbers between them.
+    """Constant bytes with room for numbers between them.
 
-    ``inputs`` are the arrays that hold the numbers, ``gathered`` all of them in a row, ``picked`` those that are
-    wanted (at ``places``), in wire order. ``slots`` are where they go: every ninth byte on, big-endian, as msgpack
-    wants them. The parts of either blob alternate between constant bytes and views into the memory of the slots.
+    ``memory`` covers the arrays that hold the numbers, ``picked`` are those that are wanted (at ``places``), in wire
+    order. ``slots`` are where they go: every ninth byte on, big-endian, as msgpack wants them. ``parts`` alternate
+    between constant bytes and views into the memory of the slots. ``sources`` are kept alive by being here.
     """
 
-    inputs: tuple[Array, ...]
-    gathered: Array
-    places: "np.ndarray[tuple[int], np.dtype[np.intp]]"
+    sources: Sources
+    memory: Array
+    places: Indices
     picked: Array
     slots: Array
-    first_parts: tuple[bytes | memoryview, ...]
-    second_parts: tuple[bytes | memoryview, ...]
+    parts: tuple[bytes | memoryview, ...]
 
     @classmethod
-    def of(cls, blobs: tuple[bytes, bytes], sources: Sources) -> "_Template":
-        """Compile two encoded observations of marks."""
-        first, second = ([*_MARKS.finditer(blob)] for blob in blobs)
-        inputs, places = _inputs(sources, [int.from_bytes(match[1], "big") for match in (*first, *second)])
+    def of(cls, blob: bytes, sources: Sources) -> "_Template":
+        """Compile an encoded observation of marks."""
+        marks = [*_MARKS.finditer(blob)]
+        memory, places = _find(sources, [int.from_bytes(match[1], "big") for match in marks])
         count = len(places)
         rows = np.full((count, _FLOAT_BYTES), _FLOAT[0], dtype=np.uint8)
-        flat, border = rows.reshape(-1).data, len(first) * _FLOAT_BYTES
+        flat = rows.reshape(-1).data
         return cls(
-            inputs=inputs,
-            gathered=np.empty(sum(one.size for one in inputs)),
+            sources=sources,
+            memory=memory,
             places=places,
             picked=np.empty(count),
-            slots=np.ndarray((count,), ">f8", buffer=flat if count else b"\0", offset=1, strides=(_FLOAT_BYTES,)),
-            first_parts=tuple(_parts(blobs[0], [match.start() for match in first], flat[:border])),
-            second_parts=tuple(_parts(blobs[1], [match.start() for match in second], flat[border:])),
+            slots=np.ndarray(
+                (count,), ">f8", buffer=flat if count else bytearray(1), offset=1, strides=(_FLOAT_BYTES,)
+            ),
+            parts=tuple(_parts(blob, [match.start() for match in marks], flat)),
         )
 
-    def fill(self) -> tuple[msgspec.Raw, msgspec.Raw]:
+    def fill(self) -> bytes:
         """The bytes with the numbers that the sources hold now."""
-        if len(self.places):
-            np.concatenate(self.inputs, out=self.gathered)
-            self.gathered.take(self.places, out=self.picked, mode="clip")
-            self.slots[:] = self.picked
-        return msgspec.Raw(b"".join(self.first_parts)), msgspec.Raw(b"".join(self.second_parts))
+        self.memory.take(self.places, out=self.picked, mode="clip")
+        self.slots[:] = self.picked
+        return b"".join(self.parts)
 
 
 def _parts(blob: bytes, starts: list[int], rows: memoryview) -> list[bytes | memoryview]:
@@ -117,22 +119,26 @@ def _marked(sources: Sources) -> Sources:
     return replace(sources, **marks)
 
 
-def _inputs(
-    sources: Sources, numbers: list[int]
-) -> tuple[tuple[Array, ...], "np.ndarray[tuple[int], np.dtype[np.intp]]"]:
-    """The arrays that hold these numbers, flat, and where the numbers are when those arrays are put in a row."""
+def _find(sources: Sources, numbers: list[int]) -> tuple[Array, Indices]:
+    """Memory that covers the arrays of these numbers, and where the numbers are in it.
+
+    One gather from there is several times cheaper than one per array. It spans whatever lies between the arrays as
+    well, but only the places of the numbers are ever read.
+    """
     wanted = np.array(numbers, dtype=np.intp)
-    places = np.zeros_like(wanted)
-    inputs, first, offset = [], 0, 0
+    addresses = np.zeros_like(wanted)
+    first = 0
     for name in _float_fields():
-        flat = getattr(sources, name).reshape(-1)
-        inside = (wanted >= first) & (wanted < first + flat.size)
-        if inside.any():
-            places[inside] = wanted[inside] - first + offset
-            inputs.append(flat)
-            offset += flat.size
-        first += flat.size
-    return tuple(inputs), places
+        array = getattr(sources, name)
+        inside = (wanted >= first) & (wanted < first + array.size)
+        addresses[inside] = array.ctypes.data + (wanted[inside] - first) * _NUMBER_BYTES
+        first += array.size
+    if not len(wanted):
+        return np.zeros(1), wanted
+    lowest = int(addresses.min())
+    places = (addresses - lowest) // _NUMBER_BYTES
+    memory = (ctypes.c_double * (int(places.max()) + 1)).from_address(lowest)
+    return np.frombuffer(memoryview(memory), dtype=np.float64), places
 
 
 def _float_fields() -> list[str]:

@@ -13,6 +13,7 @@ from urlab.config import FileRoots, RenderProfile
 from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
 from urlab.manager.manager import Manager
 from urlab.manager.step_counter import StepCounter
+from urlab.physics import QUICK_STEP_S
 from urlab.physics.memory import give_memory_back
 from urlab.scene.level import Level
 from urlab_wire.enums import PIEState, StepMode
@@ -68,9 +69,9 @@ class Play:
         return manager
 
     def seconds_per_step(self) -> float:
-        """What an mj_step of the running scene has cost of late; 0 when nothing plays."""
+        """What an mj_step of the running scene has cost of late, for all that is known."""
         manager = self._manager
-        return manager.engine.seconds_per_step if manager is not None else 0.0
+        return manager.engine.seconds_per_step if manager is not None else QUICK_STEP_S
 
     @property
     def is_playing(self) -> bool:

@@ -12,12 +12,14 @@ from urlab.manager.packed import PackedObserver
 from urlab.manager.state_rows import Message, StateRows, Wanted
 from urlab.manager.stream_control import StreamControl
 from urlab_wire.enums import ObservationLevel, StepMode
-from urlab_wire.ops.stepping import ClockBlock
-from urlab_wire.stream_messages import ActuatorList, CameraEndpoint, StateFull, pack_info, pack_state
+from urlab_wire.state_frame import StateFrame
+from urlab_wire.stream_messages import ActuatorList, CameraEndpoint, StateFull, pack_info
 from urlab_wire.streams import ControlOutcome
 
 _UNLIMITED = (-100.0, 100.0)
 """What the info message says of an actuator without a control range."""
+
+_STATE_FRAME = StateFrame(StateFull)
 
 
 class StreamSource:
@@ -71,20 +73,8 @@ class StreamSource:
     def state(self) -> bytes:
         """The payload of ``state/full``. MuJoCo's warnings stay with the replies, which a stream must not rob."""
         self._copy_twists()
-        articulations: Any
-        entities: Any
-        articulations, entities = self._packed.pack(ObservationLevel.STANDARD)
-        sim_time = self._engine.data.time
-        return pack_state(
-            StateFull(
-                time=sim_time,
-                step=self._manager.counter.total,
-                sim_time=ClockBlock.of_s(sim_time),
-                wall_time=ClockBlock.of_ns(time.time_ns()),
-                per_articulation=articulations,
-                entities=entities,
-            )
-        )
+        blocks = self._packed.pack(ObservationLevel.STANDARD)
+        return _STATE_FRAME.build(self._engine.data.time, self._manager.counter.total, time.time_ns(), blocks, {})
 
     def _copy_twists(self) -> None:
         velocity, actions = self._sources.twist, self._sources.actions

@@ -1,7 +1,7 @@
 """Frame in, frame out. Every failure becomes an error reply; nothing that a client sends ends the server."""
 
 import logging
-from typing import cast
+from typing import NamedTuple, cast
 
 from urlab.errors import (
     CompileError,
@@ -31,6 +31,14 @@ from urlab_wire.ops.stepping import StepRequest
 log = logging.getLogger("urlab.ops")
 
 
+class Call(NamedTuple):
+    """A request as it was read. ``request`` is None when its frame is not in order, and has to be looked into."""
+
+    frame: bytes
+    request: Request | None
+    takes_long: bool = False
+
+
 class Dispatcher:
     """Serves requests from any number of threads."""
 
@@ -39,52 +47,52 @@ class Dispatcher:
         self._parts = parts
         self._play = parts.play
         self._draining = False
-        self._looked_at: tuple[bytes, Request | None] = (b"", None)
 
     def drain(self) -> None:
         """From now on every request is answered `shutting_down`."""
         self._draining = True
 
+    def read(self, frame: bytes) -> Call:
+        """What a frame asks, and whether serving it may take so long that others should not wait behind it."""
+        request = read_at_once(frame)
+        if type(request) is StepRequest:
+            return Call(frame, request, self._is_long(request.n_steps))
+        if request is not None:
+            long = _SPEC_OF[type(request)].limit_s > DEFAULT_LIMIT_S and not isinstance(request, HelloRequest)
+            return Call(frame, request, long)
+        op, n_steps = peek(frame)
+        return Call(frame, None, op == "step" and self._is_long(n_steps))
+
     def handle(self, frame: bytes) -> bytes:
         """Serve one request frame."""
+        return self.serve(Call(frame, read_at_once(frame)))
+
+    def serve(self, call: Call) -> bytes:
+        """Serve what was read."""
         session = spec = None
         try:
             if self._draining:
                 raise ShuttingDown("the server is stopping")
-            good = self._read(frame)
+            good = call.request
             if good is not None:
                 spec = _SPEC_OF[type(good)]
-                session = self._session(spec.name, good.session_id, frame)
+                session = self._session(spec.name, good.session_id, call.frame)
                 reply = self._run(spec, good, session)
             else:
-                session, request, spec = self._find_out(frame)
+                session, request, spec = self._find_out(call.frame)
                 reply = self._run(spec, request, session)
+            if isinstance(reply, bytes):
+                return reply
         except UrlabError as failed:
             reply = _failure(failed, spec)
         except Exception as crashed:
             op = spec.name if spec is not None else "?"
             log.exception("op %r crashed", op)
             reply = error(ErrorCode.INTERNAL_ERROR, f"{op}: {type(crashed).__name__}: {crashed}")
-        return self._encode(reply, session.encoding if session is not None else _encoding_of(frame))
-
-    def takes_long(self, frame: bytes) -> bool:
-        """Whether serving a request may take so long that others should not wait behind it."""
-        request = read_at_once(frame)
-        self._looked_at = (frame, request)
-        if isinstance(request, StepRequest):
-            return self._is_long(request.n_steps)
-        if request is not None:
-            return _SPEC_OF[type(request)].limit_s > DEFAULT_LIMIT_S and not isinstance(request, HelloRequest)
-        op, n_steps = peek(frame)
-        return op == "step" and self._is_long(n_steps)
+        return self._encode(reply, session.encoding if session is not None else _encoding_of(call.frame))
 
     def _is_long(self, n_steps: float | None) -> bool:
-        return n_steps is not None and n_steps > _LONG_S / max(self._play.seconds_per_step(), _QUICK_S)
-
-    def _read(self, frame: bytes) -> Request | None:
-        """The typed request; if `takes_long` has just read this very frame, that is not done again."""
-        seen, request = self._looked_at
-        return request if seen is frame else read_at_once(frame)
+        return n_steps is not None and n_steps > _LONG_S / self._play.seconds_per_step()
 
     # -- the checks, in the protocol's order --------------------------------------------------------------------
 
@@ -103,7 +111,7 @@ class Dispatcher:
             return Session(encoding=_encoding_of(frame))
         return self.sessions.find(session_id)
 
-    def _run(self, spec: OpSpec | None, request: Request | UrlabError, session: Session) -> Reply:
+    def _run(self, spec: OpSpec | None, request: Request | UrlabError, session: Session) -> Reply | bytes:
         if spec is None or isinstance(request, MissingField):
             raise cast("UrlabError", request)
         running = self._play.manager if spec.category is OpCategory.MANAGER_REQUIRED else None
@@ -125,7 +133,6 @@ class Dispatcher:
 
 
 _LONG_S = 0.02
-_QUICK_S = 1e-5
 _SPEC_OF = {spec.request: spec for spec in CATALOGUE.values()}
 
 

@@ -12,7 +12,7 @@ from urlab.manager.articulation import RunningArticulation
 from urlab.ops.checks import one_of
 from urlab.ops.context import Context
 from urlab.ops.registry import HANDLERS, handler
-from urlab.ops.stepping import state_reply
+from urlab.ops.stepping import plain_reply
 from urlab.physics.version import MUJOCO_VERSION, MUJOCO_VERSION_INT
 from urlab_wire.catalogue import meta_ops
 from urlab_wire.enums import Encoding, ObservationLevel
@@ -93,7 +93,7 @@ def _add_scene(reply: HelloReply, context: Context, include_assets: bool) -> Non
             reply.mjcf_compiled, reply.vfs_assets = export_mjcf(scene)
     with contextlib.suppress(OpTimeout):  # while a long step runs there is no state to tell, and no reason to wait
         seen = manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
-        reply.state = state_reply(StepReply, context, seen)
+        reply.state = plain_reply(StepReply, context, seen)
     reply.entities = {one.name: _entity(one) for one in scene.entities}
     reply.global_cameras = {one.name: _camera(context, one.name) for one in scene.global_cameras}
     if manager.cameras.cameras:

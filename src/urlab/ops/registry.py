@@ -6,12 +6,14 @@ from typing import Any
 from urlab.ops.context import Context
 from urlab_wire import CATALOGUE, Reply
 
-Handler = Callable[[Context, Any], Reply]
+Handler = Callable[[Context, Any], Reply | bytes]
+"""A typed reply, or one that is encoded already, in the encoding of the session."""
+
 HANDLERS: dict[str, Handler] = {}
 
 
 def handler(op: str) -> Callable[[Handler], Handler]:
-    """Declare the handler of an op: ``(context, typed request) -> typed reply``."""
+    """Declare the handler of an op: ``(context, typed request) -> reply``."""
     if op not in CATALOGUE:
         raise ValueError(f"there is no op {op!r} in the catalogue")
 

@@ -1,10 +1,10 @@
 """step, reset and forward."""
 
-import time
-from typing import TypeVar
+from time import time_ns
+from typing import TypeVar, cast
 
 from urlab.errors import ObserverReadOnly
-from urlab.manager import Observation, View
+from urlab.manager import Observation, PlainBlocks, View
 from urlab.ops.camera_requests import CameraOrder
 from urlab.ops.checks import one_of
 from urlab.ops.context import Context
@@ -20,14 +20,16 @@ from urlab_wire.ops.stepping import (
     StepReply,
     StepRequest,
 )
+from urlab_wire.state_frame import StateFrame
 
 AnyStateReply = TypeVar("AnyStateReply", bound=StateReply)
+_FRAMES: dict[type[StateReply], StateFrame] = {kind: StateFrame(kind) for kind in (StepReply, ResetReply, ForwardReply)}
 _PACKED: dict[str, View] = {level: View(level, packed=True) for level in ObservationLevel}
 _PLAIN: dict[str, View] = {level: View(level) for level in ObservationLevel}
 
 
 @handler("step")
-def step(context: Context, request: StepRequest) -> StepReply:
+def step(context: Context, request: StepRequest) -> StepReply | bytes:
     """Advance, in the mode in force. An observer may read the live state this way."""
     view, manager = _view(context, request.observations), context.manager
     if request.include_cameras:
@@ -37,27 +39,25 @@ def step(context: Context, request: StepRequest) -> StepReply:
 
 
 @handler("reset")
-def reset(context: Context, request: ResetRequest) -> ResetReply:
+def reset(context: Context, request: ResetRequest) -> ResetReply | bytes:
     """Back to the start."""
     joints = {
         prefix: {joint: value if isinstance(value, list) else [value] for joint, value in values.items()}
         for prefix, values in (request.per_articulation_qpos or {}).items()
     }
-    observation = context.manager.reset(
-        _view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints
-    )
-    reply = state_reply(ResetReply, context, observation)
-    reply.setpoints = {one.prefix: one.staged.active.tolist() for one in context.manager.articulations.values()}
-    return reply
+    manager = context.manager
+    seen = manager.reset(_view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints)
+    seen.extras["setpoints"] = {one.prefix: one.staged.active.tolist() for one in manager.articulations.values()}
+    return state_reply(ResetReply, context, seen)
 
 
 @handler("forward")
-def forward(context: Context, request: ForwardRequest) -> ForwardReply:  # noqa: ARG001 - it has no fields
+def forward(context: Context, request: ForwardRequest) -> ForwardReply | bytes:  # noqa: ARG001 - it has no fields
     """Recompute what follows from the state."""
     return state_reply(ForwardReply, context, context.manager.forward(_view(context)))
 
 
-def _step_and_look(context: Context, request: StepRequest, view: View) -> StepReply:
+def _step_and_look(context: Context, request: StepRequest, view: View) -> StepReply | bytes:
     """A step, and what the cameras see afterwards."""
     manager = context.manager
     order = CameraOrder.read(manager.cameras, request.include_cameras)
@@ -67,10 +67,10 @@ def _step_and_look(context: Context, request: StepRequest, view: View) -> StepRe
     else:
         seen = manager.step(request, view, keep_state=True)
     frames, problems = order.take(manager.cameras, seen.snapshot)
-    seen.warnings += problems
-    reply = state_reply(StepReply, context, seen)
-    reply.cameras = frames
-    return reply
+    seen.extras["cameras"] = frames
+    if problems:
+        seen.extras["warnings"] = [*seen.extras.get("warnings", ()), *problems]
+    return state_reply(StepReply, context, seen)
 
 
 def _observer_step(context: Context, request: StepRequest, view: View) -> Observation:
@@ -85,16 +85,24 @@ def _view(context: Context, word: str | None = None) -> View:
     return views.get(word or session.observations) or views[one_of("observations", ObservationLevel, word or "")]
 
 
-def state_reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> AnyStateReply:
-    """An observation as a session sees it."""
+def state_reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> AnyStateReply | bytes:
+    """An observation as a session sees it: a whole frame when its blocks are packed."""
+    blocks = seen.blocks
+    if not isinstance(blocks, bytes):
+        return plain_reply(kind, context, seen)
+    step = context.parts.play.counter.between(context.session.steps_at_start, seen.steps)
+    return _FRAMES[kind].build(seen.time, step, time_ns(), blocks, seen.extras)
+
+
+def plain_reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> AnyStateReply:
+    """An observation whose blocks are not packed, as a typed reply."""
+    articulations, entities = cast("PlainBlocks", seen.blocks)
     return kind(
         time=seen.time,
         step=context.play.counter.between(context.session.steps_at_start, seen.steps),
         sim_time=ClockBlock.of_s(seen.time),
-        wall_time=ClockBlock.of_ns(time.time_ns()),
-        per_articulation=seen.articulations,
-        entities=seen.entities,
-        perturbation=seen.perturbation,
-        replay=seen.replay,
-        warnings=seen.warnings or None,
+        wall_time=ClockBlock.of_ns(time_ns()),
+        per_articulation=articulations,
+        entities=entities,
+        **seen.extras,
     )

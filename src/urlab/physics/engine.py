@@ -8,8 +8,8 @@ hooks (under the lock, on the stepping thread); after a window of steps it publi
 
 import os
 import threading
-import time
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import mujoco
@@ -23,6 +23,9 @@ Hook = Callable[[], None]
 
 _SNAPSHOT_WAIT_S = 0.05
 _TURN_S = 5.0
+
+QUICK_STEP_S = 1e-5
+"""What an mj_step is taken to cost before one has run."""
 
 FULL_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 """Everything that mj_step depends on: restoring it repeats the same future bit for bit."""
@@ -38,7 +41,7 @@ class Turn:
         self._timeout_s = timeout_s
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(timeout=self._timeout_s):
+        if not self._lock.acquire(True, self._timeout_s):
             raise OpTimeout(f"the simulation is busy: no turn within {self._timeout_s:g} s")
 
     def __exit__(self, *failure: object) -> None:
@@ -55,7 +58,7 @@ class Engine:
         self.post_step: list[Hook] = []
         self.on_publish: list[Hook] = []
         self.interrupted = False
-        self.seconds_per_step = 0.0
+        self.seconds_per_step = QUICK_STEP_S
         self._warnings = WarningCounters(self.data)
         self._lock = threading.RLock()
         self._turn = Turn(self._lock, _TURN_S)
@@ -89,15 +92,16 @@ class Engine:
         """Run ``n_steps`` mj_steps, or those that end before ``deadline`` (time.monotonic) and one more; how many."""
         if self._pending:
             self.service_pending()
-        begin = now = time.monotonic()
+        begin = now = monotonic()
         done = 0
         while done < n_steps:
             self.step_once()
             done += 1
-            now = time.monotonic()
+            now = monotonic()
             if self.interrupted or now > deadline:
                 break
-        self.seconds_per_step = (now - begin) / max(done, 1)
+        if done:
+            self.seconds_per_step = (now - begin) / done or QUICK_STEP_S
         return done
 
     def interrupt(self) -> None:
@@ -109,7 +113,8 @@ class Engine:
         for hook in self.pre_step:
             hook()
         mujoco.mj_step(self.model, self.data)
-        self.stepped()
+        for hook in self.post_step:
+            hook()
 
     def stepped(self) -> None:
         """Tell the post-step hooks that the state has moved on by one step."""

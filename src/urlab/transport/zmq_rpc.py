@@ -13,8 +13,8 @@ import socket as sockets
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Protocol
 
 from urlab.config import MAX_REQUEST_BYTES
 from urlab.transport import zmtp
@@ -34,15 +34,30 @@ _HARD_LIMIT_BYTES = 1 << 30
 _STOP_LIMIT_S = 3.0
 _LINGER_S = 0.2
 
-Handle = Callable[[bytes], bytes]
+
+class Call(Protocol):
+    """A request that a service has read."""
+
+    @property
+    def takes_long(self) -> bool:
+        """Whether others should not wait behind it."""
+
+
+class Service(Protocol):
+    """Who answers: any number of calls at once, from any thread."""
+
+    def read(self, frame: bytes) -> Any:
+        """A `Call`, for `serve`."""
+
+    def serve(self, call: Any) -> bytes:
+        """The reply."""
 
 
 class ZmqRpcServer:
-    """Serves ``handle`` on an endpoint until it is stopped."""
+    """Serves a service on an endpoint until it is stopped."""
 
-    def __init__(self, endpoint_base: str, port: int, handle: Handle, takes_long: Callable[[bytes], bool]) -> None:
-        self._handle = handle
-        self._takes_long = takes_long
+    def __init__(self, endpoint_base: str, port: int, service: Service) -> None:
+        self._service = service
         self._listener = listen(endpoint_base, port, option="--step-port")
         self._listener.socket.setblocking(False)
         self.endpoint = self._listener.endpoint
@@ -146,27 +161,29 @@ class ZmqRpcServer:
         request = body[0] if len(body) == 1 else None
         if request is None:
             self._answer(connection, delimited, _not_a_request(body))
-        elif self._running_in_pool or self._takes_long(request):
-            self._submit(connection, delimited, request)
+            return
+        call: Call = self._service.read(request)
+        if self._running_in_pool or call.takes_long:
+            self._submit(connection, delimited, call)
         else:
-            self._answer(connection, delimited, self._handle(request))
+            self._answer(connection, delimited, self._service.serve(call))
 
     def _answer(self, connection: Connection, delimited: bool, reply: bytes) -> None:
-        connection.send(zmtp.message(_framed(delimited, reply)))
+        connection.send(zmtp.reply(reply, delimited))
         if connection.has_unsent:
             self._watch(connection)
 
-    def _submit(self, connection: Connection, delimited: bool, request: bytes) -> None:
+    def _submit(self, connection: Connection, delimited: bool, call: Call) -> None:
         connection.busy = True
         self._running_in_pool += 1
         try:
-            self._pool.submit(self._serve_in_pool, connection, delimited, request)
+            self._pool.submit(self._serve_in_pool, connection, delimited, call)
         except RuntimeError:  # the pool is closing
-            self._finished.append((connection, zmtp.message(_framed(delimited, self._handle(request)))))
+            self._finished.append((connection, zmtp.reply(self._service.serve(call), delimited)))
             self._take_finished()
 
-    def _serve_in_pool(self, connection: Connection, delimited: bool, request: bytes) -> None:
-        self._finished.append((connection, zmtp.message(_framed(delimited, self._handle(request)))))
+    def _serve_in_pool(self, connection: Connection, delimited: bool, call: Call) -> None:
+        self._finished.append((connection, zmtp.reply(self._service.serve(call), delimited)))
         self._wake()
 
     def _take_finished(self) -> None:
@@ -209,10 +226,6 @@ class ZmqRpcServer:
         self._listener.close()
         self._wake_in.close()
         self._wake_out.close()
-
-
-def _framed(delimited: bool, reply: bytes) -> tuple[bytes, ...]:
-    return (b"", reply) if delimited else (reply,)
 
 
 def _not_a_request(body: Message) -> bytes:

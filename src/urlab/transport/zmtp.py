@@ -6,7 +6,7 @@ has eight bytes, 4 = it is a command), a size of one or eight bytes, and a body.
 there is no authentication to negotiate.
 """
 
-from collections.abc import Iterable
+import struct
 
 MORE, LONG, COMMAND = 1, 2, 4
 
@@ -20,6 +20,7 @@ GREETING = (
 
 
 _DELIMITER = bytes((MORE, 0))
+_SHORT, _LONG = struct.Struct(">BBBB"), struct.Struct(">BBBQ")
 
 
 class ProtocolError(Exception):
@@ -67,10 +68,11 @@ def lone_request(data: bytes) -> bytes | None:
     return None
 
 
-def message(frames: Iterable[bytes]) -> bytes:
-    """One message, ready to be sent."""
-    *heads, last = frames
-    return b"".join([*(frame(head, MORE) for head in heads), frame(last)])
+def reply(body: bytes, delimited: bool) -> bytes:
+    """A message of one frame, ready to be sent; before it an empty one, if the client's request had that."""
+    size = len(body)
+    head = _SHORT.pack(MORE, 0, 0, size) if size < 256 else _LONG.pack(MORE, 0, LONG, size)
+    return (head if delimited else head[2:]) + body
 
 
 def _property(name: bytes, value: bytes) -> bytes:

@@ -37,6 +37,18 @@ class StepRequest(Request, tag="step"):
     ctrl: list[float] | None = None
 
 
+def split_ns(nanoseconds: int) -> tuple[int, int]:
+    """Nanoseconds as whole seconds and the rest."""
+    return divmod(nanoseconds, _NS_PER_S)
+
+
+def split_s(seconds: float) -> tuple[int, int]:
+    """Seconds as whole ones and nanoseconds, as far as they fit 64 bits; beyond that the time stands still."""
+    if not -_FAR_S < seconds < _FAR_S:
+        seconds = _FAR_S if seconds > 0 else -_FAR_S
+    return divmod(round(seconds * _NS_PER_S), _NS_PER_S)
+
+
 class ClockBlock(msgspec.Struct, kw_only=True):
     """A time split as ROS does: whole seconds and nanoseconds."""
 
@@ -46,13 +58,14 @@ class ClockBlock(msgspec.Struct, kw_only=True):
     @classmethod
     def of_ns(cls, nanoseconds: int) -> "ClockBlock":
         """Nanoseconds as seconds and the rest."""
-        sec, nsec = divmod(nanoseconds, _NS_PER_S)
+        sec, nsec = split_ns(nanoseconds)
         return cls(sec=sec, nsec=nsec)
 
     @classmethod
     def of_s(cls, seconds: float) -> "ClockBlock":
         """Seconds, as far as they fit 64 bits; beyond that the block stands still."""
-        return cls.of_ns(round(min(max(seconds, -_FAR_S), _FAR_S) * _NS_PER_S))
+        sec, nsec = split_s(seconds)
+        return cls(sec=sec, nsec=nsec)
 
 
 class TwistBlock(msgspec.Struct, kw_only=True):

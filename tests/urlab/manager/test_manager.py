@@ -49,7 +49,7 @@ def test_steps_from_several_threads_all_count(manager: Manager) -> None:
 def test_reading_changes_nothing(manager: Manager) -> None:
     before = manager.engine.save_state()
     seen = manager.read(View(ObservationLevel.FULL))
-    assert set(seen.articulations) == {"hopper"}
+    assert set(seen.blocks.articulations) == {"hopper"}
     assert np.array_equal(manager.engine.save_state(), before)
 
 

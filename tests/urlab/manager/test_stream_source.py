@@ -31,8 +31,8 @@ def test_the_state_is_what_a_standard_observation_says(demo_manager: Manager) ->
     assert state["op"] == "state_full"
     assert state["time"] == demo_manager.engine.data.time
     assert state["step"] == demo_manager.counter.total == 5
-    assert state["per_articulation"] == msgpack.unpackb(encode(seen.articulations))
-    assert state["entities"] == msgpack.unpackb(encode(seen.entities))
+    assert state["per_articulation"] == msgpack.unpackb(encode(seen.blocks.articulations))
+    assert state["entities"] == msgpack.unpackb(encode(seen.blocks.entities))
     assert state["per_articulation"]["quadruped"]["actions"] == 3
 
 
@@ -59,7 +59,7 @@ def test_a_stream_leaves_the_warnings_to_the_replies(manager: Manager) -> None:
     with manager.engine.locked():
         manager.engine.step_once()
     state_of(manager)
-    assert manager.read(MINIMAL).warnings
+    assert manager.read(MINIMAL).extras["warnings"]
 
 
 def test_listeners_hear_of_every_publication_until_they_leave(manager: Manager) -> None:

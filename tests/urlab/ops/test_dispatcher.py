@@ -68,12 +68,12 @@ SHORT = [
 
 @pytest.mark.parametrize("encode", [msgpack.packb, lambda message: json.dumps(message).encode()])
 def test_requests_that_may_take_long_are_known_beforehand(dispatcher: Dispatcher, encode: Any) -> None:
-    assert [dispatcher.takes_long(encode(message)) for message in LONG] == [True] * len(LONG)
-    assert [dispatcher.takes_long(encode(message)) for message in SHORT] == [False] * len(SHORT)
+    assert [dispatcher.read(encode(message)).takes_long for message in LONG] == [True] * len(LONG)
+    assert [dispatcher.read(encode(message)).takes_long for message in SHORT] == [False] * len(SHORT)
 
 
 @pytest.mark.parametrize(
     "frame", [b"", b"\xc1", b"{", b"\x91" * 10_000, b"\x81\xa2op\xa1\xff", b"[1]", b'{"op":"\\ud800"}']
 )
 def test_a_broken_request_does_not_take_long(dispatcher: Dispatcher, frame: bytes) -> None:
-    assert dispatcher.takes_long(frame) is False
+    assert dispatcher.read(frame).takes_long is False

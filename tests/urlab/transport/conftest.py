@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -40,13 +41,37 @@ ARM = """
 BALL = '<mujoco><worldbody><body name="b"><freejoint/><geom size=".1" mass="2"/></body></worldbody></mujoco>'
 
 
+@dataclass(frozen=True)
+class Call:
+    """A frame; one that begins with b"slow" may take long."""
+
+    frame: bytes
+
+    @property
+    def takes_long(self) -> bool:
+        return self.frame.startswith(b"slow")
+
+
+@dataclass(frozen=True)
+class Service:
+    """Answers with a function of the frame."""
+
+    handle: Handle
+
+    def read(self, frame: bytes) -> Call:
+        return Call(frame)
+
+    def serve(self, call: Call) -> bytes:
+        return self.handle(call.frame)
+
+
 @pytest.fixture
 def serve() -> Iterator[Callable[..., ZmqRpcServer]]:
     """Starts a transport that answers with ``handle``; frames that begin with b"slow" may take long."""
     with contextlib.ExitStack() as stack:
 
         def start(handle: Handle, base: str = "tcp://127.0.0.1", port: int = 0) -> ZmqRpcServer:
-            server = ZmqRpcServer(base, port, handle, lambda frame: frame.startswith(b"slow"))
+            server = ZmqRpcServer(base, port, Service(handle))
             stack.callback(server.stop)
             server.start()
             return server

@@ -40,6 +40,12 @@ def test_a_frame_is_written_as_the_protocol_says(body, flags):
     assert zmtp.frame(body, flags) == head(flags, len(body)) + body
 
 
+@given(st.binary(max_size=700))
+def test_a_reply_has_the_envelope_of_its_request(body):
+    assert zmtp.reply(body, delimited=False) == head(0, len(body)) + body
+    assert zmtp.reply(body, delimited=True) == head(1, 0) + head(0, len(body)) + body
+
+
 @pytest.mark.parametrize("size", [LIMIT + 1, 50_000])
 def test_a_body_beyond_the_limit_is_counted_but_not_kept(size):
     reader = parser()

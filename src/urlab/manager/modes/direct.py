@@ -29,8 +29,7 @@ class DirectMode(Mode):
             ran = manager.engine.advance(n_steps, deadline)
         finally:
             manager.wrenches.end_window()
-            for articulation, _ in command.raw:
-                articulation.bypass_controller = False
+            command.end_window()
         if ran < n_steps:
             manager.engine.publish()
             raise self._cut_short(ran, n_steps)
