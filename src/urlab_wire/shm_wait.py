@@ -1,0 +1,275 @@
+"""Waiting until somebody writes a region of shared memory, for the server and for clients.
+
+On Linux the low word of a region's sequence is a futex: `wake`, after a write, ends the waits of whoever sleeps on
+it, in this process or another. A peer that never wakes anybody is served as well, for no sleep is long: as long as
+its changes are found by looking, the sleeps between looks are short. Other systems only look. (Windows has named
+events for this, which the protocol knows and this module leaves out.)
+"""
+
+import ctypes
+import errno
+import math
+import os
+import platform
+import sys
+import threading
+import time
+from collections.abc import Callable
+from enum import Enum
+from functools import lru_cache
+from typing import Any, Protocol
+
+from urlab_wire.shm import Region
+
+SPIN_S = 200e-6
+"""For how long a wait may begin by looking again and again, if that has been worth it lately."""
+
+_LONGEST_S = 0.1
+_ACTIVE_S = 0.5
+_IDLE_SHARE = 1 / 25
+_MOST_EAGER = 8
+
+_SEQUENCE_OFFSET = 16
+_LOW_WORD = 0xFFFFFFFF
+_FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98}
+_FUTEX_WAIT, _FUTEX_WAKE = 0, 1
+_EVERYBODY = 0x7FFFFFFF
+
+
+def wake(region: Region) -> None:
+    """End the waits for this region's sequence, in every process. Call it after a write; it never blocks."""
+    if _FUTEX_NUMBER is not None and region.address:
+        _wake_call(*_wake_arguments(region.address + _SEQUENCE_OFFSET))
+
+
+def _sleep_for_nothing() -> None:
+    time.sleep(0)
+
+
+# It lets go of the interpreter, and that at every look: to do it now and then is not enough. A thread that waits for
+# the interpreter takes longer to awake than it would stay free, and would find it taken again, time after time.
+_give_way: Callable[[], None] = getattr(os, "sched_yield", _sleep_for_nothing)
+
+
+class SequenceWaiter:
+    """Waits for news in one region. One thread waits, and any thread may `stop` it: before the region is released.
+
+    While changes follow each other closely, a wait begins with looking for ``spin_s``: to be woken on a processor that
+    has gone idle costs more than most requests. It then sleeps until it is woken or it is time to look.
+    """
+
+    def __init__(self, region: Region, *, spin_s: float = SPIN_S) -> None:
+        self._region = region
+        self._spin_s = spin_s
+        self._eagerness = 0
+        self._stopped = False
+        self._resting = False
+        self._told: tuple[int, int] | None = None
+        self._sleeper: _Sleeper = _new_sleeper(region)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether somebody has called `stop`."""
+        return self._stopped
+
+    def stop(self) -> None:
+        """End the wait of the other thread at once, and all that it may begin later."""
+        self._stopped = True
+        for _ in range(20):  # what comes in the instant before the other falls asleep is lost
+            self._sleeper.interrupt()
+            if not self._resting:
+                return
+            time.sleep(0.001)
+
+    def wait(self, seen: int, timeout_s: float | None = None) -> bool:
+        """Wait until the sequence is another than ``seen``; False when time is up, or when stopped.
+
+        A change that the caller has been told of and did not take, because the payload cannot be read, is told again
+        only after a pause. So a loop around `wait` and `Region.read` does not spin on a slot that holds rubbish.
+        """
+        if self._stopped:
+            return False
+        begin = time.perf_counter()
+        deadline = math.inf if timeout_s is None else begin + timeout_s
+        if self._told == (seen, self._region.sequence):
+            self._rest(self._told[1], deadline - begin)
+        looked = bool(self._eagerness) and self._look(seen, min(deadline, begin + self._spin_s))
+        changed = (looked or self._sleep(seen, deadline)) and not self._stopped
+        self._learn(changed and time.perf_counter() - begin < self._spin_s)
+        if changed:
+            self._tell((seen, self._region.sequence))
+        return changed
+
+    def _tell(self, change: tuple[int, int]) -> None:
+        if change != self._told:
+            self._told = change
+            self._sleeper.pace.hurry()
+
+    def _look(self, seen: int, until: float) -> bool:
+        """Look until then. Other threads of the process, and other processes, get their turn between any two looks."""
+        region = self._region
+        while region.sequence == seen:
+            if self._stopped or time.perf_counter() >= until:
+                return False
+            _give_way()
+        return True
+
+    def _sleep(self, seen: int, deadline: float) -> bool:
+        region = self._region
+        while region.sequence == seen:
+            left = deadline - time.perf_counter()
+            if left <= 0 or self._stopped:
+                return False
+            self._rest(seen, left)
+        return True
+
+    def _rest(self, seen: int, at_most_s: float) -> None:
+        """Sleep until woken, for as long as the pace has it at most."""
+        sleeper = self._sleeper
+        self._resting = True
+        try:
+            if self._stopped or at_most_s <= 0:
+                return
+            ended = sleeper.sleep(seen, min(at_most_s, sleeper.pace.rest_s))
+        finally:
+            self._resting = False
+        sleeper.pace.note(ended, changed=self._region.sequence != seen)
+        if ended is _Ended.NEVER_BEGAN:
+            self._sleeper = _Polling()
+
+    def _learn(self, soon: bool) -> None:
+        self._eagerness = min(_MOST_EAGER, self._eagerness + 1) if soon else max(0, self._eagerness - 2)
+
+
+class _Ended(Enum):
+    """Why a sleep is over."""
+
+    WOKEN = "somebody called wake"
+    CUT_SHORT = "the sequence had changed already, or a signal came"
+    TIME_UP = "the time is up"
+    NEVER_BEGAN = "the system does not let us sleep on this memory"
+
+
+class _Pace:
+    """How long to sleep at most, in seconds, before the next look (``rest_s``).
+
+    A peer that wakes us needs no looking. Otherwise, for half a second after a change, rests grow from ``first_s`` to
+    ``active_s`` only. Later they go on to double, up to a share of the time since then: a peer that comes back has
+    waited little for us, compared with how long we waited for it. Each look of an idle processor costs over 0.1 ms.
+    """
+
+    def __init__(self, first_s: float, active_s: float) -> None:
+        self._first_s = first_s
+        self._active_s = active_s
+        self._last_change = time.perf_counter() - _ACTIVE_S
+        self._peer_wakes = False
+        self.rest_s = first_s
+
+    def note(self, ended: _Ended, *, changed: bool) -> None:
+        """Learn from one sleep."""
+        if ended is _Ended.WOKEN and changed:
+            self._peer_wakes, self.rest_s = True, _LONGEST_S
+        elif ended is _Ended.TIME_UP and changed:
+            self._peer_wakes = False
+            self.hurry()
+        elif ended is _Ended.TIME_UP and not self._peer_wakes:
+            idle_s = time.perf_counter() - self._last_change
+            longest_s = self._active_s if idle_s < _ACTIVE_S else min(_LONGEST_S, idle_s * _IDLE_SHARE)
+            self.rest_s = min(self.rest_s * 2, longest_s)
+
+    def hurry(self) -> None:
+        """There was a change: look often for a while, unless the peer wakes us."""
+        if not self._peer_wakes:
+            self.rest_s = self._first_s
+            self._last_change = time.perf_counter()
+
+
+class _Sleeper(Protocol):
+    """A way to sleep while the sequence is ``seen``."""
+
+    pace: _Pace
+
+    def sleep(self, seen: int, timeout_s: float) -> _Ended:
+        """Sleep for so long at most. The thread that waits calls this."""
+
+    def interrupt(self) -> None:
+        """End the sleep. Any thread calls this."""
+
+
+class _Polling:
+    """Sleeps that nobody but `interrupt` ends."""
+
+    def __init__(self) -> None:
+        self.pace = _Pace(first_s=50e-6, active_s=2e-3)
+        self._interrupted = threading.Event()
+
+    def sleep(self, seen: int, timeout_s: float) -> _Ended:  # noqa: ARG002 (only a futex looks at it)
+        if timeout_s <= 2e-3:
+            time.sleep(timeout_s)  # finer than an event's timeout, and soon over anyhow
+        else:
+            self._interrupted.wait(timeout_s)
+        return _Ended.TIME_UP
+
+    def interrupt(self) -> None:
+        self._interrupted.set()
+
+
+class _Timespec(ctypes.Structure):
+    _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]
+
+
+class _Futex:
+    """Sleeps on the low word of the sequence. The mapping may be read-only."""
+
+    def __init__(self, region: Region) -> None:
+        self.pace = _Pace(first_s=200e-6, active_s=200e-6)
+        self._region = region
+        self._expected = ctypes.c_ulong()
+        self._timeout = _Timespec()
+        word = ctypes.c_void_p(region.address + _SEQUENCE_OFFSET)
+        operation = ctypes.c_long(_FUTEX_WAIT)
+        self._arguments = _FUTEX_NUMBER, word, operation, self._expected, ctypes.byref(self._timeout)
+
+    def sleep(self, seen: int, timeout_s: float) -> _Ended:
+        self._expected.value = seen & _LOW_WORD
+        self._timeout.nanoseconds = int(timeout_s * 1e9)  # no rest is as long as a second
+        if _wait_call(*self._arguments) == 0:
+            return _Ended.WOKEN
+        return _ENDED.get(ctypes.get_errno(), _Ended.NEVER_BEGAN)
+
+    def interrupt(self) -> None:
+        wake(self._region)
+
+
+_ENDED = {
+    errno.EAGAIN: _Ended.CUT_SHORT,
+    errno.EINTR: _Ended.CUT_SHORT,
+    errno.ETIMEDOUT: _Ended.TIME_UP,
+}
+
+
+def _futex_number() -> ctypes.c_long | None:
+    """The number of the system call; None where there is none that we know."""
+    number = _FUTEX_NUMBERS.get(platform.machine())
+    if sys.platform != "linux" or number is None or ctypes.sizeof(ctypes.c_void_p) != 8:
+        return None
+    return ctypes.c_long(number)
+
+
+def _system_call(library: Any) -> Callable[..., int]:
+    return library.syscall  # type: ignore[no-any-return]
+
+
+def _new_sleeper(region: Region) -> _Sleeper:
+    return _Polling() if _FUTEX_NUMBER is None else _Futex(region)
+
+
+@lru_cache(maxsize=256)
+def _wake_arguments(word: int) -> tuple[Any, ...]:
+    return _FUTEX_NUMBER, ctypes.c_void_p(word), ctypes.c_long(_FUTEX_WAKE), ctypes.c_long(_EVERYBODY)
+
+
+_FUTEX_NUMBER = _futex_number()
+if _FUTEX_NUMBER is not None:
+    _wait_call = _system_call(ctypes.CDLL(None, use_errno=True))  # others run while this one sleeps
+    _wake_call = _system_call(ctypes.PyDLL(None))  # over before another thread could take the interpreter
