@@ -29,7 +29,7 @@ from urlab.scene.blueprint_record import IMPORTS_FOLDER, MODEL_SUFFIXES
 from urlab.scene.level import Level
 from urlab.scene.level_file import read_level
 from urlab.scene.project import Project
-from urlab.transport import Streams, ZmqRpcServer
+from urlab.transport import CameraShape, KeptReplies, SharedMemory, ShmUnavailable, Streams, ZmqRpcServer
 from urlab.viewport import Viewport
 from urlab_client import URLabClient
 from urlab_client.transports import InProcessTransport
@@ -39,6 +39,9 @@ log = logging.getLogger("urlab.app")
 
 DEFAULT_LEVEL = "demo"
 _CLOSE_LIMIT_S = 2.0
+_FULL_TO_STANDARD = 8
+"""No full observation is so many times larger than a standard one."""
+
 _NO_STREAMS: dict[str, Any] = {"state": None, "control": None, "info": None, "cameras": {}}
 _SWITCH_INTERVAL_S = 0.0005
 """How long a Python thread may hold the interpreter: the default of 5 ms would ruin live pacing."""
@@ -70,7 +73,9 @@ class Server:
         self._viewport = Viewport(StageSource(self.play), overlay)
         self._parts = Parts(self.config, self.play, self.world, overlay, self._viewport)
         self.dispatcher = Dispatcher(self._parts)
+        self._kept = KeptReplies()
         self._rpc: ZmqRpcServer | None = None
+        self._shm: SharedMemory | None = None
         self._streams: Streams | None = None
 
     def begin(self, mode: StepMode = StepMode.LIVE) -> None:
@@ -82,7 +87,7 @@ class Server:
     def bind_sockets(self) -> ZmqRpcServer:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
         base, ports = self.config.endpoint_base, self.config.ports
-        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher)
+        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._kept)
         self._streams = self._parts.streams = Streams(base, ports, avoided_ports=(self.config.web_port,))
         self.play.on_start.append(self._stream)
         self.play.on_stop.append(self._stop_streaming)
@@ -91,8 +96,42 @@ class Server:
         return self._rpc
 
     def open_sockets(self) -> None:
-        """Serve, on ports that are bound now unless they were before."""
-        (self._rpc or self.bind_sockets()).start()
+        """Serve, on ports that are bound now unless they were before, and in shared memory where there is any."""
+        rpc = self._rpc or self.bind_sockets()
+        if self.config.shm:
+            self._open_shared_memory()
+        rpc.start()
+
+    def _open_shared_memory(self) -> None:
+        reply_bytes = _largest_reply(self.play.manager) if self.play.is_playing else 0
+        try:
+            self._shm = SharedMemory(self.dispatcher.handle, self._kept, reply_bytes=reply_bytes)
+        except ShmUnavailable as missing:
+            log.warning("no shared memory, clients use ZeroMQ: %s (--no-shm ends this message)", missing)
+            return
+        self._parts.shared_memory = self._shm
+        self.play.on_start.append(self._share)
+        self.play.on_stop.append(self._stop_sharing)
+        if self.play.is_playing:
+            self._share(self.play.manager)
+        self._shm.start()
+
+    def _share(self, manager: Manager) -> None:
+        """Let the regions follow a scene that begins to play."""
+        if self._shm is None:
+            return
+        capture, streams = manager.cameras, self._shm.streams
+        channels = capture.cameras.values() if self.config.camera_streams else []
+        shapes = [CameraShape(one.topic, one.owner, one.key, one.frame_bytes) for one in channels]
+        streams.attach(StreamSource(manager, self.config.rows), shapes)
+        for channel in channels:
+            channel.subscribed.append(partial(streams.wants, channel.topic))
+        capture.on_frame.append(lambda channel, frame: streams.publish(channel.topic, frame.metadata(), frame.data))
+        streams.on_reader = capture.wake
+
+    def _stop_sharing(self, manager: Manager) -> None:  # noqa: ARG002 - the regions go, whatever was in them
+        if self._shm is not None:
+            self._shm.streams.detach()
 
     def endpoints(self) -> dict[str, Any]:
         """Where everything is; what this server does not have is None."""
@@ -106,6 +145,11 @@ class Server:
             "cameras": streams["cameras"],
         }
 
+    @property
+    def shm_folder(self) -> Path | None:
+        """Where the regions of shared memory are, if there are any."""
+        return self._shm.folder if self._shm is not None else None
+
     def _stream(self, manager: Manager) -> None:
         """Let the streams follow a scene that begins to play."""
         if self._streams is None:
@@ -116,7 +160,7 @@ class Server:
             StreamSource(manager, self.config.rows), {name: channel.topic for name, channel in streaming.items()}
         )
         for channel in streaming.values():
-            channel.subscribed = partial(cameras.wanted, channel.topic)
+            channel.subscribed.append(partial(cameras.wanted, channel.topic))
         capture.on_frame.append(lambda channel, frame: cameras.publish(channel.topic, frame.metadata(), frame.data))
         cameras.on_subscribe = capture.wake
         capture.wake()
@@ -145,6 +189,11 @@ class Server:
             with contextlib.suppress(OSError):
                 self.config.ready_file.unlink(missing_ok=True)
 
+    def leave_no_files(self) -> None:
+        """For a process that ends at once, without `close`."""
+        if self._shm is not None:
+            self._shm.remove_files()
+
     def close(self) -> None:
         """Stop playing (an unsaved recording is kept) and close every socket."""
         self.dispatcher.drain()
@@ -153,6 +202,9 @@ class Server:
             self.play.stop(_CLOSE_LIMIT_S)
         except OpTimeout as busy:
             log.warning("closing anyway: %s", busy.message)
+        if self._shm is not None:
+            self._shm.close()
+            self._shm = self._parts.shared_memory = None
         if self._rpc is not None:
             self._rpc.stop()
             self._rpc = None
@@ -250,6 +302,13 @@ def _fresh_level(project: Project, models: Sequence[str]) -> Level:
         record = project.record(word)
         actors.append(Actor(names.take_unique(model_name_of(record.file)), record.word))
     return Level("Untitled", tuple(actors))
+
+
+def _largest_reply(manager: Manager) -> int:
+    """The bytes of a reply at the full level, generously, with the pictures of all cameras."""
+    pictures = sum(one.frame_bytes for one in manager.cameras.cameras.values())
+    with manager.engine.locked():
+        return pictures + _FULL_TO_STANDARD * len(StreamSource(manager).state())
 
 
 def _refuse_failed_start(server: Server) -> None:

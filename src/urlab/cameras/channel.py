@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from urlab.cameras.frame import Frame
 from urlab.compile.compiled_scene import CameraSlot, CompiledScene
@@ -17,15 +17,11 @@ _GLOBAL = "global"
 _AT_ONCE = 0.0
 
 
-def _nobody() -> bool:
-    return False
-
-
 @dataclass(eq=False)
 class CameraChannel:
     """``name`` is ``prefix/short``, or the bare name of a camera that no robot owns.
 
-    ``subscribed`` is for a publisher to set: it tells whether anybody listens, at once and without locking.
+    ``subscribed`` is for publishers to fill: each tells whether anybody listens, at once and without locking.
     ``rendered`` counts pictures that were drawn for this camera, ``late`` those that were due but left out because
     drawing could not keep up. `Capture` owns the rest and changes it under its lock; times are of its clock.
     """
@@ -36,7 +32,7 @@ class CameraChannel:
     mode: CameraMode
     streaming: bool = False
     rate_hz: float = DEFAULT_RATE_HZ
-    subscribed: Callable[[], bool] = _nobody
+    subscribed: list[Callable[[], bool]] = field(default_factory=list)
     rendered: int = 0
     late: int = 0
     frame: Frame | None = None
@@ -51,9 +47,25 @@ class CameraChannel:
         return self.name == self.slot.name
 
     @property
+    def owner(self) -> str:
+        """The prefix of the robot that owns it, or nothing."""
+        return "" if self.is_global else self.name.partition("/")[0]
+
+    @property
+    def key(self) -> str:
+        """What it is called beside its owner: in the handshake, and in the names of files."""
+        return self.name if self.is_global else self.slot.short
+
+    @property
+    def frame_bytes(self) -> int:
+        """The size of a picture, whatever the mode."""
+        width, height = self.slot.resolution
+        return 4 * width * height
+
+    @property
     def is_streamed(self) -> bool:
         """Whether its frames go out: it is switched on, or somebody listens."""
-        return self.streaming or self.subscribed()
+        return self.streaming or any(listens() for listens in self.subscribed)
 
     def is_wanted(self, now_s: float) -> bool:
         """Whether it is to be drawn at its rate."""

@@ -25,18 +25,21 @@ def set_camera_streaming(context: Context, request: wire.SetCameraStreamingReque
         cameras.check_rate(name, order.rate_hz)
     for name, (channel, order) in orders.items():
         cameras.set_streaming(name, channel.streaming if order.zmq is None else order.zmq, order.rate_hz)
+        if order.shm is not None and context.parts.shared_memory is not None:
+            context.parts.shared_memory.streams.mute(channel.topic, not order.shm)
     return wire.SetCameraStreamingReply(cameras={name: _block(context, one) for name, (one, _) in orders.items()})
 
 
 def _order(order: bool | wire.CameraStreamOrder) -> wire.CameraStreamOrder:
-    return wire.CameraStreamOrder(zmq=order) if isinstance(order, bool) else order
+    return wire.CameraStreamOrder(zmq=order, shm=order) if isinstance(order, bool) else order
 
 
 def _block(context: Context, channel: CameraChannel) -> wire.CameraStreamBlock:
+    memory = context.parts.shared_memory
     return wire.CameraStreamBlock(
         streaming=channel.streaming,
         zmq=channel.streaming,
-        shm=False,
+        shm=memory is not None and memory.streams.has_camera(channel.topic),
         rate_hz=channel.rate_hz,
         zmq_endpoint=context.parts.camera_endpoint(channel.name),
         zmq_topic=channel.topic,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from urlab.authoring import World
@@ -22,11 +23,33 @@ class StreamSource(Protocol):
         """What each socket has done so far; those of ``cameras`` by name."""
 
 
+class CameraRegions(Protocol):
+    """Which cameras are in shared memory, by topic."""
+
+    def has_camera(self, topic: str) -> bool:
+        """Whether its pictures are written there, for whoever reads them."""
+
+    def mute(self, topic: str, muted: bool) -> None:
+        """Stop, or resume, writing them."""
+
+
+class SharedMemory(Protocol):
+    """Shared memory, as far as clients need to know of it."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the regions are."""
+
+    @property
+    def streams(self) -> CameraRegions:
+        """What is written there."""
+
+
 @dataclass(slots=True)
 class Parts:
     """What a server is made of, as far as ops are concerned. ``world`` is the level that is being edited.
 
-    ``streams`` is None while the server has no sockets.
+    ``streams`` is None while the server has no sockets, ``shared_memory`` while it has none.
     """
 
     config: ServerConfig
@@ -35,6 +58,7 @@ class Parts:
     overlay: Overlay
     viewport: Viewport
     streams: StreamSource | None = None
+    shared_memory: SharedMemory | None = None
 
     def camera_endpoint(self, name: str) -> str | None:
         """Where a camera streams, or None."""

@@ -86,6 +86,8 @@ def handshake(context: Context, *, include_assets: bool = False) -> HelloReply:
 def _add_scene(reply: HelloReply, context: Context, include_assets: bool) -> None:
     manager = context.manager
     scene = manager.scene
+    if context.parts.shared_memory is not None:
+        reply.shm_session_dir = str(context.parts.shared_memory.folder)
     reply.mjb = manager.engine.model_binary()
     reply.articulations = [_articulation(context, one) for one in manager.articulations.values()]
     if include_assets:

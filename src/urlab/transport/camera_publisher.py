@@ -67,7 +67,7 @@ class CameraPublisher:
             outlet.wants(frame_topic(topic).encode()) or outlet.wants(meta_topic(topic).encode())
         )
 
-    def publish(self, topic: str, metadata: Mapping[str, Any], data: bytes) -> None:
+    def publish(self, topic: str, metadata: Mapping[str, Any], data: bytes | memoryview) -> None:
         """Send a picture to those who want it; ``data`` is not copied. Never waits; a newer picture replaces it."""
         outlet = self._topics.get(topic)
         if outlet is None:

@@ -10,7 +10,7 @@ import zmq
 from urlab.transport.endpoint import Listener
 from urlab.transport.subscriptions import Subscriptions
 
-Message = tuple[bytes, ...]
+Message = tuple[bytes | memoryview, ...]
 """The frames of one message; the first is the topic."""
 
 _LONGEST_TOPIC_BYTES = 4096

@@ -21,6 +21,7 @@ from urlab.transport import zmtp
 from urlab.transport.connection import Connection, Message
 from urlab.transport.eagerness import Eagerness
 from urlab.transport.endpoint import listen
+from urlab.transport.shm.kept_replies import KeptReplies
 from urlab_wire import ErrorCode, encode
 from urlab_wire.envelope import error
 
@@ -56,8 +57,10 @@ class Service(Protocol):
 class ZmqRpcServer:
     """Serves a service on an endpoint until it is stopped."""
 
-    def __init__(self, endpoint_base: str, port: int, service: Service) -> None:
+    def __init__(self, endpoint_base: str, port: int, service: Service, kept: KeptReplies | None = None) -> None:
+        """``kept`` are replies that somebody may ask for again here."""
         self._service = service
+        self._kept = kept or KeptReplies()
         self._listener = listen(endpoint_base, port, option="--step-port")
         self._listener.socket.setblocking(False)
         self.endpoint = self._listener.endpoint
@@ -161,6 +164,9 @@ class ZmqRpcServer:
         request = body[0] if len(body) == 1 else None
         if request is None:
             self._answer(connection, delimited, _not_a_request(body))
+            return
+        if self._kept.waiting and (reply := self._kept.take(request)):
+            self._answer(connection, delimited, reply)
             return
         call: Call = self._service.read(request)
         if self._running_in_pool or call.takes_long:

@@ -228,7 +228,7 @@ def test_a_camera_that_is_switched_on_streams_new_states_at_its_rate(rig: MakeRi
 def test_a_camera_streams_while_somebody_listens(rig: MakeRig) -> None:
     one = rig()
     listeners = 1
-    one["arm/wrist"].subscribed = lambda: listeners > 0
+    one["arm/wrist"].subscribed.append(lambda: listeners > 0)
     one.capture.wake()
     assert one.inbox.next()[0] == "arm/wrist"
     listeners = 0

@@ -11,7 +11,6 @@ from urlab_wire.enums import StepMode
 NO_EFFECT_YET = {
     "web": "there is no browser editor",
     "web_port": "there is no browser editor",
-    "shm": "clients come over ZeroMQ only",
 }
 """Parameter of serve -> why it changes nothing."""
 
@@ -57,7 +56,10 @@ CameraPort = Annotated[
     ),
 ]
 Shm = Annotated[
-    bool, typer.Option("--shm/--no-shm", help=_later("shm", "Shared-memory transport"), rich_help_panel=_SOCKETS)
+    bool,
+    typer.Option(
+        "--shm/--no-shm", help="Shared-memory transport for clients on this machine", rich_help_panel=_SOCKETS
+    ),
 ]
 
 Mode = Annotated[

@@ -59,6 +59,7 @@ def _close(server: Server) -> None:
     except TimeoutError:
         if server.play.status().state is PIEState.COMPILING:
             log.warning("stopped in the middle of a compilation")
+            server.leave_no_files()
             logging.shutdown()
             os._exit(0)
         closing.result()
