@@ -26,6 +26,7 @@ class Connection:
         with contextlib.suppress(OSError):
             socket.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
         self.socket = socket
+        self.descriptor = socket.fileno()
         self.busy = False
         self.waiting: deque[Message] = deque()
         self._limit = limit

@@ -8,7 +8,6 @@ answered in their order.
 
 import contextlib
 import logging
-import selectors
 import socket as sockets
 import threading
 import time
@@ -21,6 +20,7 @@ from urlab.transport import zmtp
 from urlab.transport.connection import Connection, Message
 from urlab.transport.eagerness import Eagerness
 from urlab.transport.endpoint import listen
+from urlab.transport.poller import READ, WRITE, make_poller
 from urlab.transport.shm.kept_replies import KeptReplies
 from urlab_wire import ErrorCode, encode
 from urlab_wire.envelope import error
@@ -66,11 +66,12 @@ class ZmqRpcServer:
         self.endpoint = self._listener.endpoint
         self._wake_in, self._wake_out = sockets.socketpair()
         self._wake_in.setblocking(False)
-        self._selector = selectors.DefaultSelector()
-        self._selector.register(self._listener.socket, selectors.EVENT_READ, self._accept)
-        self._selector.register(self._wake_in, selectors.EVENT_READ, self._take_finished)
+        self._poller = make_poller()
+        self._chores = {self._listener.socket.fileno(): self._accept, self._wake_in.fileno(): self._take_finished}
+        for descriptor in self._chores:
+            self._poller.register(descriptor, READ)
         self._eagerness = Eagerness()
-        self._connections: dict[Connection, None] = {}
+        self._connections: dict[int, Connection] = {}
         self._finished: deque[tuple[Connection, bytes]] = deque()
         self._running_in_pool = 0
         self._stopping = False
@@ -98,11 +99,12 @@ class ZmqRpcServer:
     def _run(self) -> None:
         try:
             while not self._stopping:
-                for key, events in self._eagerness.wait(self._selector.select):
-                    if isinstance(key.data, Connection):
-                        self._attend(key.data, events)
-                    else:
-                        key.data()
+                for descriptor, events in self._eagerness.wait(self._poller.poll):
+                    connection = self._connections.get(descriptor)
+                    if connection is not None:
+                        self._attend(connection, events)
+                    elif descriptor in self._chores:
+                        self._chores[descriptor]()
             self._take_finished()
             self._linger()
         finally:
@@ -122,15 +124,15 @@ class ZmqRpcServer:
         except OSError:  # it is gone already
             socket.close()
             return
-        self._connections[connection] = None
-        self._selector.register(socket, selectors.EVENT_READ, connection)
+        self._connections[connection.descriptor] = connection
+        self._poller.register(connection.descriptor, READ)
 
     def _attend(self, connection: Connection, events: int) -> None:
         try:
-            if events & selectors.EVENT_WRITE:
+            if events & WRITE:
                 connection.flush()
                 self._watch(connection)
-            if events & selectors.EVENT_READ:
+            if events & ~WRITE:
                 for message in connection.receive():
                     self._take(connection, message)
         except zmtp.ProtocolError as stranger:
@@ -144,13 +146,11 @@ class ZmqRpcServer:
 
     def _watch(self, connection: Connection) -> None:
         """Look for room to write only while something waits to be written."""
-        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if connection.has_unsent else 0)
-        self._selector.modify(connection.socket, events, connection)
+        self._poller.modify(connection.descriptor, READ | WRITE if connection.has_unsent else READ)
 
     def _drop(self, connection: Connection) -> None:
-        if connection in self._connections:
-            del self._connections[connection]
-            self._selector.unregister(connection.socket)
+        if self._connections.pop(connection.descriptor, None) is not None:
+            self._poller.unregister(connection.descriptor)
             connection.close()
 
     # -- requests -----------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ class ZmqRpcServer:
             connection, reply = self._finished.popleft()
             self._running_in_pool -= 1
             connection.busy = False
-            if connection in self._connections:
+            if self._connections.get(connection.descriptor) is connection:
                 self._finish(connection, reply)
 
     def _finish(self, connection: Connection, reply: bytes) -> None:
@@ -220,15 +220,16 @@ class ZmqRpcServer:
     def _linger(self) -> None:
         """Give clients a moment to take what was answered."""
         deadline = time.monotonic() + _LINGER_S
-        while time.monotonic() < deadline and any(one.has_unsent for one in self._connections):
-            for key, events in self._selector.select(0.01):
-                if isinstance(key.data, Connection) and events & selectors.EVENT_WRITE:
-                    self._attend(key.data, selectors.EVENT_WRITE)
+        while time.monotonic() < deadline and any(one.has_unsent for one in self._connections.values()):
+            for descriptor, events in self._poller.poll(0.01):
+                connection = self._connections.get(descriptor)
+                if connection is not None and events & WRITE:
+                    self._attend(connection, WRITE)
 
     def _close(self) -> None:
-        for connection in list(self._connections):
+        for connection in list(self._connections.values()):
             self._drop(connection)
-        self._selector.close()
+        self._poller.close()
         self._listener.close()
         self._wake_in.close()
         self._wake_out.close()
