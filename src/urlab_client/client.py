@@ -14,15 +14,18 @@ from urlab_client.namespaces.scene import SceneNamespace
 from urlab_client.namespaces.sim import SimNamespace
 from urlab_client.namespaces.viewport import ViewportNamespace
 from urlab_client.session import Session
-from urlab_client.stepping import Cameras, cameras_field, drive_request, puppet_request
+from urlab_client.stepping import Cameras, cameras_field, commands, level_word, puppet_state
 from urlab_client.transports import ServerAddress, Transport, check_base, check_ports, open_transport
+
+_PUPPET = StepMode.PUPPET
 
 
 class URLabClient(Session):
     """A client of one server: ``discover()``, then ``step()``.
 
-    ``address`` is a base (``tcp://host`` or ``ipc:///path``) to which ports are appended. ``transport`` is "zmq" or a
-    `Transport`, which is used as it is. With ``local_model=False`` there is no ``model`` and no ``data``: handles show
+    ``address`` is a base (``tcp://host`` or ``ipc:///path``) to which ports are appended. ``transport`` is "zmq",
+    "shm" (the server's shared memory, on the same machine; what cannot go there goes over ZeroMQ, and the log says why;
+    ``shm_dir`` names the folder if it is not where the handshake says), or a `Transport`, used as it is. With ``local_model=False`` there is no ``model`` and no ``data``: handles show
     what replies tell. ``observer`` (extension) looks on without taking the session over and without driving: its
     ``step()`` only reads. In live and auto mode every camera with an endpoint is streamed into its view, and rendered
     for that; with ``camera_streams=False`` (extension) none is.
@@ -33,6 +36,11 @@ class URLabClient(Session):
     wait longer, at least for their own limit: hello, create_level, load_level, save_level, stop_pie, spawn_actor,
     duplicate_actor, list_actors, find_actors and get_actor_bounds 30 s; spawn_grid, recording_save and replay_load
     60 s; import_xml and add_quick_convert 120 s; ``sim.start`` its ``timeout_s`` and 5 s.
+
+    ``data`` follows the server at every step from the moment that somebody first looks at it, until a handshake
+    makes a new one. Before that a step only keeps what it was told: ``data``, ``model`` and the handles bring it into
+    the local data when they are looked at, with the same result. A loop that needs no more than replies, sensors and
+    ``qpos_array`` does not pay for the rest.
 
     Calls may come from any thread and are served one at a time. State (``model``, ``data``, handles) belongs to the
     stepping thread: others hold ``_data_lock`` while they read it. Handles are rebuilt by every handshake, so fetch
@@ -114,9 +122,9 @@ class URLabClient(Session):
         the frames of the streams as soon as there are any: ``[prefix][camera]["pixels"]``.
         """
         self._refuse_without_session("step")
-        level = self._observations if observations is None else coerce(ObservationLevel, observations)
+        level = self._level if observations is None else level_word(observations)
         request = self._step_request(n_steps)
-        request["observations"] = level.value
+        request["observations"] = level
         request["include_cameras"] = cameras_field(include_cameras)
         reply = self._rpc("step", request, expected_op="step_ok")
         self._absorb_step_reply(reply)
@@ -148,11 +156,12 @@ class URLabClient(Session):
     def _step_request(self, n_steps: int) -> dict[str, Any]:
         if self.observer:
             return {"n_steps": 0, "per_articulation": {}}
-        if self.step_mode is not StepMode.PUPPET:
-            return {"n_steps": n_steps, **drive_request(self.articulations.values(), self._plain_entities)}
+        if self.step_mode is not _PUPPET:
+            return {"n_steps": n_steps, "per_articulation": commands(self.articulations, self._plain_entities)}
         if not self.local_model:
             raise RuntimeError("puppet mode steps a local model: make the client with local_model=True")
-        if self.data is None:
+        if self._data is None:
             raise RuntimeError("puppet mode steps a local model, and there is none yet: start one with sim.start()")
         with self._data_lock:
-            return {"n_steps": n_steps, **puppet_request(self.model, self.data, self.articulations.values(), n_steps)}
+            state = puppet_state(self._model, self._evaluated_data(), self.articulations.values(), n_steps)
+        return {"mode": _PUPPET.value, "n_steps": n_steps, **state, "per_articulation": {}}

@@ -49,6 +49,23 @@ class URLabTimeoutError(URLabRPCError, TimeoutError):
         return URLabTimeoutError(self.address, self.timeout_s, connected=self.connected, op=op)
 
 
+class ServerEndedError(URLabTimeoutError):
+    """The server ended before it answered; a timeout that was known early. ``timeout_s`` is how long it was."""
+
+    def __init__(self, address: str, timeout_s: float, *, op: str | None = None) -> None:
+        message = (
+            f"the server at {address} ended before it answered: start one (`urlab serve`), then call discover() again"
+        )
+        URLabRPCError.__init__(self, TIMEOUT, message, op=op)
+        self.address = address
+        self.timeout_s = timeout_s
+        self.connected = False
+
+    def during(self, op: str) -> "ServerEndedError":
+        """The same error, naming the op that was asked."""
+        return ServerEndedError(self.address, self.timeout_s, op=op)
+
+
 class URLabPIEError(URLabRPCError):
     """``sim.start`` ended in another state than READY; ``message`` carries the compile log when there is one."""
 

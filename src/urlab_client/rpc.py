@@ -42,11 +42,14 @@ class RpcChannel:
 
     def timeout_ms(self, op: str) -> int:
         """How long to wait for an op's answer: as long as we were told, for slow ops the server's limit, plus grace."""
-        if op not in self._timeouts_ms:
-            spec = CATALOGUE.get(op)
-            limit_s = spec.limit_s if spec is not None else DEFAULT_LIMIT_S
-            limit_ms = int(1000 * limit_s) if limit_s > DEFAULT_LIMIT_S else 0
-            self._timeouts_ms[op] = max(self.rcv_timeout_ms, limit_ms) + GRACE_MS
+        known = self._timeouts_ms.get(op)
+        return self._find_timeout_ms(op) if known is None else known
+
+    def _find_timeout_ms(self, op: str) -> int:
+        spec = CATALOGUE.get(op)
+        limit_s = spec.limit_s if spec is not None else DEFAULT_LIMIT_S
+        limit_ms = int(1000 * limit_s) if limit_s > DEFAULT_LIMIT_S else 0
+        self._timeouts_ms[op] = max(self.rcv_timeout_ms, limit_ms) + GRACE_MS
         return self._timeouts_ms[op]
 
 

@@ -43,7 +43,7 @@ class Session(SceneState):
         self.camera_streams = camera_streams
         self._feeds = CameraFeeds(transport)
         self._channel = RpcChannel(transport, rcv_timeout_ms)
-        self._observations = ObservationLevel.STANDARD
+        self._level: str = ObservationLevel.STANDARD.value
         self._ops_meta: dict[str, dict[str, Any]] = {}
         self._latest_state_snapshot: dict[str, Any] | None = None
         self._state_msg_count = 0
@@ -67,7 +67,7 @@ class Session(SceneState):
         ``observations`` (minimal, standard, full) becomes the level of later steps that name none. A session that
         another client took over is not reopened silently: ops then raise ``session_expired`` until this is called.
         """
-        self._observations = coerce(ObservationLevel, observations)
+        self._level = coerce(ObservationLevel, observations).value
         self._absorb_handshake(self._hello())
         self._ops_meta = self._fetch_meta()
         self._join_simulation()
@@ -97,14 +97,14 @@ class Session(SceneState):
 
     def _refuse_without_session(self, op: str) -> None:
         self._refuse_when_closed(op)
-        if not self.session_id:
+        if not self._channel.session_id:
             raise URLabRPCError(NO_SESSION, "there is no session with a server yet: call discover() first", op=op)
 
     def _hello(self, *, include_assets: bool = False) -> dict[str, Any]:
         payload: dict[str, Any] = {
             "session_id": None,
             "client_version": client_version(),
-            "observations": self._observations.value,
+            "observations": self._level,
             "encoding": "msgpack",
         }
         if include_assets:

@@ -1,7 +1,6 @@
 """What a client knows of the scene: the local model, the handles and the clocks."""
 
 import logging
-import threading
 import time
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,16 +15,18 @@ from urlab_client.handles.articulation import URLabArticulation
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.entity import URLabEntity
 from urlab_client.handles.named import Named
-from urlab_client.mirror import Mirror
+from urlab_client.local_data import LocalData
 from urlab_client.types.cameras import SegmentInfo, read_segmentation
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
 
+_PUPPET = StepMode.PUPPET
+
 _log = logging.getLogger(__name__)
 
 
-class SceneState:
+class SceneState(LocalData):
     """The read-only attributes of a client, built by handshakes and kept current by step replies.
 
     ``model`` and ``data`` are the local MuJoCo mirror (None without one, and always with ``local_model=False``).
@@ -38,6 +39,7 @@ class SceneState:
     """
 
     def __init__(self, step_mode: StepMode, *, local_model: bool, mujoco_version_check: bool) -> None:
+        super().__init__()
         self.step_mode = step_mode
         self.local_model = local_model
         self.mujoco_version_check = mujoco_version_check
@@ -45,8 +47,6 @@ class SceneState:
         self.mujoco_version = ""
         self.manager_present = False
         self.shm_session_dir: str | None = None
-        self.model: Any = None
-        self.data: Any = None
         self.articulations: dict[str, URLabArticulation] = Named("articulation")
         self.articulations_by_id: dict[str, URLabArticulation] = Named("articulation of the actor_id")
         self.entities: dict[str, URLabEntity] = Named("entity")
@@ -56,8 +56,6 @@ class SceneState:
         self.streams: dict[str, Any] = {}
         self._plain_entities: list[URLabEntity] = []
         self._camera_keys: dict[str, URLabCameraView] = {}
-        self._mirror: Mirror | None = None
-        self._data_lock = threading.RLock()
         self._init_clocks()
 
     def _init_clocks(self) -> None:
@@ -94,15 +92,12 @@ class SceneState:
     def _load_model(self, reply: Mapping[str, Any]) -> Any:
         """Renew the local mirror; returns the model to build the handles from, which may be all that it is for."""
         if not self.local_model:
-            self.model = self.data = None
+            self._renew_data(None)
             return self._load_for_handles(reply)
         model = shake.load_model(reply)
-        if model is not None:
-            self.model, self.data = model, mujoco.MjData(model)
-            mujoco.mj_forward(model, self.data)
-        elif not self.manager_present:
-            self.model = self.data = None
-        return self.model
+        if model is not None or not self.manager_present:
+            self._renew_data(model)
+        return self._model
 
     def _load_for_handles(self, reply: Mapping[str, Any]) -> Any:
         try:
@@ -123,9 +118,7 @@ class SceneState:
             shake.remember_initial_state(model, self.articulations.values(), self._plain_entities)
         self.global_cameras = shake.build_cameras(reply.get("global_cameras"), self._data_lock)
         self._camera_keys = shake.camera_keys(self._camera_views())
-        self._mirror = None
-        if self.model is not None and self.data is not None:
-            self._mirror = Mirror(self.model, self.data, list(self.articulations.values()), self._plain_entities)
+        self._mirror_into_data(list(self.articulations.values()), self._plain_entities)
 
     def _camera_views(self) -> list[URLabCameraView]:
         """Every camera there is."""
@@ -140,16 +133,20 @@ class SceneState:
         with self._data_lock:
             self._absorb_clocks(reply)
             self._absorb_observations(reply)
-            if self._mirror is not None:
-                if authoritative or self.step_mode is not StepMode.PUPPET:
-                    self._mirror.absorb(reply)
-                else:
-                    self._mirror.absorb_drag(reply.get("perturbation"))
-            for key, payload in (reply.get("cameras") or {}).items():
-                if key in self._camera_keys:
-                    self._camera_keys[key].absorb(payload, self.sim_time)
+            if authoritative or self.step_mode is not _PUPPET:
+                self._take_state(reply, at_once=authoritative)
+            elif self._mirror is not None:
+                self._mirror.absorb_drag(reply.get("perturbation"))
+            cameras = reply.get("cameras")
+            if cameras:
+                self._absorb_frames(cameras)
         for text in reply.get("warnings") or ():
             _log.warning("the server warns: %s", text)
+
+    def _absorb_frames(self, frames: Mapping[str, Any]) -> None:
+        for key, payload in frames.items():
+            if key in self._camera_keys:
+                self._camera_keys[key].absorb(payload, self.sim_time)
 
     def _seed_setpoints(self, setpoints: Mapping[str, Sequence[float]]) -> None:
         """Let the buffers begin with what is in force on the server; a puppet's own ``data.ctrl`` as well."""
@@ -157,8 +154,8 @@ class SceneState:
             articulation = self.articulations.get(prefix)
             if articulation is not None:
                 articulation.seed_ctrl(values)
-                if self.data is not None and self.step_mode is StepMode.PUPPET:
-                    articulation.write_ctrl(self.data)
+                if self._data is not None and self.step_mode is _PUPPET:
+                    articulation.write_ctrl(self._written_data())
 
     def _absorb_clocks(self, reply: Mapping[str, Any]) -> None:
         self.recv_wall_time_ns = time.time_ns()

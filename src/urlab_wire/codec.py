@@ -16,6 +16,7 @@ MAX_FRAME_BYTES = 256 * 1024 * 1024
 """No frame of either direction is larger than this."""
 
 _JSON_FIRST_BYTES = frozenset(b"{ \t\r\n")
+_PLAIN_DEPTH = 8
 _PLAIN_TYPES = frozenset((float, int, str, list, bool, bytes, type(None)))
 
 
@@ -31,7 +32,19 @@ def encode(message: Any, encoding: Encoding = Encoding.MSGPACK) -> bytes:
 
 
 def decode(frame: bytes) -> dict[str, Any]:
-    """Decode one frame whose encoding is told by its first byte; raises `DecodeError`."""
+    """Decode one frame whose encoding is told by its first byte; raises `DecodeError`.
+
+    Most frames are read in one pass in C, which checks every entry: msgpack without binary, maps within maps not too
+    deep. What that pass refuses is read again, to find out whether and why it is wrong.
+    """
+    try:
+        tree: dict[str, Any] = _plain_tree.decode(frame)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _decode_slowly(frame)
+    return tree
+
+
+def _decode_slowly(frame: bytes) -> dict[str, Any]:
     if not frame:
         raise DecodeError("empty frame")
     try:
@@ -98,6 +111,13 @@ def _without_binary(tree: Any) -> Any:
     return tree
 
 
+def _plain_type(depth: int) -> Any:
+    """The type of a tree of maps with string keys, so many deep; binary cannot be told apart from strings in it."""
+    leaf = None | bool | int | float | str | list[Any]
+    return leaf if depth == 0 else leaf | dict[str, _plain_type(depth - 1)]  # type: ignore[misc]
+
+
+_plain_tree = msgspec.msgpack.Decoder(dict[str, _plain_type(_PLAIN_DEPTH)])  # type: ignore[misc]
 _msgpack = msgspec.msgpack.Encoder(enc_hook=_plain)
 _json = msgspec.json.Encoder()
 _JSON_BUILTINS: dict[str, Any] = {"builtin_types": (bytes, bytearray, memoryview), "enc_hook": _plain}

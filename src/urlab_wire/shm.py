@@ -40,6 +40,9 @@ STATE_STRIDE = 16 << 10
 REQUEST_FILE = "req.shm"
 REPLY_FILE = "rep.shm"
 STATE_FILE = "state.shm"
+OWNER_FILE = "owner.lock"
+"""In a server's folder: it holds a lock on it for as long as it lives."""
+
 GLOBAL_PREFIX = "global"
 """What stands in a file's name for the owner of a camera that no articulation owns."""
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from urlab_wire import decode, encode
+from urlab_wire import DecodeError, decode, encode
 from urlab_wire.codec import looks_like_json
 from urlab_wire.enums import Encoding
 
@@ -102,6 +102,23 @@ class TestMsgpack:
     def test_frames_of_another_encoder_are_read(self, trees: Trees, data: st.DataObject) -> None:
         tree = data.draw(trees())
         assert decode(msgpack.packb(tree)) == tree
+
+    @pytest.mark.parametrize("depth", range(1, 14))
+    @pytest.mark.parametrize("leaf", [1, 2.5, "word", b"\x00\xff", None, True, [{"a": b"\x01"}], {}], ids=repr)
+    def test_every_kind_of_value_is_read_at_every_depth(self, depth: int, leaf: Any) -> None:
+        tree: dict[str, Any] = {"leaf": leaf, "beside": 0.5}
+        for _ in range(depth):
+            tree = {"a": tree, "b": 1}
+        assert decode(msgpack.packb(tree)) == tree
+
+    @pytest.mark.parametrize("depth", range(1, 14))
+    @pytest.mark.parametrize("strange", [{1: 2}, {b"a": 1}, {"a": msgpack.ExtType(5, b"x")}], ids=repr)
+    def test_what_only_msgpack_can_say_is_refused_at_every_depth(self, depth: int, strange: Any) -> None:
+        tree = strange
+        for _ in range(depth):
+            tree = {"a": tree, "b": 1}
+        with pytest.raises(DecodeError, match="broken msgpack"):
+            decode(msgpack.packb(tree))
 
     @given(numbers=st.lists(st.floats(width=32, allow_nan=False), max_size=4))
     @quick

@@ -54,7 +54,7 @@ class URLabArticulation(URLabEntity, ModelNames):
         self.controller = controller
         self.observed = Observed()
         self.cameras: dict[str, URLabCameraView] = {}
-        self._control_mode = coerce(ControlMode, control_mode)
+        self.control_mode = control_mode
         self._original_names = original_names or {}
         self.attach({}, {}, {}, {})
 
@@ -69,7 +69,7 @@ class URLabArticulation(URLabEntity, ModelNames):
         self.actuators, self.joints, self.sensors, self.bodies = actuators, joints, sensors, bodies
         self._actuator_local = {name: place for place, name in enumerate(actuators)}
         self._ctrl: Array = np.zeros(len(actuators))
-        self._stepped_ctrl = self._ctrl.copy()
+        self._stepped_ctrl: list[float] = self._ctrl.tolist()
         self._actuator_ids = np.array([one.id for one in actuators.values()], dtype=np.intp)
         self._qpos_index = _index([(one.qpos_offset, one.qpos_dim) for one in joints.values()])
         self._qvel_index = _index([(one.qvel_offset, one.qvel_dim) for one in joints.values()])
@@ -82,6 +82,7 @@ class URLabArticulation(URLabEntity, ModelNames):
     @control_mode.setter
     def control_mode(self, mode: str) -> None:
         self._control_mode = coerce(ControlMode, mode)
+        self._control_word: str = self._control_mode.value
 
     @property
     def ctrl_array(self) -> Array:
@@ -107,13 +108,13 @@ class URLabArticulation(URLabEntity, ModelNames):
     @property
     def qpos_array(self) -> Array:
         """The articulation's qpos, dense, in joint order."""
-        data = self._data
+        data = self._state
         return np.array(self.observed.qpos if data is None else data.qpos[self._qpos_index], dtype=np.float64)
 
     @property
     def qvel_array(self) -> Array:
         """The articulation's qvel, dense, in joint order."""
-        data = self._data
+        data = self._state
         return np.array(self.observed.qvel if data is None else data.qvel[self._qvel_index], dtype=np.float64)
 
     @property
@@ -204,20 +205,21 @@ class URLabArticulation(URLabEntity, ModelNames):
     def seed_ctrl(self, setpoints: Sequence[float]) -> None:
         """Take the setpoints that are in force on the server; a list of another length than ours is left out."""
         if len(setpoints) == len(self._ctrl):
-            self._ctrl[:] = self._stepped_ctrl[:] = setpoints
+            self._ctrl[:] = setpoints
+            self._stepped_ctrl = self._ctrl.tolist()
 
     def write_ctrl(self, data: Any, *, changed_only: bool = False) -> None:
         """Put the setpoints into local data, or only if they changed since the last step."""
-        if not changed_only or not np.array_equal(self._ctrl, self._stepped_ctrl):
-            data.ctrl[self._actuator_ids] = self._ctrl
-        self._stepped_ctrl[:] = self._ctrl
+        ctrl: list[float] = self._ctrl.tolist()
+        if not changed_only or ctrl != self._stepped_ctrl:
+            data.ctrl[self._actuator_ids] = ctrl
+        self._stepped_ctrl = ctrl
 
     def command(self) -> dict[str, Any]:
         """This articulation's part of a step request; the pending wrenches go with it."""
-        command: dict[str, Any] = {"control_mode": self._control_mode.value}
-        if len(self._ctrl):
-            command["ctrl"] = self._ctrl.tolist()
-            self._stepped_ctrl[:] = self._ctrl
+        command: dict[str, Any] = {"control_mode": self._control_word}
+        if self.actuators:
+            command["ctrl"] = self._stepped_ctrl = self._ctrl.tolist()
         if self._pending_xfrc:
             command["xfrc_applied"] = self._take_xfrc()
         return command

@@ -117,7 +117,13 @@ class URLabEntity:
 
     @property
     def _data(self) -> Any:
-        return self._client.data if self._client is not None else None
+        """The local data, current; None without."""
+        return self._client._evaluated_data() if self._client is not None else None
+
+    @property
+    def _state(self) -> Any:
+        """The local data, of which the state (qpos, qvel, ...) is current; None without."""
+        return self._client._written_data() if self._client is not None else None
 
     def _pose(self, key: str, default: Array) -> Array:
         data = self._data
@@ -131,7 +137,7 @@ class URLabEntity:
         return self._wire_state.get(key)
 
     def _free_velocity(self, first: int) -> Array:
-        data = self._data
+        data = self._state
         if data is not None and self.qvel_offset is not None:
             start = self.qvel_offset + first
             return np.array(data.qvel[start : start + 3])

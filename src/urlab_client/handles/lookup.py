@@ -41,7 +41,7 @@ class ModelNames:
         return found
 
     def _model_id(self, kind: str, name: str) -> int | None:
-        model = self._client.model if self._client is not None else None
+        model = self._client._model if self._client is not None else None
         if model is None:
             return self._part_id(kind, name)
         ids = (int(mujoco.mj_name2id(model, _KINDS[kind], full)) for full in (f"{self.prefix}_{name}", name))

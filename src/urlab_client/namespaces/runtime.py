@@ -151,8 +151,9 @@ class RuntimeNamespace(RpcNamespace):
         view = self._client._camera_keys.get(name)
         if view is None:
             return
-        wish = order if isinstance(order, bool) else order.get("zmq")
-        view.wanted = view.wanted if wish is None else bool(wish)
+        wishes = [order] if isinstance(order, bool) else [order.get("zmq"), order.get("shm")]
+        if any(wish is not None for wish in wishes):
+            view.wanted = any(wishes)
         if told is not None:
             view.zmq_endpoint = told.zmq_endpoint or view.zmq_endpoint
             view.zmq_topic = told.zmq_topic or view.zmq_topic

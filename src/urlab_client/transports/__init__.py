@@ -5,12 +5,14 @@ from collections.abc import Callable
 from urlab_client.transports.address import DEFAULT_STATE_PORT, ServerAddress, check_base, check_ports
 from urlab_client.transports.base import Transport
 from urlab_client.transports.inprocess import InProcessTransport
+from urlab_client.transports.shm import ShmTransport
 from urlab_client.transports.zmq import ZmqTransport, endpoint
 
 __all__ = [
     "TRANSPORTS",
     "InProcessTransport",
     "ServerAddress",
+    "ShmTransport",
     "Transport",
     "ZmqTransport",
     "check_base",
@@ -20,15 +22,15 @@ __all__ = [
 
 
 def open_transport(name: str, address: ServerAddress) -> Transport:
-    """The transport of that name; ValueError when this release has none."""
+    """The transport of that name; ValueError when there is none."""
     opener = TRANSPORTS.get(name)
     if opener is None:
         known = ", ".join(repr(word) for word in TRANSPORTS)
-        raise ValueError(f"transport {name!r} is not available in this release, which has {known}: use 'zmq'")
+        raise ValueError(f"transport {name!r} is not one: there are {known}, or pass a Transport of your own")
     return opener(address)
 
 
-def _open_zmq(address: ServerAddress) -> Transport:
+def _open_zmq(address: ServerAddress) -> ZmqTransport:
     return ZmqTransport(
         endpoint(address.base, address.step_port),
         state_endpoint=endpoint(address.base, address.state_port),
@@ -37,4 +39,8 @@ def _open_zmq(address: ServerAddress) -> Transport:
     )
 
 
-TRANSPORTS: dict[str, Callable[[ServerAddress], Transport]] = {"zmq": _open_zmq}
+def _open_shm(address: ServerAddress) -> ShmTransport:
+    return ShmTransport(_open_zmq(address), address.shm_dir)
+
+
+TRANSPORTS: dict[str, Callable[[ServerAddress], Transport]] = {"zmq": _open_zmq, "shm": _open_shm}

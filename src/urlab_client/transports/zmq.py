@@ -12,6 +12,8 @@ from urlab_client.transports.streams import StreamingTransport
 
 PROBE_TIMEOUT_S = 0.5
 
+_NOBLOCK = int(zmq.NOBLOCK)
+
 
 def endpoint(address: str, port: int) -> str:
     """The endpoint of one channel: the base address with its port; localhost means 127.0.0.1."""
@@ -66,7 +68,10 @@ class ZmqTransport(StreamingTransport):
         with self._lock:
             socket = self._socket or self._connect()
             try:
-                self._send(socket, frame, min(timeout_ms, self._connect_timeout_ms))
+                try:
+                    socket.send(frame, _NOBLOCK)
+                except zmq.Again:
+                    self._send_when_connected(socket, frame, min(timeout_ms, self._connect_timeout_ms))
                 return self._receive(socket, timeout_ms)
             except zmq.ZMQError as broken:
                 self._drop()
@@ -94,14 +99,11 @@ class ZmqTransport(StreamingTransport):
         self._socket = socket
         return socket
 
-    def _send(self, socket: "zmq.Socket[bytes]", frame: bytes, timeout_ms: int) -> None:
-        try:
-            socket.send(frame, zmq.NOBLOCK)
-        except zmq.Again:
-            if not socket.poll(timeout_ms, zmq.POLLOUT):
-                listens = somebody_listens(self.step_endpoint)
-                raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=listens) from None
-            socket.send(frame, zmq.NOBLOCK)
+    def _send_when_connected(self, socket: "zmq.Socket[bytes]", frame: bytes, timeout_ms: int) -> None:
+        if not socket.poll(timeout_ms, zmq.POLLOUT):
+            listens = somebody_listens(self.step_endpoint)
+            raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=listens) from None
+        socket.send(frame, _NOBLOCK)
 
     def _receive(self, socket: "zmq.Socket[bytes]", timeout_ms: int) -> bytes:
         if timeout_ms != self._armed_timeout_ms:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from urlab_client import URLabClient, URLabRPCError, URLabTimeoutError, ZmqTransport
-from urlab_client.transports import ServerAddress, open_transport
 from urlab_client.transports.zmq import endpoint
 
 
@@ -21,12 +20,6 @@ def test_ports_are_appended_and_localhost_is_ipv4():
 def test_an_address_with_a_port_is_refused():
     with pytest.raises(ValueError, match="already has a port"):
         URLabClient("tcp://localhost:5559")
-
-
-@pytest.mark.parametrize("name", ["shm", "carrier-pigeon"])
-def test_a_transport_that_this_release_lacks_says_so(name: str):
-    with pytest.raises(ValueError, match=r"not available in this release.*use 'zmq'"):
-        open_transport(name, ServerAddress("tcp://localhost", 1, 2, 100))
 
 
 def test_a_request_gets_its_answer(zmq_peer: Callable[..., Any]):

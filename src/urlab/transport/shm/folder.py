@@ -16,12 +16,11 @@ import secrets
 import time
 from pathlib import Path
 
-from urlab_wire.shm import Region, format_region, region_bytes
+from urlab_wire.shm import OWNER_FILE, Region, format_region, region_bytes
 
 log = logging.getLogger("urlab.transport")
 
 SHM_ROOT = Path("/dev/shm")
-LOCK_FILE = "owner.lock"
 _READY = re.compile(r"urlab-[0-9a-f]{16}")
 _UNFINISHED = re.compile(r"\.urlab-[0-9a-f]{16}")
 _UNFINISHED_S = 60.0
@@ -114,7 +113,7 @@ def _is_ours(entry: "os.DirEntry[str]") -> bool:
 def _is_stale(folder: Path) -> bool:
     """Whether nobody holds the lock."""
     try:
-        descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_NOFOLLOW)
+        descriptor = os.open(folder / OWNER_FILE, os.O_RDWR | os.O_NOFOLLOW)
     except OSError:
         return _age_s(folder) > _UNFINISHED_S
     try:
@@ -139,7 +138,7 @@ def _make_folder(root: Path) -> tuple[Path, int]:
     unfinished, ready = root / f".urlab-{token}", root / f"urlab-{token}"
     unfinished.mkdir(mode=0o700)
     try:
-        lock = os.open(unfinished / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        lock = os.open(unfinished / OWNER_FILE, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         fcntl.flock(lock, fcntl.LOCK_EX)  # a server that starts may be looking at it just now
         unfinished.rename(ready)
     except OSError:
@@ -152,7 +151,7 @@ def _remove(folder: Path) -> None:
     """Take a folder away that holds regions and a lock, and no folders."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(folder):
-            if entry.name == LOCK_FILE or entry.name.endswith(".shm"):
+            if entry.name == OWNER_FILE or entry.name.endswith(".shm"):
                 Path(entry.path).unlink()
         folder.rmdir()
 

@@ -1,10 +1,12 @@
 """The state and the pictures of a running scene in shared memory, written while somebody reads them."""
 
+import contextlib
 import logging
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from urlab.errors import OpTimeout
 from urlab.transport.shm.folder import OwnedRegion, ShmFolder, ShmUnavailable
 from urlab.transport.shm.readers import Readers
 from urlab_wire.shm import STATE_FILE, STATE_STRIDE, STREAM_BUFFERS, camera_file, camera_meta_file
@@ -19,6 +21,7 @@ _ROOM = 2
 """How many times larger than the first state a state may become; it hardly changes."""
 
 _TURN_S = 5.0
+_MOMENT_S = 0.05
 
 
 class CameraShape(NamedTuple):
@@ -59,7 +62,7 @@ class ShmStreams:
         self._told_of_size = False
         self.on_reader: Callable[[], None] = _nobody_listens
         """Called, on a thread of its own, when a region gets its first reader or loses its last."""
-        self._readers = Readers(folder.path, lambda: self.on_reader())
+        self._readers = Readers(folder.path, self._readers_changed)
 
     def attach(self, source: StateSource, cameras: list[CameraShape]) -> None:
         """Make the regions of a scene, as far as there is room, and keep them up to date."""
@@ -121,8 +124,19 @@ class ShmStreams:
 
     def _published(self) -> None:
         """On the stepping thread, under the physics lock."""
-        if not self._readers.reads(STATE_FILE):
-            return
+        if self._readers.reads(STATE_FILE):
+            self._write_state()
+
+    def _readers_changed(self) -> None:
+        """On the readers' thread: whoever begins to read gets the present state, though nothing may move."""
+        source = self._source
+        if source is not None and self._readers.reads(STATE_FILE):
+            with contextlib.suppress(OpTimeout), source.locked(_MOMENT_S):  # a long step tells its own end
+                self._write_state()
+        self.on_reader()
+
+    def _write_state(self) -> None:
+        """The caller holds the physics lock."""
         with self._state_turn:
             source, state = self._source, self._state
             if source is None or state is None:

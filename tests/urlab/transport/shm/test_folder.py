@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from urlab.transport.shm.folder import LOCK_FILE, ShmFolder, ShmUnavailable, reclaim
-from urlab_wire.shm import Region
+from urlab.transport.shm.folder import ShmFolder, ShmUnavailable, reclaim
+from urlab_wire.shm import OWNER_FILE, Region
 
 OWNER = """
 import sys, time
@@ -47,7 +47,7 @@ def test_a_region_is_there_for_others_and_goes_with_its_folder(tmp_path):
     seen = Region(region.path.read_bytes())
     assert (seen.stride, seen.n_buffers, seen.read(0)) == (1000, 4, (1, b"hello"))
     region.close()
-    assert sorted(one.name for one in folder.path.iterdir()) == [LOCK_FILE]
+    assert sorted(one.name for one in folder.path.iterdir()) == [OWNER_FILE]
     folder.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -100,7 +100,7 @@ def test_a_full_tmpfs_is_told_and_nothing_is_left_of_the_region(tmp_path):
         folder = ShmFolder(small)
         with pytest.raises(ShmUnavailable, match=r"is full. Make room there .*--shm-size"):
             folder.make_region("rep.shm", 1 << 20, 2)
-        assert [one.name for one in folder.path.iterdir()] == [LOCK_FILE]
+        assert [one.name for one in folder.path.iterdir()] == [OWNER_FILE]
         folder.close()
     finally:
         subprocess.run(["umount", small], check=True)

@@ -82,14 +82,15 @@ def test_the_state_is_that_of_the_last_step(shared, direct):
             assert robot["qpos"] == manager.engine.data.qpos[: len(robot["qpos"])].tolist()
 
 
-def test_a_first_state_is_there_and_nothing_is_written_while_nobody_reads(shared, direct):
+def test_nothing_is_written_while_nobody_reads_and_a_reader_gets_the_present_state(shared, direct):
     manager, source = direct
     shared.streams.attach(source, [])
     for _ in range(5):
         manager.step(StepRequest(), MINIMAL)
+    assert shared.streams._state.region.sequence == 1
     with shared.reading("state.shm") as region:
-        sequence, first = region.read(0)
-        assert (sequence, msgpack.unpackb(first)["time"]) == (1, 0.0)
+        sequence, state = region.read(0)
+        assert (sequence, msgpack.unpackb(state)["time"]) == (2, manager.engine.data.time)
 
 
 def test_a_picture_and_what_is_known_of_it_have_one_sequence(shared, direct):

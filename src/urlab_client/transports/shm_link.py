@@ -1,0 +1,98 @@
+"""Requests and replies in shared memory: one pair of regions, one client, one request at a time."""
+
+import contextlib
+import time
+from pathlib import Path
+
+from urlab_client.errors import ServerEndedError, URLabTimeoutError
+from urlab_client.transports.shm_files import MappedRegion, ServerLife, Unusable
+from urlab_wire.shm import REPLY_FILE, REQUEST_FILE
+from urlab_wire.shm_wait import SequenceWaiter, wake
+
+LOOK_S = 0.2
+"""A request that takes longer looks so often whether the server still lives."""
+
+
+class ShmLink:
+    """The requests' and the replies' region of one server. One thread uses it at a time.
+
+    ``address`` is what errors call the server. ``capacity`` is the largest request in bytes.
+    """
+
+    def __init__(self, folder: Path, address: str) -> None:
+        """`Unusable` when the regions cannot be had, `InUse` when another client has them."""
+        self.folder = folder
+        self._address = address
+        with contextlib.ExitStack() as undo:
+            self._life = ServerLife(folder)
+            undo.callback(self._life.close)
+            if self._life.has_ended():
+                raise Unusable(f"the server of {folder} has ended")
+            self._request_file = MappedRegion(folder / REQUEST_FILE, writable=True)
+            undo.callback(self._request_file.close)
+            self._request_file.reserve()
+            self._reply_file = MappedRegion(folder / REPLY_FILE, writable=True)
+            undo.callback(self._reply_file.close)
+            self._undo = undo.pop_all()
+        self._requests, self._replies = self._request_file.region, self._reply_file.region
+        self._waiter = SequenceWaiter(self._replies)
+        self.capacity = self._requests.capacity
+        self._due = self._reply_due_to_others()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the server lives, and these are still its regions."""
+        return self._request_file.is_current and self._reply_file.is_current and not self._life.has_ended()
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no reply is due: a late one must not be taken for the answer to another request."""
+        if self._due is not None and self._replies.sequence != self._due:
+            self._due = None
+        return self._due is None
+
+    def ask(self, frame: bytes, timeout_s: float) -> bytes:
+        """Send a request, of `capacity` bytes at most, while `is_free`; its reply.
+
+        Raises `URLabTimeoutError`; whatever it raises, once the request is written its reply stays due.
+        """
+        requests, replies = self._requests, self._replies
+        before, seen = requests.sequence, replies.sequence
+        try:
+            requests.write(frame)
+            wake(requests)
+            if self._waiter.wait(seen, min(timeout_s, LOOK_S)):
+                found = replies.read(seen)
+                if found is not None:
+                    return found[1]
+            return self._wait_on(seen, timeout_s)
+        except BaseException:
+            self._due = seen if requests.sequence != before else None
+            raise
+
+    def close(self) -> None:
+        """Let other clients have the regions. Once is enough."""
+        self._undo.close()
+
+    def _wait_on(self, seen: int, timeout_s: float) -> bytes:
+        """Wait for the rest of the time, the first look being over."""
+        begin_s = time.monotonic() - min(LOOK_S, timeout_s)
+        while True:
+            has_ended = self._life.has_ended()
+            found = self._replies.read(seen)
+            if found is not None:
+                return found[1]
+            passed_s = time.monotonic() - begin_s
+            if has_ended:
+                raise ServerEndedError(self._address, passed_s)
+            if passed_s >= timeout_s:
+                raise URLabTimeoutError(self._address, timeout_s)
+            self._waiter.wait(seen, min(LOOK_S, timeout_s - passed_s))
+
+    def _reply_due_to_others(self) -> int | None:
+        """The count of replies, if one is due to a client that left before it came.
+
+        Our servers answer every request once. Of others that is not known, and their counts tell nothing.
+        """
+        replies = self._replies.sequence
+        return replies if self._life.is_told and self._requests.sequence != replies else None

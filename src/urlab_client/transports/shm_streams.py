@@ -1,0 +1,204 @@
+"""Streams out of shared memory: whole states, and pictures of cameras, each on a thread of its own."""
+
+import contextlib
+import logging
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from urlab_client.transports.base import FrameCallback, StateCallback
+from urlab_client.transports.shm_files import MappedRegion, Unusable
+from urlab_wire.codec import decode
+from urlab_wire.shm import STATE_FILE, camera_file, camera_meta_file
+from urlab_wire.shm_wait import SequenceWaiter
+from urlab_wire.stream_messages import unpack_metadata
+from urlab_wire.streams import StreamError
+
+LOOK_S = 0.5
+"""While nothing comes, it is looked so often whether the file is still the one that is written."""
+
+STOP_LIMIT_S = 1.0
+_TRIES = 5
+_ASK_AGAIN = (2, 8, 32)
+
+_log = logging.getLogger(__name__)
+
+
+class Source(Protocol):
+    """What a stream reads, while a scene plays. ``news`` is the region that is written last."""
+
+    news: MappedRegion
+    first_seen: int
+
+    def read(self, seen: int) -> tuple[int, Any] | None:
+        """The newest payload and its sequence; None when there is none that is new and whole."""
+
+    def hand_over(self, payload: Any, skipped: int) -> None:
+        """Call back with a payload that superseded ``skipped`` others."""
+
+    def close(self) -> None:
+        """Let go of the memory."""
+
+
+class StateSource:
+    """Whole-state snapshots; what stands there already counts."""
+
+    first_seen = 0
+
+    def __init__(self, folder: Path, on_snapshot: StateCallback) -> None:
+        """`Unusable` when there are none."""
+        self.news = MappedRegion(folder / STATE_FILE)
+        self._on_snapshot = on_snapshot
+
+    def read(self, seen: int) -> tuple[int, bytes] | None:
+        """The newest snapshot."""
+        return self.news.region.read(seen)
+
+    def hand_over(self, payload: bytes, skipped: int) -> None:  # noqa: ARG002 - nobody counts states
+        """As a map."""
+        self._on_snapshot(decode(payload))
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        self.news.close()
+
+
+class CameraSource:
+    """Pictures of one camera, with what is told of them. A picture from before does not count: it may be old.
+
+    A server writes what it tells, then the pixels; what has the same number belongs together.
+    """
+
+    def __init__(self, folder: Path, prefix: str, name: str, on_frame: FrameCallback) -> None:
+        """`Unusable` when there are none."""
+        self._on_frame = on_frame
+        self._misses = 0
+        self.news = MappedRegion(folder / camera_file(prefix, name))
+        self.first_seen = self.news.region.sequence
+        self._meta: MappedRegion | None = None
+        with contextlib.suppress(Unusable):  # it is made before the pixels' file; some servers have none
+            self._meta = MappedRegion(folder / camera_meta_file(prefix, name))
+
+    def read(self, seen: int) -> tuple[int, tuple[bytes, bytes | None]] | None:
+        """The newest picture. One whose description is not there yet, or not any more, is tried again a few times."""
+        found = self.news.region.read(seen)
+        if found is None:
+            return None
+        sequence, pixels = found
+        meta = self._description(sequence)
+        if meta is None and self._meta is not None and self._misses < _TRIES:
+            self._misses += 1
+            return None
+        if meta is not None:
+            self._misses = 0
+        return sequence, (pixels, meta)
+
+    def hand_over(self, payload: tuple[bytes, bytes | None], skipped: int) -> None:
+        """Pixels, description, and how many were superseded."""
+        pixels, meta = payload
+        self._on_frame(pixels, _described(meta), skipped)
+
+    def close(self) -> None:
+        """Let go of the memory."""
+        self.news.close()
+        if self._meta is not None:
+            self._meta.close()
+
+    def _description(self, sequence: int) -> bytes | None:
+        """What is told of that picture, if both still have that number: a write that has begun shows in neither."""
+        if self._meta is None:
+            return None
+        found = self._meta.region.read(sequence - 1)
+        if found is None or found[0] != sequence:
+            return None
+        return found[1] if self._meta.region.sequence == self.news.region.sequence == sequence else None
+
+
+class RegionStream:
+    """Follows a source on a daemon thread, from construction until `stop`.
+
+    The files of a scene go with it, and come again with the next one; then they are opened anew.
+    """
+
+    def __init__(self, name: str, open_source: Callable[[], Source]) -> None:
+        """`Unusable` when there is nothing to open."""
+        self._open_source = open_source
+        self._turn = threading.Lock()
+        self._stopping = threading.Event()
+        self._seen = 0
+        self._idle_looks = 0
+        self._source: Source | None = None
+        self._waiter: SequenceWaiter | None = None
+        self._open()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it and wait for that, at most `STOP_LIMIT_S`. From a callback it only asks for the end."""
+        self._stopping.set()
+        with self._turn:
+            if self._waiter is not None:
+                self._waiter.stop()
+        if self._thread is not threading.current_thread():
+            self._thread.join(STOP_LIMIT_S)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            source, waiter = self._source, self._waiter
+            if source is None or waiter is None:
+                self._stopping.wait(LOOK_S)
+                self._try_to_open()
+            elif waiter.wait(self._seen, LOOK_S):
+                self._idle_looks = 0
+                self._use(source)
+            else:
+                self._look_again(source)
+        self._let_go()
+
+    def _look_again(self, source: Source) -> None:
+        """Nothing came for a while. Open the file anew if it is another one, and also now and then if it is not: the
+        server may have missed that it was opened."""
+        self._idle_looks += 1
+        if not source.news.is_current or self._idle_looks in _ASK_AGAIN:
+            self._let_go()
+            self._try_to_open()
+
+    def _use(self, source: Source) -> None:
+        found = source.read(self._seen)
+        if found is None:
+            return
+        sequence, payload = found
+        skipped, self._seen = max(0, sequence - self._seen - 1), sequence
+        try:
+            source.hand_over(payload, skipped)
+        except Exception:  # noqa: BLE001 - a bad message or a failing callback must not end the stream
+            _log.exception("%s: a message could not be used", self._thread.name)
+
+    def _try_to_open(self) -> None:
+        with contextlib.suppress(Unusable):  # nothing plays, or not this
+            self._open()
+
+    def _open(self) -> None:
+        source = self._open_source()
+        with self._turn:
+            self._source, self._seen = source, source.first_seen
+            self._waiter = SequenceWaiter(source.news.region, spin_s=0.0)
+            if self._stopping.is_set():
+                self._waiter.stop()
+
+    def _let_go(self) -> None:
+        with self._turn:
+            source, self._source, self._waiter = self._source, None, None
+        if source is not None:
+            source.close()
+
+
+def _described(meta: bytes | None) -> dict[str, Any] | None:
+    """The description of a picture; one that cannot be read counts as none."""
+    if meta is None:
+        return None
+    try:
+        return unpack_metadata(meta)
+    except StreamError:
+        return None
