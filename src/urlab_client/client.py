@@ -25,10 +25,12 @@ class URLabClient(Session):
 
     ``address`` is a base (``tcp://host`` or ``ipc:///path``) to which ports are appended. ``transport`` is "zmq",
     "shm" (the server's shared memory, on the same machine; what cannot go there goes over ZeroMQ, and the log says why;
-    ``shm_dir`` names the folder if it is not where the handshake says), or a `Transport`, used as it is. With ``local_model=False`` there is no ``model`` and no ``data``: handles show
-    what replies tell. ``observer`` (extension) looks on without taking the session over and without driving: its
-    ``step()`` only reads. In live and auto mode every camera with an endpoint is streamed into its view, and rendered
-    for that; with ``camera_streams=False`` (extension) none is.
+    ``shm_dir`` names the folder if it is not where the handshake says), or a `Transport`, which is used as it is.
+
+    With ``local_model=False`` there is no ``model`` and no ``data``: handles show what replies tell. ``observer``
+    (extension) looks on without taking the session over and without driving: its ``step()`` only reads. In live and
+    auto mode every camera with an endpoint is streamed into its view, and rendered for that; with
+    ``camera_streams=False`` (extension) none is.
 
     A ``state_port`` other than 5555 is used as it is; else the handshake may tell another one.
 

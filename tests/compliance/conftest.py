@@ -195,6 +195,13 @@ def connect(transport: Any) -> Iterator[Callable[[Server], Wire]]:
 
 
 @pytest.fixture
+def connect_over(server: Server) -> Iterator[Callable[[str], Wire]]:
+    """Makes clients of the shared server over a transport of one's choice, by name."""
+    with contextlib.ExitStack() as stack:
+        yield lambda name: Wire(stack.enter_context(TRANSPORTS[name](server)))
+
+
+@pytest.fixture
 def stranger(server: Server, connect: Callable[[Server], Wire]) -> Wire:
     """A client of the shared server that has not said hello."""
     return connect(server)

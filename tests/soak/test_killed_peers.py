@@ -1,0 +1,130 @@
+"""Peers that are killed at any moment, a hundred times: the other side goes on, and nothing is left behind."""
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from urlab.cli.server_process import ServerProcess
+from urlab_client import URLabClient, URLabRPCError
+
+SHM = Path("/dev/shm")
+TRANSPORTS = ["shm", "zmq"]
+KILLS = [pytest.param(4, id="a few"), pytest.param(100, id="a hundred", marks=pytest.mark.soak)]
+PATIENCE_S = 8.0
+
+CLIENT = """
+import sys
+from urlab_client import URLabClient
+client = URLabClient(sys.argv[1], step_port=int(sys.argv[2]), transport=sys.argv[3], step_mode="direct",
+                     local_model=False, camera_streams=False)
+client.discover()
+print("stepping", flush=True)
+while True:
+    client.step(int(sys.argv[4]))
+"""
+
+
+def folders_of_servers():
+    return {one.name for one in SHM.glob("*urlab-*")} if SHM.is_dir() else set()
+
+
+def place(server):
+    base, _, port = server.endpoints["step"].rpartition(":")
+    return base, int(port)
+
+
+def connect(server, transport):
+    base, port = place(server)
+    return URLabClient(base, step_port=port, transport=transport, step_mode="direct", rcv_timeout_ms=2000)
+
+
+def held(process):
+    """What a process holds: its descriptors and threads."""
+    return process.num_fds(), process.num_threads()
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kills", KILLS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_server_survives_clients_that_are_killed(transport, kills, tmp_path):
+    chance = random.Random(kills)
+    with ServerProcess.start("panda", "--project", str(tmp_path)) as server:
+        process = psutil.Process(server.process.pid)
+        command = [sys.executable, "-c", CLIENT, *map(str, place(server)), transport]
+        before = None
+        for number in range(kills):
+            steps = chance.choice([1, 1, 200])
+            with subprocess.Popen([*command, str(steps)], stdout=subprocess.PIPE) as child:
+                assert child.stdout.readline() == b"stepping\n"
+                time.sleep(chance.random() * 0.02)
+                child.send_signal(signal.SIGKILL)
+            if number == 0:
+                before = held(process)
+        with connect(server, transport) as client:
+            client.discover()
+            client.reset()
+            assert [client.step()["step"] for _ in range(50)] == list(range(1, 51))
+        wait_until(lambda: held(process) <= before)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("kills", KILLS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_client_survives_servers_that_are_killed(transport, kills, tmp_path):
+    chance = random.Random(kills)
+    others = folders_of_servers()
+    with contextlib.ExitStack() as started:
+        server = started.enter_context(ServerProcess.start("panda", "--project", str(tmp_path)))
+        port = ("--step-port", str(place(server)[1]))
+        client = started.enter_context(connect(server, transport))
+        client.discover()
+        before = None
+        for number in range(kills):
+            kill_amid_steps(server, client, chance)
+            server = started.enter_context(ServerProcess.start("panda", "--project", str(tmp_path), *port))
+            client.discover()
+            client.reset()
+            assert client.step()["step"] == 1
+            if number == 0:
+                before = held(psutil.Process())
+        assert held(psutil.Process()) <= before
+    assert folders_of_servers() <= others
+
+
+def kill_amid_steps(server, client, chance):
+    """Step until the server is killed; the client must learn of it in time."""
+    steps, delay_s = chance.choice([1, 1, 500]), chance.random() * 0.03
+    killing = threading.Timer(delay_s, server.process.send_signal, [signal.SIGKILL])
+    killing.start()
+    begin = time.monotonic()
+    with pytest.raises(URLabRPCError) as failed:
+        step_for_ever(client, steps)
+    assert failed.value.code in ("timeout", "transport_error"), failed.value
+    assert time.monotonic() - begin < PATIENCE_S
+    killing.join()
+    server.process.communicate()
+
+
+def step_for_ever(client, steps):
+    while True:
+        client.step(steps)
+
+
+def wait_until(holds):
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.01)
+
+
+def test_this_module_leaves_no_process_behind():
+    assert [one for one in psutil.Process(os.getpid()).children() if "urlab" in " ".join(one.cmdline())] == []
