@@ -56,8 +56,8 @@ def test_percentiles_are_those_of_numpy() -> None:
     chance = random.Random(7)
     durations_ns = [chance.randrange(1_000, 900_000) for _ in range(997)]
     timing = summarize(durations_ns)
-    p50, p90, p99 = np.percentile(np.array(durations_ns) / 1000, [50, 90, 99])
-    assert (timing.p50_us, timing.p90_us, timing.p99_us) == pytest.approx((p50, p90, p99))
+    expected = np.percentile(np.array(durations_ns) / 1000, [50, 90, 99, 99.9])
+    assert (timing.p50_us, timing.p90_us, timing.p99_us, timing.p999_us) == pytest.approx(tuple(expected))
     assert timing.count == 997
     assert timing.min_us <= timing.p50_us <= timing.p99_us <= timing.max_us
 

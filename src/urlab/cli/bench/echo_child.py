@@ -6,25 +6,20 @@ from pathlib import Path
 
 import zmq
 
-READY_FILE = "echo.json"
-SIZE_BYTES = 4
+from urlab.cli.bench.echo_sizes import READY_FILE, EchoReplies
 
 
-def main(folder: Path) -> None:
-    """Serve until the process is ended."""
+def main(scheme: str, folder: Path) -> None:
+    """Serve tcp or ipc until the process is ended."""
     socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.REP)
-    port = socket.bind_to_random_port("tcp://127.0.0.1")
+    socket.bind(f"ipc://{folder}/echo" if scheme == "ipc" else "tcp://127.0.0.1:*")
     part = folder / "echo.part"
-    part.write_text(json.dumps({"endpoint": f"tcp://127.0.0.1:{port}"}))
+    part.write_text(json.dumps({"endpoint": socket.getsockopt_string(zmq.LAST_ENDPOINT)}))
     part.replace(folder / READY_FILE)
-    replies: dict[bytes, bytes] = {}
+    answers = EchoReplies()
     while True:
-        size = socket.recv()[:SIZE_BYTES]
-        reply = replies.get(size)
-        if reply is None:
-            reply = replies[size] = bytes(int.from_bytes(size, "little"))
-        socket.send(reply)
+        socket.send(answers.to(socket.recv()))
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(sys.argv[1], Path(sys.argv[2]))

@@ -9,7 +9,7 @@ import numpy as np
 import zmq
 from numpy.typing import NDArray
 
-from urlab.cli.bench.echo_child import READY_FILE, SIZE_BYTES
+from urlab.cli.bench.echo_sizes import READY_FILE, echo_request
 from urlab.cli.bench.spawn import ECHO, running
 
 _TIMEOUT_MS = 5000
@@ -27,7 +27,7 @@ class Echo:
 
     def use(self, request_bytes: int, reply_bytes: int) -> None:
         """The sizes of the round trips from now on."""
-        self._frame = reply_bytes.to_bytes(SIZE_BYTES, "little").ljust(request_bytes, b"\0")
+        self._frame = echo_request(request_bytes, reply_bytes)
 
     def once(self) -> None:
         """One round trip."""
@@ -40,9 +40,9 @@ class Echo:
 
 
 @contextlib.contextmanager
-def echoing() -> Iterator[Echo]:
-    """An echo with its far end in another process."""
-    with running(ECHO) as (child, folder):
+def echoing(scheme: str = "tcp") -> Iterator[Echo]:
+    """An echo over tcp or ipc, with its far end in another process."""
+    with running([*ECHO, scheme]) as (child, folder):
         endpoints, _ = child.wait_for_file(folder / READY_FILE)
         echo = Echo(str(endpoints["endpoint"]))
         try:

@@ -29,6 +29,11 @@ class RawClient:
         self._socket.send(self.frame)
         self._last = self._socket.recv()
 
+    def ask(self) -> dict[str, Any]:
+        """One round trip; its reply."""
+        self.once()
+        return self.reply
+
     def measure_reply(self) -> int:
         """One round trip; the size of its reply in bytes."""
         self.once()
@@ -57,10 +62,10 @@ def step_frame(client: URLabClient, n_steps: int, observations: str) -> bytes:
     return encode(request)
 
 
-def connect(endpoint: str, step_mode: str = "direct") -> URLabClient:
-    """A typed client of a server that was started elsewhere."""
+def connect(endpoint: str, step_mode: str = "direct", **options: Any) -> URLabClient:
+    """A typed client of a server that was started elsewhere; ``options`` are more of the client's."""
     base, _, port = endpoint.rpartition(":")
-    client = URLabClient(base, step_port=int(port), step_mode=step_mode, camera_streams=False)
+    client = URLabClient(base, step_port=int(port), step_mode=step_mode, camera_streams=False, **options)
     try:
         client.discover()
     except BaseException:

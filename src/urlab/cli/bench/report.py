@@ -1,10 +1,12 @@
 """The summary for people."""
 
+from collections.abc import Sequence
+
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from urlab.cli.bench.results import BenchResult, StepResult, Timing, Verdict
+from urlab.cli.bench.results import BenchResult, Machine, StepResult, Timing, Verdict
 from urlab.cli.bench.verdicts import MAX_RATIO
 
 _STEP_COLUMNS = (
@@ -23,11 +25,13 @@ _STEP_COLUMNS = (
 
 def print_report(result: BenchResult, console: Console) -> None:
     """Everything that matters, on one screen."""
-    console.print(Group(_machine(result), _stepping(result), _facts(result), _verdicts(result.verdicts)))
+    console.print(
+        Group(machine_text(result.machine), _stepping(result), _facts(result), verdict_table(result.verdicts))
+    )
 
 
-def _machine(result: BenchResult) -> Text:
-    machine = result.machine
+def machine_text(machine: Machine) -> Text:
+    """What it was measured on."""
     versions = ", ".join(f"{name} {version}" for name, version in machine.versions.items())
     busy = machine.load_before > machine.cores / 4
     warning = "; the machine was busy before it began: expect noise" if busy else ""
@@ -146,7 +150,8 @@ def _soak(result: BenchResult) -> str:
     )
 
 
-def _verdicts(verdicts: list[Verdict]) -> Table:
+def verdict_table(verdicts: Sequence[Verdict]) -> Table:
+    """Every bar, and what was found."""
     table = Table(title="bars", title_justify="left")
     for name in ("what", "bar", "found", ""):
         table.add_column(name)

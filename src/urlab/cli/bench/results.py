@@ -12,6 +12,7 @@ class Timing(msgspec.Struct, kw_only=True):
     p50_us: float
     p90_us: float
     p99_us: float
+    p999_us: float
     max_us: float
     rate_hz: float
 
@@ -185,6 +186,6 @@ class BenchResult(msgspec.Struct, kw_only=True):
     passed: bool
 
 
-def to_json(result: BenchResult) -> str:
+def to_json(result: msgspec.Struct) -> str:
     """Readable JSON text."""
     return msgspec.json.format(msgspec.json.encode(result), indent=2).decode()

@@ -1,13 +1,9 @@
 """The whole run, part by part."""
 
-import contextlib
-import signal
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
 from datetime import UTC, datetime
-from types import FrameType
 
 from urlab.cli.bench.authoring import measure_authoring
 from urlab.cli.bench.cameras import MODES, SIZES, measure_cameras
@@ -19,7 +15,7 @@ from urlab.cli.bench.plan import SCENES, STEP_COUNTS, Plan
 from urlab.cli.bench.progress import Watcher
 from urlab.cli.bench.results import BenchResult, MemoryResult, StartResult, StepResult
 from urlab.cli.bench.soak import SAMPLES, measure_soak
-from urlab.cli.bench.spawn import serving
+from urlab.cli.bench.spawn import serving, terminated_like_interrupted
 from urlab.cli.bench.stepping import Tick, measure_stepping
 from urlab.cli.bench.streaming import measure_streaming
 from urlab.cli.bench.verdicts import judge
@@ -30,7 +26,7 @@ _PACING_PARTS = 4
 def run(plan: Plan, watcher: Watcher) -> BenchResult:
     """Measure everything; whatever was started has ended when this returns or raises."""
     started, begin, load_before = datetime.now(UTC), time.perf_counter(), load()
-    with _terminated_like_interrupted():
+    with terminated_like_interrupted():
         start = measure_start(plan, watcher.part("start", plan.starts))
         stepping, memory = _measure_scenes(plan, watcher.part("step requests", len(plan.cases()) * plan.rounds))
         pacing = measure_pacing(plan, watcher.part("live pacing", _PACING_PARTS))
@@ -80,17 +76,3 @@ def _measure_scenes(plan: Plan, tick: Tick) -> tuple[list[StepResult], list[Memo
             for scene, paths in scenes.items()
         ]
     return stepping, memory
-
-
-@contextlib.contextmanager
-def _terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM unwinds as Ctrl-C does, so that no child is left behind."""
-
-    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -1,7 +1,8 @@
 """Very many requests in lockstep: none may fail, and memory must not grow."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,59 +13,67 @@ from urlab.cli.bench.paths import restart
 from urlab.cli.bench.plan import SCENES, Plan
 from urlab.cli.bench.raw import RawClient, connect, step_frame
 from urlab.cli.bench.results import SoakResult
-from urlab.cli.bench.spawn import Server, serving
+from urlab.cli.bench.spawn import serving
 from urlab.cli.bench.stepping import Tick
+from urlab_client import URLabRPCError
+
+Ask = Callable[[], Mapping[str, Any]]
+"""Asks for one step and returns the reply, or raises."""
 
 SAMPLES = 40
+SERVER = "server"
 _WARM_SHARE = 10
 _MAX_ERRORS = 100
 
 
 @dataclass(slots=True)
 class SoakLog:
-    """What has happened so far; ``failed`` is what went wrong, one text each."""
+    """What has happened so far; ``failed`` is what went wrong, one text each, ``rss_mb`` the memory by process."""
 
     answered: int = 0
     failed: list[str] = field(default_factory=list)
     rss_steps: list[int] = field(default_factory=list)
-    rss_mb: list[float] = field(default_factory=list)
+    rss_mb: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    duration_s: float = 0.0
 
 
 def measure_soak(plan: Plan, tick: Tick) -> SoakResult:
     """`Plan.soak_steps` requests of step(1), each sent when the one before it was answered."""
-    scene, log = plan.main_scene, SoakLog()
+    scene = plan.main_scene
     with serving(SCENES[scene]) as server, connect(server.step_endpoint) as client:
         restart(client)
         raw = RawClient(server.step_endpoint)
         raw.frame = step_frame(client, 1, "standard")
-        begin = time.perf_counter()
         try:
-            _soak(plan.soak_steps, raw, server, log, tick)
+            log = soak(plan.soak_steps, raw.ask, {SERVER: lambda: server.rss_mb}, tick)
         finally:
             raw.close()
-        duration_s = time.perf_counter() - begin
-    return _result(scene, plan.soak_steps, log, duration_s)
+    return soak_result(scene, plan.soak_steps, log)
 
 
-def _soak(steps: int, raw: RawClient, server: Server, log: SoakLog, tick: Tick) -> None:
+def soak(steps: int, ask: Ask, rss_mb: Mapping[str, Callable[[], float]], tick: Tick) -> SoakLog:
+    """Ask for a step again and again; ``rss_mb`` tells the resident memory of the processes that are watched."""
+    log, begin = SoakLog(), time.perf_counter()
     for size in _portions(steps):
-        for _ in range(size):
-            if not _request(raw, log):
-                return
+        if not all(_request(ask, log) for _ in range(size)):
+            break
         log.rss_steps.append(log.answered)
-        log.rss_mb.append(server.rss_mb)
+        for process, look in rss_mb.items():
+            log.rss_mb[process].append(look())
         tick(f"{log.answered:,} of {steps:,} requests")
+    log.duration_s = time.perf_counter() - begin
+    return log
 
 
-def _request(raw: RawClient, log: SoakLog) -> bool:
+def _request(ask: Ask, log: SoakLog) -> bool:
     """One request; False when there is no point in going on."""
     try:
-        raw.once()
-    except zmq.ZMQError as silent:
+        reply = ask()
+    except (zmq.ZMQError, URLabRPCError) as silent:
         log.failed.append(f"request {log.answered + 1} was not answered: {silent}")
         return False
     log.answered += 1
-    wrong = _what_is_wrong(raw.reply, log.answered)
+    wrong = _what_is_wrong(reply, log.answered)
     if wrong:
         log.failed.append(f"request {log.answered}: {wrong}")
     return len(log.failed) < _MAX_ERRORS
@@ -85,27 +94,28 @@ def _portions(steps: int) -> Iterator[int]:
         yield size + (number < rest)
 
 
-def _result(scene: str, asked: int, log: SoakLog, duration_s: float) -> SoakResult:
-    growth_mb, per_100k = _growth(log)
+def soak_result(scene: str, asked: int, log: SoakLog) -> SoakResult:
+    """A finished soak, with the server's memory."""
+    growth_mb, per_100k = growth(log, SERVER)
     return SoakResult(
         scene=scene,
         asked=asked,
         answered=log.answered,
         errors=len(log.failed),
         first_error=log.failed[0] if log.failed else None,
-        duration_s=duration_s,
-        rate_hz=log.answered / duration_s,
+        duration_s=log.duration_s,
+        rate_hz=log.answered / log.duration_s,
         rss_steps=log.rss_steps,
-        rss_mb=log.rss_mb,
+        rss_mb=log.rss_mb[SERVER],
         growth_mb=growth_mb,
         growth_mb_per_100k=per_100k,
     )
 
 
-def _growth(log: SoakLog) -> tuple[float, float]:
+def growth(log: SoakLog, process: str) -> tuple[float, float]:
     """From the end of the first tenth on: the difference in MB, and the slope of a straight line per 100,000 steps."""
-    warm = len(log.rss_mb) // _WARM_SHARE
-    steps, rss = np.asarray(log.rss_steps[warm:], dtype=np.float64), np.asarray(log.rss_mb[warm:])
+    warm = len(log.rss_steps) // _WARM_SHARE
+    steps, rss = np.asarray(log.rss_steps[warm:], dtype=np.float64), np.asarray(log.rss_mb[process][warm:])
     if len(steps) < 2 or steps[-1] == steps[0]:
         return 0.0, 0.0
     slope = float(np.polyfit(steps - steps.mean(), rss, 1)[0])

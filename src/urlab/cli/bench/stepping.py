@@ -12,7 +12,8 @@ from urlab.cli.bench.floors import Echo
 from urlab.cli.bench.paths import ScenePaths, restart
 from urlab.cli.bench.plan import Case, Plan
 from urlab.cli.bench.results import StepResult
-from urlab.cli.bench.timing import repeat, summarize, time_calls
+from urlab.cli.bench.timing import summarize
+from urlab.cli.bench.turns import Way, in_turns
 
 Tick = Callable[[str], None]
 """Told what comes next, between blocks."""
@@ -47,34 +48,10 @@ def measure_case(plan: Plan, case: Case, paths: ScenePaths, echo: Echo, samples:
     """One block of each way, all from the same start."""
     samples.request_bytes, samples.reply_bytes = paths.use(case, echo)
     for ways in (_the_request_and_its_floors(paths, echo), _the_rest(case, paths, echo)):
-        durations = _in_turns(plan, ways)
-        for name, found in durations.items():
-            samples.rounds[name].append(found)
+        for name, taken in in_turns(plan, ways).items():
+            samples.rounds[name].append(taken.durations_ns)
     samples.same_state &= paths.same_state()
     samples.contacts = int(paths.plain.data.ncon)
-
-
-def _in_turns(plan: Plan, ways: "list[Way]") -> dict[str, list[int]]:
-    """A block of each, in turns of a few calls."""
-    for way in ways:
-        way.reset()
-        repeat(way.call, plan.warm_up)
-    durations: dict[str, list[int]] = {way.name: [] for way in ways}
-    for begin in range(0, plan.samples, plan.turn):
-        for way in ways:
-            count = min(plan.turn, plan.samples - begin)
-            durations[way.name] += time_calls(way.call, count, before=way.before)
-    return durations
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """One thing to take the time of, from a start; ``before`` precedes every call and is not timed."""
-
-    name: str
-    reset: Callable[[], object]
-    call: Callable[[], object]
-    before: Callable[[], object] | None = None
 
 
 def _the_request_and_its_floors(paths: ScenePaths, echo: Echo) -> list[Way]:

@@ -32,7 +32,7 @@ def repeat(call: Callable[[], object], count: int) -> None:
 def summarize(durations_ns: Sequence[int]) -> Timing:
     """Percentiles, interpolated linearly between samples."""
     values = np.asarray(durations_ns, dtype=np.float64) * _US
-    p50, p90, p99 = np.percentile(values, [50, 90, 99]).tolist()
+    p50, p90, p99, p999 = np.percentile(values, [50, 90, 99, 99.9]).tolist()
     return Timing(
         count=len(values),
         mean_us=float(values.mean()),
@@ -40,6 +40,7 @@ def summarize(durations_ns: Sequence[int]) -> Timing:
         p50_us=p50,
         p90_us=p90,
         p99_us=p99,
+        p999_us=p999,
         max_us=float(values.max()),
         rate_hz=len(values) * _NS_PER_S / float(np.sum(durations_ns)),
     )
