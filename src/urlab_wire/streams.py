@@ -59,7 +59,7 @@ class ControlOutcome(StrEnum):
     UNKNOWN_ID = "unknown_id"
     BAD_JSON = "bad_json"
     REFUSED = "refused"
-    """The robot's controller does not take these gains, or there is no controller."""
+    """The robot's controller does not take these gains, or there is none; or the robot takes no twist."""
     BUSY = "busy"
     """The simulation did not give a turn in time."""
 
@@ -103,6 +103,11 @@ def control_topic(prefix: str) -> str:
 def gains_topic(prefix: str) -> str:
     """Where gains are sent."""
     return f"{prefix}/set_gains "
+
+
+def twist_command_topic(prefix: str) -> str:
+    """Where velocities are sent, as `pack_twist` has them. An extension: the protocol has the op set_twist only."""
+    return f"{prefix}/set_twist "
 
 
 def frame_topic(camera_topic: str) -> str:

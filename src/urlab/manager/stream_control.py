@@ -1,5 +1,6 @@
-"""Commands that come over the control stream: setpoints and gains, taken in live mode only."""
+"""Commands that come over the control stream: setpoints, gains and twists, taken in live mode only."""
 
+import math
 from collections.abc import Callable, Sequence
 
 from urlab.control.gains import gains_patch
@@ -7,7 +8,7 @@ from urlab.errors import OpTimeout, UrlabError
 from urlab.manager.articulation import RunningArticulation
 from urlab.manager.manager import Manager
 from urlab_wire.enums import ControlSource, StepMode
-from urlab_wire.streams import ControlOutcome, NotFiniteError, StreamError, unpack_control
+from urlab_wire.streams import ControlOutcome, NotFiniteError, StreamError, unpack_control, unpack_twist
 
 _TURN_S = 1.0
 
@@ -47,12 +48,11 @@ class StreamControl:
 
     def _read(self, topic: bytes, payload: bytes) -> "_Command | ControlOutcome":
         prefix, _, word = topic.rstrip(b" ").rpartition(b"/")
-        if word not in (b"control", b"set_gains"):
+        read = _WORDS.get(word)
+        if read is None:
             return ControlOutcome.UNKNOWN_TOPIC
         robot = self._robots.get(prefix)
-        if robot is None:
-            return ControlOutcome.UNKNOWN_ROBOT
-        return robot.read_control(payload) if word == b"control" else robot.read_gains(payload)
+        return ControlOutcome.UNKNOWN_ROBOT if robot is None else read(robot, payload)
 
 
 class _Robot:
@@ -83,6 +83,24 @@ class _Robot:
             return ControlOutcome.BAD_JSON
         return lambda: self._configure(patch)
 
+    def read_twist(self, payload: bytes) -> "_Command | ControlOutcome":
+        """(vx, vy, yaw rate)."""
+        try:
+            velocity = unpack_twist(payload)
+        except StreamError:
+            return ControlOutcome.MALFORMED
+        if not all(math.isfinite(number) for number in velocity):
+            return ControlOutcome.NOT_FINITE
+        return lambda: self._drive(*velocity)
+
+    def _drive(self, vx: float, vy: float, yaw_rate: float) -> ControlOutcome:
+        if self._running.twist is None:
+            return ControlOutcome.REFUSED
+        if not self._follows_the_wire:
+            return ControlOutcome.OTHER_SOURCE
+        self._running.twist.set([vx, vy], [0.0, 0.0, yaw_rate])
+        return ControlOutcome.APPLIED
+
     def _stage(self, values: list[float], positions: list[int]) -> ControlOutcome:
         self._running.staged.stage(values, positions, source=ControlSource.ZMQ)
         return ControlOutcome.APPLIED if self._follows_the_wire else ControlOutcome.OTHER_SOURCE
@@ -101,3 +119,11 @@ class _Robot:
     @property
     def _follows_the_wire(self) -> bool:
         return self._running.staged.source is ControlSource.ZMQ
+
+
+_WORDS: dict[bytes, Callable[[_Robot, bytes], "_Command | ControlOutcome"]] = {
+    b"control": _Robot.read_control,
+    b"set_gains": _Robot.read_gains,
+    b"set_twist": _Robot.read_twist,
+}
+"""What the last part of a topic means."""

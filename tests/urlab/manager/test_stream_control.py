@@ -20,7 +20,7 @@ from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Level
 from urlab_wire.enums import ControlSource, StepMode
-from urlab_wire.streams import ControlOutcome, pack_control, pack_gains
+from urlab_wire.streams import ControlOutcome, pack_control, pack_gains, pack_twist, twist_command_topic
 
 TWO_JOINTS = """
 <mujoco><worldbody><body><joint name="a" axis="0 1 0"/><geom size=".1"/>
@@ -72,6 +72,13 @@ def test_they_act_in_the_very_next_step(live: Manager) -> None:
         assert live.engine.data.ctrl[:2].tolist() == [0.25, -0.75]
 
 
+def test_a_velocity_is_what_the_robot_is_told_to_do(live: Manager) -> None:
+    assert send(live, twist_command_topic("raw"), pack_twist(0.5, -0.25, 1.5)) is ControlOutcome.APPLIED
+    twist = live.articulation("raw").twist
+    assert twist is not None
+    assert (twist.vx, twist.vy, twist.yaw_rate) == (0.5, -0.25, 1.5)
+
+
 def test_messages_are_taken_in_their_order(live: Manager) -> None:
     messages = [(b"raw/control", pack_control({0: float(value)})) for value in range(5)]
     assert StreamSource(live).control(messages) == [ControlOutcome.APPLIED] * 5
@@ -95,6 +102,10 @@ def test_messages_are_taken_in_their_order(live: Manager) -> None:
         ("control", pack_control({0: 1.0}), ControlOutcome.UNKNOWN_ROBOT),
         ("raw/controls", pack_control({0: 1.0}), ControlOutcome.UNKNOWN_TOPIC),
         ("raw", pack_control({0: 1.0}), ControlOutcome.UNKNOWN_TOPIC),
+        ("raw/set_twist", b"", ControlOutcome.MALFORMED),
+        ("raw/set_twist", bytes(16), ControlOutcome.MALFORMED),
+        ("raw/set_twist", pack_twist(1.0, float("nan"), 0.0), ControlOutcome.NOT_FINITE),
+        ("robot/set_twist", pack_twist(1.0, 0.0, 0.0), ControlOutcome.UNKNOWN_ROBOT),
         ("pd/set_gains", b"", ControlOutcome.BAD_JSON),
         ("pd/set_gains", b"{", ControlOutcome.BAD_JSON),
         ("pd/set_gains", b"[1]", ControlOutcome.BAD_JSON),
