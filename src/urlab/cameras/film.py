@@ -7,7 +7,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.cameras.gl_framebuffer import gl_complains
+from urlab.cameras.depth_buffer import DepthBuffer
+from urlab.cameras.gl_framebuffer import colors_kept, gl_complains, read_from_the_top
 from urlab.cameras.profile import DrawSettings
 from urlab.errors import NoViewport
 
@@ -23,53 +24,77 @@ _SMOOTH_PIXELS = 1920 * 1200
 
 
 class Film:
-    """An offscreen buffer, as large as the largest picture so far. Made, used and freed on the GL thread."""
+    """An offscreen buffer, as large as the largest picture so far. Made, used and freed on the GL thread.
+
+    MuJoCo draws into whichever buffer is bound: every view in this context binds its own before each picture.
+    """
 
     def __init__(self, model: Any, settings: DrawSettings) -> None:
-        self._samples = settings.samples
+        self._settings = settings
         self._context = _make_context(model, settings)
         self._rectangle = mujoco.MjrRect(0, 0, *_FIRST_SIZE)
-        self._scratch = np.empty((2, 0), dtype=np.uint32)
+        self._depth_buffer: DepthBuffer | None = None
 
     def load(self, width: int, height: int) -> None:
         """Make ready for a picture of that size; NoViewport when GL has no such buffer."""
         context = self._context
-        samples = self._samples if width * height <= _SMOOTH_PIXELS else 0
+        samples = self._settings.samples if width * height <= _SMOOTH_PIXELS else 0
         if context.offSamples != samples or context.offWidth < width or context.offHeight < height:
             context.offSamples = samples
-            _resize(context, max(width, context.offWidth), max(height, context.offHeight))
-        if self._scratch.shape[1] < width * height:
-            self._scratch = np.empty((2, width * height), dtype=np.uint32)
-        self._rectangle = mujoco.MjrRect(0, 0, width, height)
+            self._resize(max(width, context.offWidth), max(height, context.offHeight))
+        self._rectangle.width, self._rectangle.height = width, height
         mujoco.mjr_setBuffer(_OFFSCREEN, context)
 
     def expose(self, scene: Any) -> None:
         """Draw an MjvScene."""
         mujoco.mjr_render(self._rectangle, scene, self._context)
 
+    def expose_depths(self, scene: Any) -> None:
+        """Draw an MjvScene whose flags ask for segmentation, for its depths only: it takes less time."""
+        with colors_kept():
+            self.expose(scene)
+
     def colors(self) -> Colors:
-        """The picture, (height, width), BGRA in each element's bytes, the lowest row first. Gone with the next one."""
-        pixels = self._sheet(0)
-        mujoco.mjr_readPixels(pixels.view(np.uint8).reshape(*pixels.shape, 4), None, self._rectangle, self._context)
-        return pixels
+        """The picture, (height, width), BGRA in each element's bytes, the highest row first; the caller's own."""
+        width, height = self._rectangle.width, self._rectangle.height
+        channels = np.empty((height, width, 4), dtype=np.uint8)
+        with read_from_the_top() as upright:
+            mujoco.mjr_readPixels(channels, None, self._rectangle, self._context)
+        pixels = channels.view(np.uint32)[..., 0]
+        return pixels if upright else pixels[::-1].copy()
 
     def depths(self) -> Depths:
-        """The depth buffer, (height, width), 1 = near, 0 = nothing, the lowest row first. Gone with the next one."""
-        depths = self._sheet(0).view(np.float32)
-        mujoco.mjr_readPixels(None, depths, self._rectangle, self._context)
-        return depths
-
-    def blank(self) -> Colors:
-        """Room for a picture of this size that is being worked on, (height, width)."""
-        return self._sheet(1)
+        """The depth buffer, (height, width), 1 = near, 0 = nothing, the highest row first; the caller's own."""
+        depths = np.empty((self._rectangle.height, self._rectangle.width), dtype=np.float32)
+        with read_from_the_top() as upright:
+            mujoco.mjr_readPixels(None, depths, self._rectangle, self._context)
+        return depths if upright else depths[::-1].copy()
 
     def free(self) -> None:
         """Give back the GL memory; nothing can be drawn afterwards."""
+        self._free_depth_buffer()
         self._context.free()
 
-    def _sheet(self, number: int) -> Colors:
-        width, height = self._rectangle.width, self._rectangle.height
-        return self._scratch[number, : width * height].reshape(height, width)
+    def _resize(self, width: int, height: int) -> None:
+        """MuJoCo keeps a buffer whose size stays, whatever its samples; so it goes through another size.
+
+        It does not notice when GL refuses, and would go on with the old buffer.
+        """
+        context = self._context
+        gl_complains()
+        self._free_depth_buffer()
+        if (context.offWidth, context.offHeight) == (width, height):
+            mujoco.mjr_resizeOffscreen(width, height + 1, context)
+        mujoco.mjr_resizeOffscreen(width, height, context)
+        if gl_complains():
+            raise NoViewport("this GL has no buffer of that size")
+        if not context.offSamples and not self._settings.reflections:
+            self._depth_buffer = DepthBuffer(context)
+
+    def _free_depth_buffer(self) -> None:
+        buffer, self._depth_buffer = self._depth_buffer, None
+        if buffer is not None:
+            buffer.free()
 
 
 def _make_context(model: Any, settings: DrawSettings) -> Any:
@@ -83,16 +108,3 @@ def _make_context(model: Any, settings: DrawSettings) -> Any:
     context.readPixelFormat = _GL_BGRA
     context.readDepthMap = mujoco.mjtDepthMap.mjDEPTH_ZEROFAR.value
     return context
-
-
-def _resize(context: Any, width: int, height: int) -> None:
-    """MuJoCo keeps a buffer whose size stays, whatever its samples; so it goes through another size.
-
-    It does not notice when GL refuses, and would go on with the old buffer.
-    """
-    gl_complains()
-    if (context.offWidth, context.offHeight) == (width, height):
-        mujoco.mjr_resizeOffscreen(width, height + 1, context)
-    mujoco.mjr_resizeOffscreen(width, height, context)
-    if gl_complains():
-        raise NoViewport("this GL has no buffer of that size")

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from numpy.typing import NDArray
+
 from urlab.cameras.lens import Matrix3
 from urlab.compile.compiled_scene import CameraSlot
 from urlab.geometry import Quat, Vec3
@@ -38,9 +40,9 @@ class Shot:
 class Frame:
     """One picture, and where and when it was taken. ``name`` is the camera's compiled name.
 
-    ``data`` has 4 * width * height bytes, row by row from the top left. ``K`` is the 3x3 intrinsic matrix in pixels,
-    row by row (`Lens` says where pixels are). ``pos_w`` and ``quat_wxyz`` are the pose of the camera in the world, in
-    MuJoCo's convention: it looks along its own -Z, +X is right and +Y is up.
+    ``data`` is 4 * width * height bytes, row by row from the top left, in memory that is never written to again. ``K``
+    is the 3x3 intrinsic matrix in pixels, row by row (`Lens` says where pixels are). ``pos_w`` and ``quat_wxyz`` are
+    the pose of the camera in the world, in MuJoCo's convention: it looks along its own -Z, +X is right and +Y is up.
     """
 
     name: str
@@ -48,7 +50,7 @@ class Frame:
     width: int
     height: int
     dtype: PixelType
-    data: bytes
+    data: memoryview
     frame_id: int
     sim_time: float
     K: Matrix3
@@ -68,3 +70,9 @@ class Frame:
             "pos": list(self.pos_w),
             "quat": list(self.quat_wxyz),
         }
+
+
+def seal(pixels: NDArray[Any]) -> memoryview:
+    """The bytes of an array that nothing else refers to. It is not copied, and cannot be written to any more."""
+    pixels.flags.writeable = False
+    return pixels.data.cast("B")

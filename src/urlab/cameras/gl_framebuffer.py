@@ -1,7 +1,10 @@
-"""Being a good neighbour in the one GL context."""
+"""What MuJoCo does not ask of GL. Everything here is for the GL thread only.
 
+GL is called directly: PyOpenGL's conversions and checks take many times as long as the calls.
+"""
+
+import functools
 import importlib
-import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,28 +12,49 @@ from typing import Any
 _MOST_ERRORS = 100
 """GL keeps fewer; but a context that was lost may never stop complaining."""
 
+_PACK_INVERT = 0x8758
+_ALL_CHANNELS = (1, 1, 1, 1)
+_NO_CHANNELS = (0, 0, 0, 0)
+
 
 def gl_complains() -> bool:
-    """Whether a call since the last question has failed. GL thread only."""
-    gl: Any = importlib.import_module("OpenGL.GL")
-    return _forget_errors(gl) > 0
+    """Whether a call since the last question has failed."""
+    gl, count = gl_library(), 0
+    while count < _MOST_ERRORS and gl.glGetError():
+        count += 1
+    return count > 0
 
 
 @contextmanager
-def framebuffer_kept() -> Iterator[None]:
-    """Leave bound the framebuffer that was bound before. GL thread only.
-
-    MuJoCo draws into whichever one is bound, and other views bind theirs once and rely on it.
-    """
-    gl: Any = importlib.import_module("OpenGL.GL")
-    before = int(gl.glGetIntegerv(gl.GL_FRAMEBUFFER_BINDING))
+def colors_kept() -> Iterator[None]:
+    """Draw depths alone: colours stay what they are. MuJoCo's own masks, of shadows and reflections, would undo it."""
+    gl = gl_library()
+    gl.glColorMask(*_NO_CHANNELS)
     try:
         yield
     finally:
-        _forget_errors(gl)
-        gl.glBindFramebuffer(gl.GL_FRAMEBUFFER, before)
+        gl.glColorMask(*_ALL_CHANNELS)
 
 
-def _forget_errors(gl: Any) -> int:
-    """How many there were; those of MuJoCo's calls would be taken for errors of our next one."""
-    return len(list(itertools.takewhile(bool, (gl.glGetError() for _ in range(_MOST_ERRORS)))))
+@contextmanager
+def read_from_the_top() -> Iterator[bool]:
+    """Let GL hand out the highest row first, as pictures are kept, and say whether it does: Mesa can."""
+    gl, can = gl_library(), _can_turn_over()
+    if can:
+        gl.glPixelStorei(_PACK_INVERT, 1)
+    try:
+        yield can
+    finally:
+        if can:
+            gl.glPixelStorei(_PACK_INVERT, 0)
+
+
+@functools.cache
+def gl_library() -> Any:
+    """The library that the context is of; PyOpenGL has chosen it when the context was made."""
+    return importlib.import_module("OpenGL.platform").PLATFORM.GL
+
+
+@functools.cache
+def _can_turn_over() -> bool:
+    return bool(importlib.import_module("OpenGL.extensions").hasGLExtension("GL_MESA_pack_invert"))

@@ -8,14 +8,13 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any, Protocol, TypeVar
 
+from urlab.cameras.errand import Errand
 from urlab.cameras.gl_context import open_context
 from urlab.errors import NoViewport, OpTimeout
 
 T = TypeVar("T")
-Job = tuple["Future[Any]", Callable[[], Any]]
 
 _NICENESS = 15
 """Set before the context is made, so that the driver's own threads inherit it: pictures give way to physics."""
@@ -38,7 +37,7 @@ class GlThread:
     """
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[Errand[Any] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._name = ""
@@ -52,23 +51,20 @@ class GlThread:
         """
         if threading.current_thread() is self._thread:
             return work()
-        done = self.post(work)
-        try:
-            return done.result(timeout_s)
-        except TimeoutError:
-            if done.done():
-                raise
-            done.cancel()
-            raise OpTimeout(f"the picture was not drawn within {timeout_s:g} s") from None
+        errand = self.post(work)
+        if not errand.wait(timeout_s):
+            errand.give_up()
+            raise OpTimeout(f"the picture was not drawn within {timeout_s:g} s")
+        return errand.result(timeout_s)
 
-    def post(self, work: Callable[[], T]) -> "Future[T]":
+    def post(self, work: Callable[[], T]) -> Errand[T]:
         """Have a piece of work done on the GL thread in its turn, and do not wait; NoViewport when there is no GL."""
-        done: Future[T] = Future()
+        errand = Errand(work)
         with self._lock:
             self._refuse()
             self._start()
-            self._jobs.put((done, work))
-        return done
+            self._jobs.put(errand)
+        return errand
 
     def gl_name(self) -> str:
         """What draws here, for example ``llvmpipe (LLVM 15.0.6, 256 bits)``; NoViewport when nothing does."""
@@ -113,7 +109,7 @@ class GlThread:
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
-            _do(*job)
+            job.run()
             del job
 
     def _give_up(self, none: NoViewport) -> None:
@@ -122,16 +118,7 @@ class GlThread:
         while not self._jobs.empty():
             job = self._jobs.get()
             if job is not None:
-                job[0].set_exception(NoViewport(none.message))
-
-
-def _do(done: "Future[Any]", work: Callable[[], Any]) -> None:
-    if not done.set_running_or_notify_cancel():
-        return
-    try:
-        done.set_result(work())
-    except BaseException as failed:  # noqa: BLE001 - it belongs to whoever asked
-        done.set_exception(failed)
+                job.fail(NoViewport(none.message))
 
 
 def _give_way() -> None:

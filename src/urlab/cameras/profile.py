@@ -21,6 +21,11 @@ class DrawSettings:
     shadows: bool
     flags: tuple[int, ...]
 
+    @property
+    def reflections(self) -> bool:
+        """Whether something is mirrored: that takes a stencil buffer."""
+        return int(_FLAGS.mjRND_REFLECTION) in self.flags
+
 
 SETTINGS = {
     RenderProfile.FAST: DrawSettings(samples=0, shadows=False, flags=(int(_FLAGS.mjRND_CULL_FACE),)),

@@ -1,13 +1,11 @@
 """Pictures of a scene, for whoever asks."""
 
 from collections.abc import Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 
 import mujoco
 
 from urlab.cameras.frame import Frame, Shot
-from urlab.cameras.gl_framebuffer import framebuffer_kept
 from urlab.cameras.gl_thread import GlThread, shared_gl
 from urlab.cameras.profile import SETTINGS, effective_profile
 from urlab.cameras.scene_view import SceneView
@@ -65,24 +63,21 @@ class SceneRenderer:
         if not self._asked:
             return
         with suppress(NoViewport, TimeoutError):
-            freed: Future[None] = self._gl.post(self.free)
-            freed.result(_FREE_LIMIT_S)
+            self._gl.post(self.free).result(_FREE_LIMIT_S)
 
     def free(self) -> None:
         """Give back the GL memory; the next picture takes it anew. GL thread only."""
         view, self._view = self._view, None
         if view is not None:
-            with framebuffer_kept():
-                view.free()
+            view.free()
 
     def _draw(self, shots: Sequence[Shot], snapshot: Snapshot) -> list[Frame]:
         if self._closed:
             raise NoViewport("this scene is not drawn any more: it was closed")
         try:
-            with framebuffer_kept():
-                view = self._open_view()
-                view.pose(snapshot)
-                return [view.take(shot, snapshot) for shot in shots]
+            view = self._open_view()
+            view.pose(snapshot)
+            return [view.take(shot, snapshot) for shot in shots]
         except (mujoco.FatalError, NoViewport) as refused:
             self.free()
             sizes = ", ".join(sorted({"x".join(map(str, shot.size)) for shot in shots}))

@@ -6,7 +6,7 @@ import mujoco
 import numpy as np
 
 from urlab.cameras.film import Film
-from urlab.cameras.frame import Frame, Shot
+from urlab.cameras.frame import Frame, Shot, seal
 from urlab.cameras.lens import Lens, lens_of
 from urlab.cameras.modes import Mode, make_mode
 from urlab.cameras.profile import DrawSettings
@@ -36,6 +36,7 @@ class SceneView:
         self._eye.type = mujoco.mjtCamera.mjCAMERA_FIXED
         self._modes: dict[CameraMode, Mode] = {}
         self._lenses: dict[tuple[int, tuple[int, int]], Lens] = {}
+        self._quat = np.empty(4)
         self._film = Film(model, settings)
 
     def free(self) -> None:
@@ -57,7 +58,7 @@ class SceneView:
         self._film.load(lens.width, lens.height)
         self._fill(shot.camera, lens)
         mode.set_up(self._drawn)
-        self._film.expose(self._drawn)
+        mode.expose(self._film, self._drawn)
         pos_w, quat_wxyz = self._pose_of(shot.camera)
         return Frame(
             name=shot.camera.name,
@@ -65,7 +66,7 @@ class SceneView:
             width=lens.width,
             height=lens.height,
             dtype=mode.dtype,
-            data=mode.develop(self._film, lens),
+            data=seal(mode.develop(self._film, lens)),
             frame_id=seen.frame_id,
             sim_time=seen.sim_time,
             K=lens.matrix,
@@ -91,11 +92,10 @@ class SceneView:
         return self._lenses[key]
 
     def _pose_of(self, camera: CameraSlot) -> tuple[Vec3, Quat]:
-        quat = np.empty(4)
-        mujoco.mju_mat2Quat(quat, self._data.cam_xmat[camera.id])
+        mujoco.mju_mat2Quat(self._quat, self._data.cam_xmat[camera.id])
         x, y, z = self._data.cam_xpos[camera.id].tolist()
-        qw, qx, qy, qz = (quat if quat[0] >= 0 else -quat).tolist()
-        return (x, y, z), (qw, qx, qy, qz)
+        qw, qx, qy, qz = self._quat.tolist()
+        return (x, y, z), ((qw, qx, qy, qz) if qw >= 0 else (-qw, -qx, -qy, -qz))
 
 
 def _most_geoms(model: Any) -> int:

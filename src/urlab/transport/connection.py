@@ -10,6 +10,7 @@ MAX_UNSENT_BYTES = 1 << 30
 """A client that leaves more than this unread is disconnected."""
 
 _READ_BYTES = 1 << 16
+_LARGE_BYTES = 1 << 16
 
 Message = list[bytes | None]
 """Frames; None stands for one that was too large to keep."""
@@ -72,6 +73,21 @@ class Connection:
             sent = 0
         if sent < len(data):
             self._keep(data[sent:])
+
+    def send_reply(self, body: bytes, delimited: bool) -> None:
+        """Send a message of one frame; a large one is not copied for its head."""
+        if len(body) < _LARGE_BYTES or self._unsent:
+            self.send(zmtp.reply_head(len(body), delimited) + body)
+            return
+        head = zmtp.reply_head(len(body), delimited)
+        try:
+            sent = self.socket.sendmsg((head, body))
+        except BlockingIOError:
+            sent = 0
+        if sent < len(head):
+            self._keep(head[sent:] + body)
+        elif sent < len(head) + len(body):
+            self._keep(body[sent - len(head) :])
 
     def flush(self) -> None:
         """Send what waits."""

@@ -72,7 +72,7 @@ class ZmqRpcServer:
             self._poller.register(descriptor, READ)
         self._eagerness = Eagerness()
         self._connections: dict[int, Connection] = {}
-        self._finished: deque[tuple[Connection, bytes]] = deque()
+        self._finished: deque[tuple[Connection, bool, bytes]] = deque()
         self._running_in_pool = 0
         self._stopping = False
         self._pool = ThreadPoolExecutor(_POOL_THREADS, thread_name_prefix="urlab-op")
@@ -175,7 +175,7 @@ class ZmqRpcServer:
             self._answer(connection, delimited, self._service.serve(call))
 
     def _answer(self, connection: Connection, delimited: bool, reply: bytes) -> None:
-        connection.send(zmtp.reply(reply, delimited))
+        connection.send_reply(reply, delimited)
         if connection.has_unsent:
             self._watch(connection)
 
@@ -185,26 +185,26 @@ class ZmqRpcServer:
         try:
             self._pool.submit(self._serve_in_pool, connection, delimited, call)
         except RuntimeError:  # the pool is closing
-            self._finished.append((connection, zmtp.reply(self._service.serve(call), delimited)))
+            self._finished.append((connection, delimited, self._service.serve(call)))
             self._take_finished()
 
     def _serve_in_pool(self, connection: Connection, delimited: bool, call: Call) -> None:
-        self._finished.append((connection, zmtp.reply(self._service.serve(call), delimited)))
+        self._finished.append((connection, delimited, self._service.serve(call)))
         self._wake()
 
     def _take_finished(self) -> None:
         with contextlib.suppress(BlockingIOError):
             self._wake_in.recv(4096)
         while self._finished:
-            connection, reply = self._finished.popleft()
+            connection, delimited, reply = self._finished.popleft()
             self._running_in_pool -= 1
             connection.busy = False
             if self._connections.get(connection.descriptor) is connection:
-                self._finish(connection, reply)
+                self._finish(connection, delimited, reply)
 
-    def _finish(self, connection: Connection, reply: bytes) -> None:
+    def _finish(self, connection: Connection, delimited: bool, reply: bytes) -> None:
         try:
-            connection.send(reply)
+            connection.send_reply(reply, delimited)
             self._watch(connection)
             while connection.waiting and not connection.busy:
                 self._take(connection, connection.waiting.popleft())

@@ -68,11 +68,10 @@ def lone_request(data: bytes) -> bytes | None:
     return None
 
 
-def reply(body: bytes, delimited: bool) -> bytes:
-    """A message of one frame, ready to be sent; before it an empty one, if the client's request had that."""
-    size = len(body)
+def reply_head(size: int, delimited: bool) -> bytes:
+    """What stands before the body of a message of one frame; first an empty one, if the client's request had that."""
     head = _SHORT.pack(MORE, 0, 0, size) if size < 256 else _LONG.pack(MORE, 0, LONG, size)
-    return (head if delimited else head[2:]) + body
+    return head if delimited else head[2:]
 
 
 def _property(name: bytes, value: bytes) -> bytes:

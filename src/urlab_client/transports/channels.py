@@ -40,7 +40,10 @@ class StateChannel:
 
 
 class CameraChannel:
-    """Pictures of one camera: each is a message of raw pixels, before which one may come that describes it."""
+    """Pictures of one camera: each is a message of raw pixels, before which one may come that describes it.
+
+    Where pictures are described, one whose description is missing does not count.
+    """
 
     queue = CAMERA_QUEUE
 
@@ -51,6 +54,7 @@ class CameraChannel:
         self.topics: tuple[bytes, ...] = (self._meta_topic, plain.encode())
         self._on_frame = on_frame
         self._meta: zmq.Frame | None = None
+        self._is_described = False
         self._newest: tuple[zmq.Frame, zmq.Frame | None] | None = None
         self._skipped = 0
 
@@ -60,7 +64,10 @@ class CameraChannel:
         if len(message) != 2 or topic not in self.topics:
             return
         if topic == self._meta_topic:
-            self._meta = message[1]
+            self._meta, self._is_described = message[1], True
+            return
+        if self._meta is None and self._is_described:  # what was told of it got lost on the way
+            self._skipped += 1
             return
         self._skipped += self._newest is not None
         self._newest, self._meta = (message[1], self._meta), None

@@ -46,9 +46,20 @@ def test_a_description_belongs_to_the_pixels_after_it(channel: CameraChannel, pi
     channel.flush()
     channel.feed(pixels(b"one"))
     channel.flush()
-    channel.feed(pixels(b"two"))
+    assert pictures == [(b"one", {"frame_id": 1}, 0)]
+
+
+def test_pixels_whose_description_was_lost_do_not_count(channel: CameraChannel, pictures: Pictures):
+    for message in (meta(1), pixels(b"one"), pixels(b"two"), meta(3), pixels(b"three")):
+        channel.feed(message)
     channel.flush()
-    assert pictures == [(b"one", {"frame_id": 1}, 0), (b"two", None, 0)]
+    assert pictures == [(b"three", {"frame_id": 3}, 2)]
+
+
+def test_a_server_that_describes_nothing_shows_its_pictures(channel: CameraChannel, pictures: Pictures):
+    channel.feed(pixels(b"one"))
+    channel.flush()
+    assert pictures == [(b"one", None, 0)]
 
 
 def test_the_newest_picture_wins_with_its_own_description(channel: CameraChannel, pictures: Pictures):

@@ -39,7 +39,7 @@ def test_nobody_wants_it_at_first() -> None:
     assert channel().due_in(5.0) is None
 
 
-@pytest.mark.parametrize("wish", [{"streaming": True}, {"subscribed": lambda: True}, {"asked_until_s": 6.0}])
+@pytest.mark.parametrize("wish", [{"streaming": True}, {"subscribed": [lambda: True]}, {"asked_until_s": 6.0}])
 def test_it_is_due_at_once_when_somebody_wants_it(wish: dict[str, Any]) -> None:
     assert channel(**wish).due_in(5.0) == 0.0
 
@@ -47,7 +47,7 @@ def test_it_is_due_at_once_when_somebody_wants_it(wish: dict[str, Any]) -> None:
 def test_asking_alone_does_not_send_it_out() -> None:
     assert not channel(asked_until_s=6.0).is_streamed
     assert channel(streaming=True).is_streamed
-    assert channel(subscribed=lambda: True).is_streamed
+    assert channel(subscribed=[lambda: False, lambda: True]).is_streamed
 
 
 def test_its_turns_are_multiples_of_its_period() -> None:

@@ -86,7 +86,7 @@ def test_the_same_trajectory_gives_the_same_bytes(stage: Stage, mode: CameraMode
         made, frames = stage(FALLING), []
         for _ in range(3):
             made.move_on(70)
-            frames += [made.shoot(mode, camera).data for camera in (0, 1)]
+            frames += [bytes(made.shoot(mode, camera).data) for camera in (0, 1)]
         return frames
 
     first = film()
@@ -108,11 +108,11 @@ def test_any_thread_may_ask_and_each_gets_its_own_picture(stage: Stage) -> None:
     made = stage(FALLING)
     states = [made.move_on(60) for _ in range(4)]
     shot = Shot(made.cameras[0], CameraMode.DEPTH, (32, 24))
-    expected = [made.renderer.render([shot], state)[0].data for state in states]
+    expected = [bytes(made.renderer.render([shot], state)[0].data) for state in states]
     got: dict[int, set[bytes]] = {}
 
     def ask(number: int) -> None:
-        got[number] = {made.renderer.render([shot], states[number])[0].data for _ in range(10)}
+        got[number] = {bytes(made.renderer.render([shot], states[number])[0].data) for _ in range(10)}
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -137,6 +137,19 @@ def test_a_size_that_gl_does_not_have_is_refused_and_the_next_picture_works(stag
     with pytest.raises(NoViewport, match="cannot be drawn at 100000x10"):
         made.shoot("real", size=(100_000, 10))
     assert made.shoot("real").data == first.data
+
+
+@pytest.mark.parametrize("mode", CameraMode)
+def test_a_picture_stays_what_it_is_while_others_are_taken(stage: Stage, mode: CameraMode) -> None:
+    made = stage(FALLING)
+    frames = [made.shoot(mode)]
+    before = bytes(frames[0].data)
+    for _ in range(5):
+        made.move_on(70)
+        frames.append(made.shoot(mode))
+    assert frames[0].data == before != frames[-1].data
+    assert len({np.frombuffer(frame.data, np.uint8).ctypes.data for frame in frames}) == len(frames)
+    assert frames[0].data.readonly
 
 
 @pytest.mark.parametrize("profile", [RenderProfile.FAST, RenderProfile.QUALITY])

@@ -4,6 +4,7 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from urlab.cameras.film import Depths, Film
 from urlab.cameras.frame import PixelType
@@ -29,26 +30,30 @@ class DepthMode(Mode, kind=CameraMode.DEPTH, dtype=PixelType.FLOAT32):
         """Draw shapes only."""
         set_flags(drawn, FLAT)
 
-    def develop(self, film: Film, lens: Lens) -> bytes:
+    def expose(self, film: Film, drawn: Any) -> None:
+        """Nobody looks at the colours."""
+        film.expose_depths(drawn)
+
+    def develop(self, film: Film, lens: Lens) -> NDArray[np.float32]:
         """float32."""
-        buffer = film.depths()[::-1]
-        metres = film.blank().view(np.float32)
-        _to_metres(buffer, lens, metres)
-        np.copyto(metres, np.float32(np.inf), where=buffer == 0)
-        return metres.tobytes()
+        depths = film.depths()
+        is_nothing = depths == 0
+        _make_metres(depths, lens)
+        np.copyto(depths, np.float32(np.inf), where=is_nothing)
+        return depths
 
 
-def _to_metres(buffer: Depths, lens: Lens, metres: Depths) -> None:
-    """The inverse of what GL does: the buffer holds 1 at the near and 0 at the far plane.
+def _make_metres(depths: Depths, lens: Lens) -> None:
+    """The inverse of what GL does, in place: the depth buffer holds 1 at the near and 0 at the far plane.
 
     GL's matrix is of single precision, and its rounding matters far away; so the same numbers are used here.
     """
     near, far, two = np.float32(lens.near_m), np.float32(lens.far_m), np.float32(2)
     if lens.orthographic:
-        np.multiply(buffer, near - far, out=metres)
-        np.add(metres, far, out=metres)
+        depths *= near - far
+        depths += far
         return
     scale = (far + near) / (far - near)
     offset = two * far * near / (far - near)
-    np.add(buffer, (scale - np.float32(1)) / two, out=metres)
-    np.divide(offset / two, metres, out=metres)
+    depths += (scale - np.float32(1)) / two
+    np.divide(offset / two, depths, out=depths)

@@ -1,4 +1,4 @@
-"""What every camera mode is: how a scene is drawn, and how what was drawn becomes a frame's bytes.
+"""What every camera mode is: how a scene is drawn, and how what was drawn becomes a frame's pixels.
 
 A mode registers by being declared: ``class Mine(Mode, kind=CameraMode.MINE, dtype=PixelType.BGRA8)``.
 """
@@ -6,6 +6,8 @@ A mode registers by being declared: ``class Mine(Mode, kind=CameraMode.MINE, dty
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, ClassVar
+
+from numpy.typing import NDArray
 
 from urlab.cameras.film import Film
 from urlab.cameras.frame import PixelType
@@ -41,9 +43,13 @@ class Mode(ABC):
     def set_up(self, drawn: Any) -> None:
         """Set all render flags of an MjvScene that has just been filled, and whatever else the mode changes in it."""
 
+    def expose(self, film: Film, drawn: Any) -> None:
+        """Draw it."""
+        film.expose(drawn)
+
     @abstractmethod
-    def develop(self, film: Film, lens: Lens) -> bytes:
-        """The bytes of a frame: 4 per pixel, row by row from the top left."""
+    def develop(self, film: Film, lens: Lens) -> NDArray[Any]:
+        """The pixels of a frame, (height, width), of 4 bytes each, from the top left, in memory of their own."""
 
 
 def make_mode(kind: CameraMode, scene: CompiledScene, settings: DrawSettings) -> Mode:

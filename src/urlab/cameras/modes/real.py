@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from urlab.cameras.film import Film
 from urlab.cameras.frame import PixelType
@@ -13,11 +14,11 @@ from urlab_wire.enums import CameraMode
 _OPAQUE = np.frombuffer(b"\x00\x00\x00\xff", dtype=np.uint32)[0]
 
 
-def upright_bytes(film: Film) -> bytes:
-    """The colours that were drawn, the highest row first, every pixel opaque."""
-    upright = film.blank()
-    np.bitwise_or(film.colors()[::-1], _OPAQUE, out=upright)
-    return upright.tobytes()
+def opaque(film: Film) -> NDArray[np.uint32]:
+    """The colours that were drawn, every pixel opaque."""
+    colors = film.colors()
+    colors |= _OPAQUE
+    return colors
 
 
 class RealMode(Mode, kind=CameraMode.REAL, dtype=PixelType.BGRA8):
@@ -27,6 +28,6 @@ class RealMode(Mode, kind=CameraMode.REAL, dtype=PixelType.BGRA8):
         """Draw with lights and textures."""
         set_flags(drawn, self.settings.flags)
 
-    def develop(self, film: Film, lens: Lens) -> bytes:  # noqa: ARG002
+    def develop(self, film: Film, lens: Lens) -> NDArray[np.uint32]:  # noqa: ARG002
         """BGRA."""
-        return upright_bytes(film)
+        return opaque(film)

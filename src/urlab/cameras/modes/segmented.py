@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from urlab.cameras.film import Film
 from urlab.cameras.frame import PixelType
 from urlab.cameras.lens import Lens
 from urlab.cameras.modes.depth import FLAT
 from urlab.cameras.modes.mode import Mode, set_flags
-from urlab.cameras.modes.real import upright_bytes
+from urlab.cameras.modes.real import opaque
 from urlab.cameras.profile import DrawSettings
 from urlab.cameras.segmentation import segment
 from urlab.compile.compiled_scene import CompiledScene
@@ -37,9 +40,9 @@ class _Segmented(Mode):
             ids = self._ids.get(geom.objtype)
             geom.segid = _HIDDEN if ids is None else ids[geom.objid]
 
-    def develop(self, film: Film, lens: Lens) -> bytes:  # noqa: ARG002
+    def develop(self, film: Film, lens: Lens) -> NDArray[np.uint32]:  # noqa: ARG002
         """BGRA."""
-        return upright_bytes(film)
+        return opaque(film)
 
 
 class SemanticMode(_Segmented, kind=CameraMode.SEMANTIC, dtype=PixelType.BGRA8):

@@ -31,6 +31,9 @@ _WATCHER = """
 """
 _SCENE = ("panda", "table", "floor")
 _LIMIT_S = 60
+_WARM_UP = 3
+_TURN = 5
+"""Frames in a row. A machine changes its speed many times a second, and ways that took longer turns would differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +101,12 @@ class Ways:
         self._opened.close()
 
     def look(self, view: View) -> None:
-        """Let both servers' cameras show that."""
+        """Let every way show that, from the same start on."""
         for client in (self.embedded, self.client):
+            client.reset()
             client.runtime.set_camera_mode(_name(view), view.mode)
-            repeat(lambda client=client: _step(client, view), 3)  # type: ignore[misc]
+            repeat(lambda client=client: _step(client, view), _WARM_UP)  # type: ignore[misc]
+        self.bare.time(view, FAST, _WARM_UP)
 
 
 def measure_cameras(plan: Plan, tick: Tick) -> list[CameraResult]:
@@ -118,11 +123,10 @@ def measure_cameras(plan: Plan, tick: Tick) -> list[CameraResult]:
 def _measure(plan: Plan, ways: Ways, view: View) -> CameraResult:
     ways.look(view)
     taken: dict[str, list[int]] = defaultdict(list)
-    repeat(lambda: ways.bare.time(view, FAST, 1), 3)
-    for _ in range(plan.frame_rounds):
-        taken["bare"] += ways.bare.time(view, FAST, plan.frames)
-        taken["inprocess"] += time_calls(lambda: _step(ways.embedded, view), plan.frames)
-        taken["zmq"] += time_calls(lambda: _step(ways.client, view), plan.frames)
+    for _ in range(plan.frame_rounds * plan.frames // _TURN):
+        taken["bare"] += ways.bare.time(view, FAST, _TURN)
+        taken["inprocess"] += time_calls(lambda: _step(ways.embedded, view), _TURN)
+        taken["zmq"] += time_calls(lambda: _step(ways.client, view), _TURN)
     taken["default"] = ways.bare.time(view, DEFAULT, plan.frames)[1:]
     timings: dict[str, Any] = {way: summarize(durations) for way, durations in taken.items()}
     p50 = {way: timing.p50_us for way, timing in timings.items()}
@@ -143,7 +147,10 @@ def _name(view: View) -> str:
 
 
 def _step(client: URLabClient, view: View) -> None:
+    """A step, and its picture as an array: a bare renderer gives one too."""
     client.step(1, include_cameras={_name(view): "sync"})
+    if client.global_cameras[_name(view)].latest_frame is None:
+        raise RuntimeError(f"a step with the camera {_name(view)} brought no picture")
 
 
 def _saved(client: URLabClient, folder: Path) -> Path:
