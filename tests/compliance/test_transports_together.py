@@ -98,7 +98,8 @@ def test_a_reader_gets_whole_states_while_they_are_written_at_full_speed(server:
     wire.ok("reset")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reader:
         assert reader.stdout is not None
-        assert reader.stdout.readline() == "reading\n"
+        if reader.stdout.readline() != "reading\n":
+            pytest.fail(reader.communicate(timeout=20)[1])
         while server.play.manager.engine.data.time < last_s + 5 * timestep:
             wire.ok("step", observations="minimal")
         said, complaints = reader.communicate(timeout=20)

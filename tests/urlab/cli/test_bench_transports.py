@@ -155,8 +155,14 @@ def test_a_turn_counts_the_cpu_of_both_ends() -> None:
 
 
 def test_a_childs_cpu_is_what_the_system_says() -> None:
-    script = "import sys, time\nwhile time.process_time() < 0.3: pass\nopen(sys.argv[1] + '/up', 'w').write('{}')\n"
-    with running([sys.executable, "-c", script + "time.sleep(60)"]) as (child, folder):
+    script = (
+        "import os, sys, time\n"
+        "while time.process_time() < 0.3: pass\n"
+        "open(sys.argv[1] + '/part', 'w').write('{}')\n"
+        "os.rename(sys.argv[1] + '/part', sys.argv[1] + '/up')\n"
+        "time.sleep(60)"
+    )
+    with running([sys.executable, "-c", script]) as (child, folder):
         child.wait_for_file(folder / "up")
         used = psutil.Process(child.pid).cpu_times()
         assert child.cpu_s == pytest.approx(used.user + used.system, abs=0.03)

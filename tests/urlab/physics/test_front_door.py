@@ -4,4 +4,4 @@ import urlab.physics
 
 
 def test_the_front_door_is_what_others_may_use() -> None:
-    assert urlab.physics.__all__ == ["Engine", "PhysicsLoop", "Snapshot", "max_worker_threads"]
+    assert urlab.physics.__all__ == ["QUICK_STEP_S", "Engine", "PhysicsLoop", "Snapshot", "max_worker_threads"]
