@@ -29,6 +29,12 @@ _ACTIVE_S = 0.5
 _IDLE_SHARE = 1 / 25
 _MOST_EAGER = 8
 
+_CROWDED_S = 15e-6
+"""A look takes less than one microsecond. After a longer pause, somebody else has run meanwhile."""
+
+_ENOUGH = 3
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5e-3, 0.1
+
 _SEQUENCE_OFFSET = 16
 _LOW_WORD = 0xFFFFFFFF
 _FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98}
@@ -58,8 +64,10 @@ class SequenceWaiter:
     has gone idle costs more than most requests. It then sleeps until it is woken or it is time to look.
     """
 
-    def __init__(self, region: Region, *, spin_s: float = SPIN_S) -> None:
+    def __init__(self, region: Region, *, spin_s: float = SPIN_S, moves_over: bool = False) -> None:
+        """``moves_over`` is for one of two peers: its thread leaves a processor that it shares with the other."""
         self._region = region
+        self._company = _Company() if moves_over and _current_cpu is not None else None
         self._spin_s = spin_s
         self._eagerness = 0
         self._stopped = False
@@ -107,11 +115,17 @@ class SequenceWaiter:
 
     def _look(self, seen: int, until: float) -> bool:
         """Look until then. Other threads of the process, and other processes, get their turn between any two looks."""
-        region = self._region
+        region, company = self._region, self._company
+        begin = last = time.perf_counter()
+        pause_s = 0.0
         while region.sequence == seen:
-            if self._stopped or time.perf_counter() >= until:
+            now = time.perf_counter()
+            if self._stopped or now >= until:
                 return False
+            pause_s, last = max(pause_s, now - last), now
             _give_way()
+        if company is not None:
+            company.note(begin, max(pause_s, time.perf_counter() - last))
         return True
 
     def _sleep(self, seen: int, deadline: float) -> bool:
@@ -139,6 +153,40 @@ class SequenceWaiter:
 
     def _learn(self, soon: bool) -> None:
         self._eagerness = min(_MOST_EAGER, self._eagerness + 1) if soon else max(0, self._eagerness - 2)
+
+
+class _Company:
+    """Notices that somebody else runs on this thread's processor while it looks, and moves to another one.
+
+    A system may wake a thread where its waker runs, and leave both there for many milliseconds, because neither ever
+    sleeps. Then each look lets the peer run, and a round trip takes twice as long as it would side by side.
+    """
+
+    def __init__(self) -> None:
+        self._crowded = 0
+        self._next_move_s = 0.0
+        self._pause_s = _FIRST_PAUSE_S
+
+    def note(self, now_s: float, longest_pause_s: float) -> None:
+        """Learn from one successful look: for how long at most this thread did not run."""
+        if longest_pause_s < _CROWDED_S:
+            self._crowded = 0
+            self._pause_s = _FIRST_PAUSE_S if now_s > self._next_move_s else self._pause_s
+            return
+        self._crowded += 1
+        if self._crowded >= _ENOUGH and now_s >= self._next_move_s:
+            self._crowded = 0
+            self._next_move_s, self._pause_s = now_s + self._pause_s, min(2 * self._pause_s, _LONGEST_PAUSE_S)
+            _move_over()
+
+
+def _move_over() -> None:
+    """Go on on another processor, if this thread may use more than one; where it may run stays as it is."""
+    allowed = os.sched_getaffinity(0)
+    others = allowed - {_current_cpu()} if _current_cpu is not None else set()
+    if others:
+        os.sched_setaffinity(0, others)
+        os.sched_setaffinity(0, allowed)
 
 
 class _Ended(Enum):
@@ -273,3 +321,13 @@ _FUTEX_NUMBER = _futex_number()
 if _FUTEX_NUMBER is not None:
     _wait_call = _system_call(ctypes.CDLL(None, use_errno=True))  # others run while this one sleeps
     _wake_call = _system_call(ctypes.PyDLL(None))  # over before another thread could take the interpreter
+
+
+def _cpu_teller() -> Callable[[], int] | None:
+    """A function that tells on which processor its caller runs; None where there is none."""
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    return getattr(ctypes.PyDLL(None), "sched_getcpu", None)
+
+
+_current_cpu = _cpu_teller()

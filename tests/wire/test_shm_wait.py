@@ -2,6 +2,7 @@
 
 import ctypes
 import mmap
+import os
 import struct
 import subprocess
 import sys
@@ -292,3 +293,43 @@ def test_a_peer_that_never_wakes_anybody_is_served(tmp_path: Path, channel: tupl
             replies.write(question[::-1])
             wake(replies)
     assert (time.perf_counter() - begin) / rounds < 0.01
+
+
+# -- company ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="there is one processor only"
+)
+def test_a_thread_moves_over_to_another_processor_and_may_run_where_it_might_before():
+    allowed, moved = os.sched_getaffinity(0), 0
+    for _ in range(20):  # the system may move the thread just then as well
+        here = shm_wait._current_cpu()
+        shm_wait._move_over()
+        assert os.sched_getaffinity(0) == allowed
+        moved += shm_wait._current_cpu() != here
+    assert moved >= 15
+
+
+@pytest.fixture
+def moves(monkeypatch: pytest.MonkeyPatch):
+    """The moves that are made from now on."""
+    made: list[None] = []
+    monkeypatch.setattr(shm_wait, "_move_over", lambda: made.append(None))
+    return made
+
+
+def test_it_moves_after_several_crowded_looks_and_not_after_quiet_ones(moves):
+    company = shm_wait._Company()
+    for now_s, pause_s in ((1.0, 5e-5), (1.1, 5e-5), (1.2, 1e-6), (1.3, 5e-5), (1.4, 5e-5)):
+        company.note(now_s, pause_s)
+    assert moves == []
+    company.note(1.5, 5e-5)
+    assert len(moves) == 1
+
+
+def test_it_gives_up_for_longer_and_longer_when_moving_does_not_help(moves):
+    company = shm_wait._Company()
+    for step in range(10_000):
+        company.note(step * 1e-4, 5e-5)
+    assert 10 < len(moves) < 20

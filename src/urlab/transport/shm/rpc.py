@@ -32,7 +32,7 @@ class ShmRpcServer:
         self._kept = kept
         self._requests = folder.make_region(REQUEST_FILE, RPC_STRIDE, RPC_BUFFERS)
         self._replies = folder.make_region(REPLY_FILE, max(reply_stride, RPC_STRIDE), RPC_BUFFERS)
-        self._waiter = SequenceWaiter(self._requests.region)
+        self._waiter = SequenceWaiter(self._requests.region, moves_over=True)
         self._thread = threading.Thread(target=self._run, name="urlab-shm-rpc", daemon=True)
 
     def start(self) -> None:
