@@ -116,6 +116,8 @@ class SequenceWaiter:
     def _look(self, seen: int, until: float) -> bool:
         """Look until then. Other threads of the process, and other processes, get their turn between any two looks."""
         region, company = self._region, self._company
+        if company is not None:
+            company.move_if_due()
         begin = last = time.perf_counter()
         pause_s = 0.0
         while region.sequence == seen:
@@ -164,6 +166,7 @@ class _Company:
 
     def __init__(self) -> None:
         self._crowded = 0
+        self._is_due = False
         self._next_move_s = 0.0
         self._pause_s = _FIRST_PAUSE_S
 
@@ -175,8 +178,13 @@ class _Company:
             return
         self._crowded += 1
         if self._crowded >= _ENOUGH and now_s >= self._next_move_s:
-            self._crowded = 0
+            self._crowded, self._is_due = 0, True
             self._next_move_s, self._pause_s = now_s + self._pause_s, min(2 * self._pause_s, _LONGEST_PAUSE_S)
+
+    def move_if_due(self) -> None:
+        """Move, when the peer has its answer: it should not wait for that."""
+        if self._is_due:
+            self._is_due = False
             _move_over()
 
 
