@@ -32,6 +32,7 @@ def _lines(server: Server) -> list[Text]:
     lines += [
         _line("step", str(server.endpoints()["step"]), "green"),
         _line("streams", _streams(server)),
+        _line("memory", str(server.shm_folder or "none: clients use ZeroMQ")),
         _line("project", _short(server.project.folder)),
         Text("Stop with Ctrl-C.", "dim"),
     ]

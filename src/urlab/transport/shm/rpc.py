@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable
 
-from urlab.transport.shm.folder import ShmFolder
+from urlab.transport.shm.folder import OwnedRegion, ShmFolder, ShmUnavailable
 from urlab.transport.shm.kept_replies import KeptReplies
 from urlab_wire import ErrorCode, encode
 from urlab_wire.codec import looks_like_json
@@ -31,7 +31,7 @@ class ShmRpcServer:
         self._handle = handle
         self._kept = kept
         self._requests = folder.make_region(REQUEST_FILE, RPC_STRIDE, RPC_BUFFERS)
-        self._replies = folder.make_region(REPLY_FILE, max(reply_stride, RPC_STRIDE), RPC_BUFFERS)
+        self._replies = _make_reply_region(folder, max(reply_stride, RPC_STRIDE))
         self._waiter = SequenceWaiter(self._requests.region, moves_over=True)
         self._thread = threading.Thread(target=self._run, name="urlab-shm-rpc", daemon=True)
 
@@ -69,6 +69,17 @@ class ShmRpcServer:
             reply = _too_large(request, len(reply), self._replies.region.capacity)
         self._replies.region.write(reply)
         wake(self._replies.region)
+
+
+def _make_reply_region(folder: ShmFolder, stride: int) -> OwnedRegion:
+    """A region for replies of the size that is wanted, or, where there is no room for that, of the usual one."""
+    try:
+        return folder.make_region(REPLY_FILE, stride, RPC_BUFFERS)
+    except ShmUnavailable as full:
+        if stride == RPC_STRIDE:
+            raise
+        log.warning("replies with pictures will go over ZeroMQ: %s", full)
+        return folder.make_region(REPLY_FILE, RPC_STRIDE, RPC_BUFFERS)
 
 
 def _too_large(request: bytes, size: int, capacity: int) -> bytes:
