@@ -31,6 +31,8 @@ class StagedControl:
         self._ctrl = index_of([actuator.id for actuator in articulation.actuators])
         self._staged = {source: np.zeros(len(self._names)) for source in ControlSource}
         self._from_wire = self._staged[ControlSource.ZMQ]
+        self._data: Any = None
+        self._target: Any = None
 
     @property
     def active(self) -> Float64Array:
@@ -90,7 +92,9 @@ class StagedControl:
 
     def write(self, data: Any) -> None:
         """Raw control: the setpoints in force become ``data.ctrl`` as they are."""
-        data.ctrl[self._ctrl] = self._staged[self.source]
+        if data is not self._data:
+            self._data, self._target = data, data.ctrl
+        self._target[self._ctrl] = self._staged[self.source]
 
     def _checked(self, values: Sequence[float] | Float64Array, expected: int) -> Float64Array:
         try:

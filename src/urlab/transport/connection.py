@@ -36,6 +36,7 @@ class Connection:
         self._greeted = False
         self._introduced = False
         self._frames: Message = []
+        self._received = b""
         self._unsent = b""
         self._buffer = memoryview(bytearray(_READ_BYTES))
         self.send(zmtp.GREETING)
@@ -45,21 +46,30 @@ class Connection:
         """Whether bytes wait until the client reads."""
         return bool(self._unsent)
 
-    def receive(self) -> list[Message]:
-        """The messages that have arrived; ConnectionError when the client is gone, ProtocolError when it is no peer."""
+    def receive_request(self) -> bytes | None:
+        """What most often arrives: one request of a REQ client, whole. None is for `receive` to look into.
+
+        ConnectionError when the client is gone.
+        """
         try:
             count = self.socket.recv_into(self._buffer)
         except BlockingIOError:
-            return []
+            return None
         if not count:
             raise ConnectionResetError("the client has gone")
         data = bytes(self._buffer[:count])
-        if not self._introduced:
-            data = self._take_greeting(data) if not self._greeted else data
-        elif not self._frames and self._parser.is_between_frames:
+        if self._introduced and not self._frames and self._parser.is_between_frames:
             request = zmtp.lone_request(data)
             if request is not None and len(request) <= self._limit:
-                return [[b"", request]]
+                return request
+        self._received = data
+        return None
+
+    def receive(self) -> list[Message]:
+        """The messages that are complete with what `receive_request` left; ProtocolError when the client is no peer."""
+        data, self._received = self._received, b""
+        if data and not self._greeted:
+            data = self._take_greeting(data)
         return self._messages(data) if data else []
 
     def send(self, data: bytes) -> None:
@@ -76,10 +86,10 @@ class Connection:
 
     def send_reply(self, body: bytes, delimited: bool) -> None:
         """Send a message of one frame; a large one is not copied for its head."""
-        if len(body) < _LARGE_BYTES or self._unsent:
-            self.send(zmtp.reply_head(len(body), delimited) + body)
-            return
         head = zmtp.reply_head(len(body), delimited)
+        if len(body) < _LARGE_BYTES or self._unsent:
+            self.send(head + body)
+            return
         try:
             sent = self.socket.sendmsg((head, body))
         except BlockingIOError:

@@ -133,8 +133,7 @@ class ZmqRpcServer:
                 connection.flush()
                 self._watch(connection)
             if events & ~WRITE:
-                for message in connection.receive():
-                    self._take(connection, message)
+                self._receive(connection)
         except zmtp.ProtocolError as stranger:
             log.warning("a client is disconnected: %s", stranger)
             self._drop(connection)
@@ -143,6 +142,16 @@ class ZmqRpcServer:
         except Exception:
             log.exception("a request could not be served; its sender is disconnected")
             self._drop(connection)
+
+    def _receive(self, connection: Connection) -> None:
+        request = connection.receive_request()
+        if request is None:
+            for message in connection.receive():
+                self._take(connection, message)
+        elif connection.busy:
+            connection.waiting.append([b"", request])
+        else:
+            self._serve(connection, True, request)
 
     def _watch(self, connection: Connection) -> None:
         """Look for room to write only while something waits to be written."""
@@ -164,7 +173,10 @@ class ZmqRpcServer:
         request = body[0] if len(body) == 1 else None
         if request is None:
             self._answer(connection, delimited, _not_a_request(body))
-            return
+        else:
+            self._serve(connection, delimited, request)
+
+    def _serve(self, connection: Connection, delimited: bool, request: bytes) -> None:
         if self._kept.waiting and (reply := self._kept.take(request)):
             self._answer(connection, delimited, reply)
             return
