@@ -16,7 +16,6 @@ import pytest
 from urlab.cli.server_process import ServerProcess
 from urlab_client import URLabClient, URLabRPCError
 
-SHM = Path("/dev/shm")
 TRANSPORTS = ["shm", "zmq"]
 KILLS = [pytest.param(4, id="a few"), pytest.param(100, id="a hundred", marks=pytest.mark.soak)]
 PATIENCE_S = 8.0
@@ -31,10 +30,6 @@ print("stepping", flush=True)
 while True:
     client.step(int(sys.argv[4]))
 """
-
-
-def folders_of_servers():
-    return {one.name for one in SHM.glob("*urlab-*")} if SHM.is_dir() else set()
 
 
 def place(server):
@@ -81,7 +76,7 @@ def test_a_server_survives_clients_that_are_killed(transport, kills, tmp_path):
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_client_survives_servers_that_are_killed(transport, kills, tmp_path):
     chance = random.Random(kills)
-    others = folders_of_servers()
+    folders = []
     with contextlib.ExitStack() as started:
         server = started.enter_context(ServerProcess.start("panda", "--project", str(tmp_path)))
         port = ("--step-port", str(place(server)[1]))
@@ -94,10 +89,12 @@ def test_a_client_survives_servers_that_are_killed(transport, kills, tmp_path):
             client.discover()
             client.reset()
             assert client.step()["step"] == 1
+            folders.append(Path(client.shm_session_dir))
+            assert [one for one in folders if one.exists()] == folders[-1:]
             if number == 0:
                 before = held(psutil.Process())
         assert held(psutil.Process()) <= before
-    assert folders_of_servers() <= others
+    assert not folders[-1].exists()
 
 
 def kill_amid_steps(server, client, chance):
