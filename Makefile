@@ -4,14 +4,17 @@ PYTHON ?= python3
 ARGS ?=
 
 # Extras of pyproject.toml that a developer gets, separated by commas.
-EXTRAS := bench,mesh,video
+EXTRAS := bench,mesh,ros2,video
 # What MuJoCo needs to draw without a screen.
 SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6
+# A second implementation of DDS, for the tests to talk to.
+TEST_PACKAGES := g++ libfastrtps-dev
 
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 SYSTEM_READY := $(VENV)/.system-ready
+TESTS_READY := $(VENV)/.tests-ready
 ENVIRONMENT := $(READY) $(SYSTEM_READY)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
@@ -33,7 +36,7 @@ demo: $(ENVIRONMENT) ## a simulation to look at, start to end
 serve: $(ENVIRONMENT) ## run the server (ARGS: a level, a model, options)
 	@$(BIN)/urlab serve $(ARGS)
 
-test: $(ENVIRONMENT) ## run the tests (ARGS: options of pytest)
+test: $(ENVIRONMENT) $(TESTS_READY) ## run the tests (ARGS: options of pytest)
 	@$(BIN)/pytest $(ARGS)
 
 check: $(ENVIRONMENT) ## style, types and arrows between rooms; stops at the first failure
@@ -69,3 +72,7 @@ $(READY): pyproject.toml
 $(SYSTEM_READY): | $(READY)
 	@if scripts/system-packages $(SYSTEM_PACKAGES); then touch $@; \
 	else echo "Going on without them: everything but cameras works."; fi
+
+$(TESTS_READY): | $(READY)
+	@if scripts/system-packages $(TEST_PACKAGES); then touch $@; \
+	else echo "Going on without them: the tests that need another DDS are skipped."; fi

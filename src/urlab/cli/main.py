@@ -15,6 +15,7 @@ from urlab.cli.doctor import doctor
 from urlab.cli.levels import levels
 from urlab.cli.ops import ops
 from urlab.cli.ping import ping
+from urlab.cli.ros2 import ros2
 from urlab.cli.serve import serve
 from urlab.cli.watch import watch
 
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (serve, demo, ping, ops, watch, doctor, bench):
+for _command in (serve, demo, ping, ops, watch, ros2, doctor, bench):
     app.command()(_command)
 app.add_typer(levels)
 

@@ -32,7 +32,7 @@ def test_a_misspelt_command_is_wrong_use_and_says_what_was_meant(cli: Any) -> No
 
 
 def test_all_commands_of_this_release_are_there() -> None:
-    assert COMMANDS == ["bench", "demo", "doctor", "ops", "ping", "serve", "watch"]
+    assert COMMANDS == ["bench", "demo", "doctor", "ops", "ping", "ros2", "serve", "watch"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

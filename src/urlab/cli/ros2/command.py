@@ -1,0 +1,154 @@
+"""The command line of `urlab ros2`. What it needs is imported when it runs: other commands do without ROS's types."""
+
+import json
+import os
+import threading
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from urlab.atomic_file import replacing
+from urlab.cli import options as opt
+from urlab.cli.complaint import CommandError
+from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
+from urlab.cli.serve.signals import StopSignals
+
+if TYPE_CHECKING:
+    from urlab.ros2.backend import Backend
+    from urlab.ros2.bridge import Bridge, Settings
+
+_STOP_LIMIT_S = 3.0
+"""A server that is stuck may hold up the bridge for longer; whoever ends it does not wait for that."""
+
+
+class BackendName(StrEnum):
+    """How the bridge gets into the graph."""
+
+    AUTO = "auto"
+    RCLPY = "rclpy"
+    DDS = "dds"
+
+
+StatePort = Annotated[int, typer.Option("--state-port", min=1, max=65535, help="Port of the state stream.")]
+Backends = Annotated[
+    BackendName, typer.Option("--backend", help="rclpy needs ROS to be sourced; dds needs none; auto prefers rclpy.")
+]
+Domain = Annotated[
+    int | None, typer.Option("--domain", min=0, max=232, help="ROS domain.", show_default="ROS_DOMAIN_ID, or 0")
+]
+Robots = Annotated[str | None, typer.Option("--robots", metavar="NAME,...", help="Bridge these robots only.")]
+Cameras = Annotated[
+    str | None, typer.Option("--cameras", metavar="NAME,...", help="Bridge these cameras only; 'none' for none.")
+]
+Rate = Annotated[float, typer.Option("--rate", min=0.1, max=2000, help="Most states a second; the clock has no limit.")]
+ReadyFile = Annotated[
+    Path | None, typer.Option("--ready-file", metavar="FILE", help="Write pid, backend and topics there once it runs.")
+]
+List = Annotated[bool, typer.Option("--list", help="Print what would be published and heard, and exit.")]
+
+
+def ros2(
+    address: opt.Address = opt.DEFAULT_ADDRESS,
+    step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
+    state_port: StatePort = 5555,
+    backend: Backends = BackendName.AUTO,
+    domain: Domain = None,
+    robots: Robots = None,
+    cameras: Cameras = None,
+    rate: Rate = 200.0,
+    ready_file: ReadyFile = None,
+    list_topics: List = False,
+    as_json: opt.AsJson = False,
+    log_level: opt.Log = LogLevel.INFO,
+) -> None:
+    """Be a node in a ROS 2 graph for a running server, whether or not ROS is installed here.
+
+    Robots, sensors, cameras and the clock are topics of standard types; commands go to the robots over the control
+    socket, so whoever drives keeps the session. On a terminal there is a live table. It waits for a server that is not
+    there yet, and follows it through restarts and from scene to scene. Ctrl-C ends it.
+
+    Example: [bold]urlab ros2 --robots panda --rate 100[/bold]; what there would be: [bold]urlab ros2 --list[/bold]
+    """
+    set_up_logging(log_level)
+    with StopSignals():
+        settings = _settings(address, step_port, state_port, (robots, cameras), rate)
+        if list_topics:
+            _list(settings, as_json=as_json)
+        else:
+            _serve(_open(backend, domain), settings, ready_file)
+
+
+def _settings(
+    address: str, step_port: int, state_port: int, chosen: tuple[str | None, str | None], rate_hz: float
+) -> "Settings":
+    try:
+        from urlab.ros2.bridge import Settings
+        from urlab.ros2.topics import Choice
+    except ImportError as missing:
+        raise CommandError(str(missing)) from missing
+    robots, cameras = chosen
+    choice = Choice(_words(robots), () if cameras == "none" else _words(cameras))
+    return Settings(address, step_port, state_port, choice, rate_hz)
+
+
+def _words(text: str | None) -> tuple[str, ...] | None:
+    return None if text is None else tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _open(backend: BackendName, domain: int | None) -> "Backend":
+    try:
+        if backend is not BackendName.DDS:
+            try:
+                from urlab.ros2.rclpy_backend import RclpyBackend
+
+                return RclpyBackend(domain=domain)
+            except ImportError as missing:
+                if backend is BackendName.RCLPY:
+                    raise CommandError(f"{missing}. Source ROS first, or use --backend dds.") from missing
+        from urlab.ros2.dds import DdsBackend
+
+        return DdsBackend(domain=domain)
+    except ImportError as missing:
+        raise CommandError(str(missing)) from missing
+
+
+def _serve(node: "Backend", settings: "Settings", ready_file: Path | None) -> None:
+    from urlab.ros2.bridge import Bridge
+
+    bridge = Bridge(node, settings)
+    thread = threading.Thread(target=bridge.run, name="urlab-ros2-bridge", daemon=True)
+    try:
+        thread.start()
+        _watch(bridge, node.name, ready_file)
+    finally:
+        bridge.stop()
+        thread.join(_STOP_LIMIT_S)
+        node.close()
+        if ready_file is not None:
+            ready_file.unlink(missing_ok=True)
+        stderr().print("stopped")
+
+
+def _watch(bridge: "Bridge", backend: str, ready_file: Path | None) -> None:
+    from urlab.cli.ros2.table import show
+
+    told = False
+    for topics in show(bridge, backend):
+        if topics and not told and ready_file is not None:
+            document = {"pid": os.getpid(), "backend": backend, "topics": sorted(topics)}
+            with replacing(ready_file) as file:
+                file.write(json.dumps(document).encode())
+            told = True
+
+
+def _list(settings: "Settings", *, as_json: bool) -> None:
+    from urlab.cli.ros2.listing import listing
+    from urlab.cli.ros2.table import listing_table
+
+    rows = listing(settings)
+    if as_json:
+        print_json(rows)
+    else:
+        stdout().print(listing_table(rows))

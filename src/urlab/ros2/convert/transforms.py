@@ -1,0 +1,164 @@
+"""tf2_msgs/TFMessage: where every frame that moves is, straight from the joints of a state.
+
+The pose of a link in its parent follows from its own joint alone, so no forward kinematics is run.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from urlab.ros2.convert.entities import EntityPoses
+from urlab.ros2.convert.geometry import Quaternion, Transform, quaternion, transform_of, transform_stamped, vector3
+from urlab.ros2.convert.links import BALL, FREE, HINGE, SLIDE, Link
+from urlab.ros2.convert.pose import Array, Pose, at
+from urlab.ros2.convert.robot_state import RobotState
+from urlab.ros2.convert.stamps import time_message
+from urlab.ros2.messages import make
+from urlab_client import URLabArticulation, URLabClient
+from urlab_wire.ops.stepping import ClockBlock
+from urlab_wire.stream_messages import StateFull
+
+if TYPE_CHECKING:
+    from urlab.ros2.frames import RobotFrames, SceneFrames
+
+TF_TYPE = "tf2_msgs/msg/TFMessage"
+
+
+class RobotTransforms:
+    """The moving frames of one robot. Made once per scene; any thread.
+
+    Messages share the parts that never change: nobody may write into them.
+    """
+
+    def __init__(self, frames: "RobotFrames", robot: URLabArticulation) -> None:
+        moving = [link for link in frames.links if link.joint is not None]
+        self._state = RobotState(robot)
+        self._hinges = _Hinges(frames, [link for link in moving if _kind(link) == HINGE])
+        self._slides = _Slides(frames, [link for link in moving if _kind(link) == SLIDE])
+        self._balls = [_Ball(frames, link) for link in moving if _kind(link) == BALL]
+        self._free = [_Free(frames, link) for link in moving if _kind(link) == FREE]
+
+    def convert(self, state: StateFull, stamp: Any) -> list[Any]:
+        """The geometry_msgs/TransformStamped of every link that has a joint."""
+        qpos = self._state.of(state).qpos
+        made = [free.convert(qpos, stamp) for free in self._free]
+        made += [ball.convert(qpos, stamp) for ball in self._balls]
+        values = np.array(qpos)
+        return made + self._hinges.convert(values, stamp) + self._slides.convert(values, stamp)
+
+
+class SceneTransforms:
+    """All moving frames of a scene in one message: robots' links, and entities."""
+
+    type_name = TF_TYPE
+
+    def __init__(self, frames: "SceneFrames", client: URLabClient) -> None:
+        self._robots = [RobotTransforms(one, client.articulations[prefix]) for prefix, one in frames.robots.items()]
+        self._entities = EntityPoses(frames)
+
+    def convert(self, state: StateFull) -> Any:
+        """One transform per frame that can move, all of that state; `SceneChanged` when it is another scene's."""
+        stamp = time_message(state.sim_time)
+        made = self._entities.transforms(state, stamp)
+        for robot in self._robots:
+            made += robot.convert(state, stamp)
+        return make(TF_TYPE, transforms=made)
+
+
+def static_transforms(frames: "SceneFrames", now: ClockBlock) -> Any:
+    """Every frame of a scene that never moves in its parent, in one message: /tf_static keeps only the last one."""
+    stamp = time_message(now)
+    made = [transform_stamped(stamp, one.parent, one.child, transform_of(one.pose)) for one in frames.static]
+    return make(TF_TYPE, transforms=made)
+
+
+class _Hinges:
+    """The pose after a hinge: a fixed place, and a quaternion that is linear in cos and sin of half the angle."""
+
+    def __init__(self, frames: "RobotFrames", links: Sequence[Link]) -> None:
+        self._ends = [frames.ends(link) for link in links]
+        self._places = [vector3(link.origin.pos) for link in links]
+        self._adr = _addresses(links)
+        self._cos_xyzw = _xyzw(link.origin for link in links)
+        self._sin_xyzw = _xyzw(link.origin.then(_half_turn(link)) for link in links)
+
+    def convert(self, qpos: Array, stamp: Any) -> list[Any]:
+        half = 0.5 * qpos[self._adr, None]
+        quats = (np.cos(half) * self._cos_xyzw + np.sin(half) * self._sin_xyzw).tolist()
+        return [
+            transform_stamped(stamp, parent, child, _transform(place, x, y, z, w))
+            for (parent, child), place, (x, y, z, w) in zip(self._ends, self._places, quats, strict=True)
+        ]
+
+
+class _Slides:
+    """The pose after a slide: a fixed turn, and a place that is linear in the joint's value."""
+
+    def __init__(self, frames: "RobotFrames", links: Sequence[Link]) -> None:
+        self._ends = [frames.ends(link) for link in links]
+        self._turns = [quaternion(link.origin.quat_wxyz) for link in links]
+        self._adr = _addresses(links)
+        self._start = np.array([link.origin.pos for link in links]).reshape(-1, 3)
+        ways = [link.origin.then(at(link.axis)).pos for link in links if link.axis is not None]
+        self._way = np.array(ways).reshape(-1, 3) - self._start
+
+    def convert(self, qpos: Array, stamp: Any) -> list[Any]:
+        places = (self._start + qpos[self._adr, None] * self._way).tolist()
+        return [
+            transform_stamped(stamp, parent, child, Transform(translation=vector3(place), rotation=turn))
+            for (parent, child), place, turn in zip(self._ends, places, self._turns, strict=True)
+        ]
+
+
+class _Ball:
+    """The pose after a ball joint."""
+
+    def __init__(self, frames: "RobotFrames", link: Link) -> None:
+        self._parent, self._child = frames.ends(link)
+        self._origin, adr = link.origin, _address(link)
+        self._quat = slice(adr, adr + 4)
+
+    def convert(self, qpos: Sequence[float], stamp: Any) -> Any:
+        pose = self._origin.then(at(quat_wxyz=qpos[self._quat]))
+        return transform_stamped(stamp, self._parent, self._child, transform_of(pose))
+
+
+class _Free:
+    """The pose of a body that moves freely: its seven numbers as they are."""
+
+    def __init__(self, frames: "RobotFrames", link: Link) -> None:
+        self._parent, self._child = frames.ends(link)
+        adr = _address(link)
+        self._pos, self._quat = slice(adr, adr + 3), slice(adr + 3, adr + 7)
+
+    def convert(self, qpos: Sequence[float], stamp: Any) -> Any:
+        translation, rotation = vector3(qpos[self._pos]), quaternion(qpos[self._quat])
+        transform = Transform(translation=translation, rotation=rotation)
+        return transform_stamped(stamp, self._parent, self._child, transform)
+
+
+def _transform(translation: Any, x: float, y: float, z: float, w: float) -> Any:
+    rotation = Quaternion(x=x, y=y, z=z, w=w)
+    return Transform(translation=translation, rotation=rotation)
+
+
+def _half_turn(link: Link) -> Pose:
+    """Half a turn about a hinge's axis: its quaternion is (0, axis)."""
+    return at(quat_wxyz=(0.0, *([] if link.axis is None else link.axis)))
+
+
+def _xyzw(poses: Iterable[Pose]) -> Array:
+    return np.array([np.roll(pose.quat_wxyz, -1) for pose in poses]).reshape(-1, 4)
+
+
+def _kind(link: Link) -> int:
+    return -1 if link.joint is None else link.joint.jnt_type
+
+
+def _address(link: Link) -> int:
+    return -1 if link.joint is None else link.joint.qpos_local_offset
+
+
+def _addresses(links: Sequence[Link]) -> np.ndarray[Any, np.dtype[np.intp]]:
+    return np.array([_address(link) for link in links], dtype=np.intp)

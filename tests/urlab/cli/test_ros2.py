@@ -1,0 +1,173 @@
+"""`urlab ros2`, in processes of its own, as a node of a DDS graph that stays on this machine."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from urlab.cli.ros2.table import live_table
+from urlab.ros2 import messages
+from urlab.ros2.dds import DdsBackend
+from urlab.ros2.qos import CLOCK, LATCHED, RELIABLE
+from urlab.ros2.tally import TopicTally
+
+LIMIT_S = 20.0
+DOMAIN = 101
+JOINT = "sensor_msgs/msg/JointState"
+BLOCKER = """
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == {blocked!r}:
+            raise ImportError("no " + name)
+sys.meta_path.insert(0, Blocker())
+from urlab.cli.main import main
+sys.argv = ["urlab", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.fixture(autouse=True)
+def only_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ROS_DOMAIN_ID", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+
+
+Started = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def bridge(tmp_path: Path) -> Iterator[Started]:
+    """Start `urlab ros2`; it is killed in the end if it is still there."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(port: str, *arguments: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "urlab", "ros2", "--step-port", port, "--backend", "dds"]
+        command += ["--domain", str(DOMAIN), "--ready-file", str(tmp_path / "bridge.json"), *arguments]
+        started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def until(holds: Callable[[], object]) -> None:
+    give_up_s = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < give_up_s, "it did not happen"
+        time.sleep(0.01)
+
+
+def end(process: "subprocess.Popen[str]") -> tuple[int, str]:
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=5)[1]
+    return process.returncode, said
+
+
+def test_what_there_would_be_is_listed(demo_server: Any, cli: Any):
+    done = cli("ros2", "--step-port", demo_server.port, "--list", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = {row["topic"]: row for row in json.loads(done.stdout)}
+    assert rows["/clock"] == {"topic": "/clock", "type": "rosgraph_msgs/msg/Clock", "direction": "published"}
+    assert rows["/panda/joint_states"]["type"] == JOINT
+    assert rows["/panda/joint_command"]["direction"] == "heard"
+    assert rows["/quadruped/odom"]["type"] == "nav_msgs/msg/Odometry"
+    table = cli("ros2", "--step-port", demo_server.port, "--list", "--robots", "panda")
+    assert "/joint_states" in table.stdout
+    assert "quadruped/" not in table.stdout
+
+
+def test_a_robot_that_is_not_there_is_named_with_those_that_are(demo_server: Any, cli: Any):
+    done = cli("ros2", "--step-port", demo_server.port, "--list", "--robots", "cat")
+    assert done.returncode == 0
+    assert "there is no robot 'cat'" in done.stderr
+    assert "panda" in done.stderr
+
+
+def test_it_is_a_node_until_it_is_asked_to_end(demo_server: Any, bridge: Started, tmp_path: Path):
+    process = bridge(demo_server.port)
+    ready_file = tmp_path / "bridge.json"
+    until(ready_file.exists)
+    ready = json.loads(ready_file.read_text())
+    assert (ready["pid"], ready["backend"]) == (process.pid, "dds")
+    assert {"/clock", "/tf", "/panda/joint_states"} <= set(ready["topics"])
+    ear = DdsBackend(domain=DOMAIN, node="ear")
+    heard: dict[str, Any] = {}
+    for topic, type_name, qos in (
+        ("/clock", "rosgraph_msgs/msg/Clock", CLOCK),
+        ("/panda/joint_states", JOINT, RELIABLE),
+        ("/panda/robot_description", "std_msgs/msg/String", LATCHED),
+    ):
+        ear.subscription(topic, type_name, qos, lambda cdr, topic=topic: heard.update({topic: cdr}))
+    try:
+        until(lambda: len(heard) == 3)
+        assert "joint1" in messages.deserialise(heard["/panda/joint_states"], JOINT).name
+        assert end(process)[0] == 0
+    finally:
+        ear.close()
+    assert not ready_file.exists()
+
+
+def test_without_a_server_it_says_once_that_it_waits_and_ends_well(bridge: Started):
+    process = bridge("9", "--log-level", "info")
+    assert process.stderr is not None
+    first = process.stderr.readline()
+    assert "waiting" in first
+    time.sleep(2.5)  # long enough for another attempt, about which nothing is to be said
+    code, said = end(process)
+    assert code == 0
+    assert "waiting" not in said
+    assert "Traceback" not in said
+
+
+def test_a_server_that_is_stuck_does_not_hold_up_the_end(serving: Any, arm: str, bridge: Started, tmp_path: Path):
+    server = serving(arm)
+    process = bridge(server.port)
+    until((tmp_path / "bridge.json").exists)
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        time.sleep(1.5)  # by now it has asked, and got no answer
+        code, said = end(process)
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
+    assert code == 0, said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("blocked", ["rosbags", "cyclonedds"])
+def test_a_missing_extra_is_answered_with_the_line_that_installs_it(blocked: str):
+    command = [sys.executable, "-c", BLOCKER.format(blocked=blocked), "ros2", "--backend", "dds"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 1
+    assert "pip install 'urlab-headless[ros2]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_rclpy_without_ros_says_what_to_do():
+    command = [sys.executable, "-c", BLOCKER.format(blocked="rclpy"), "ros2", "--backend", "rclpy"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 1
+    assert "--backend dds" in done.stderr
+
+
+def test_topics_in_use_come_first_in_the_table():
+    topics = {
+        "/a": TopicTally(JOINT, 0),
+        "/b": TopicTally(JOINT, None, refused=3),
+        "/y": TopicTally(JOINT, None, rate_hz=5.0),
+        "/z": TopicTally(JOINT, 1, rate_hz=200.0),
+    }
+    table = live_table(topics, "dds", None)
+    assert list(table.columns[0].cells) == ["/y", "/z", "/a", "/b"]
+    assert list(table.columns[3].cells) == ["heard", "1", "0", "heard"]
+    assert list(table.columns[4].cells) == ["", "", "", "3"]
