@@ -123,7 +123,7 @@ def slow(monkeypatch: Any) -> Any:
 def test_a_slow_compile_times_out_and_goes_on(wire: Any, server: Any, slow: Any) -> None:
     gate, _, _ = slow
     finished = threading.Event()
-    server.play.on_start.append(lambda _: finished.set())
+    server.play.on_start.append(tell := lambda _: finished.set())
     reply = wire.ok("begin_pie", level_path="solo", timeout_s=0.05)
     assert reply["state"] == "timeout"
     assert "handshake_payload" not in reply
@@ -132,7 +132,7 @@ def test_a_slow_compile_times_out_and_goes_on(wire: Any, server: Any, slow: Any)
     assert wire.hello()["manager_present"] is False
     gate.set()
     assert finished.wait(5)
-    server.play.on_start.clear()
+    server.play.on_start.remove(tell)
     assert wire.ok("begin_pie")["state"] == "ready"
     wire.ok("step")
 
