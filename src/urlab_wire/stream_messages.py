@@ -47,13 +47,8 @@ class ActuatorList(msgspec.Struct, kw_only=True, tag_field="type", tag="actuator
     camera_list: list[CameraEndpoint] = msgspec.field(default_factory=list)
 
 
-def pack_state(state: StateFull) -> bytes:
-    """As msgpack."""
-    return encode(state)
-
-
 def unpack_state(payload: bytes) -> StateFull:
-    """The reverse of `pack_state`; StreamError when it is something else."""
+    """A ``state/full``, as `urlab_wire.state_frame` builds it; StreamError when it is something else."""
     return _decoded("state", _STATE, payload)
 
 

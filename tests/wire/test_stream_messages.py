@@ -6,6 +6,7 @@ from typing import Any
 import msgpack
 import pytest
 
+from urlab_wire import encode
 from urlab_wire import stream_messages as messages
 from urlab_wire.ops.stepping import ArticulationState, ClockBlock, EntityState
 from urlab_wire.stream_messages import ActuatorList, CameraEndpoint, StateFull
@@ -22,7 +23,7 @@ STATE = StateFull(
 
 
 def test_the_whole_state_is_a_map_that_any_msgpack_library_reads() -> None:
-    assert msgpack.unpackb(messages.pack_state(STATE)) == {
+    assert msgpack.unpackb(encode(STATE)) == {
         "op": "state_full",
         "time": 0.5,
         "step": 250,
@@ -31,7 +32,7 @@ def test_the_whole_state_is_a_map_that_any_msgpack_library_reads() -> None:
         "per_articulation": {"arm": {"qpos": [1.0], "qvel": [2.0]}},
         "entities": {"crate": {"xpos": [0.0, 0.0, 1.0], "xquat": [1.0, 0.0, 0.0, 0.0]}},
     }
-    assert messages.unpack_state(messages.pack_state(STATE)) == STATE
+    assert messages.unpack_state(encode(STATE)) == STATE
 
 
 def test_the_info_message_has_the_fields_of_the_protocol() -> None:

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from urlab.ros2 import convert, messages
+from urlab.ros2 import convert
 from urlab.ros2.backend import Backend
 from urlab.ros2.outlets import CameraOutlet, Outlet, SceneOutlets
 from urlab.ros2.scene_signature import NoScene, scene_signature
 from urlab.ros2.states import Glance, StateChannel, glance
 from urlab.ros2.tally import Tally, TopicTally
-from urlab.ros2.topics import CLOCK_MESSAGE, Choice, SceneTopics, clock_topic
+from urlab.ros2.topics import Choice, SceneTopics, clock_topic
 from urlab_client import URLabClient, URLabRPCError
 from urlab_client.live import Listener
 from urlab_client.transports.address import DEFAULT_STATE_PORT, stream_endpoint
@@ -243,7 +243,7 @@ class Bridge:
     def _tell_time(self, payload: bytes) -> None:
         clock = self._clock
         if clock is not None:
-            clock.send(lambda: messages.make(CLOCK_MESSAGE, clock=convert.time_message(glance(payload).sim_time)))
+            clock.send(lambda: convert.clock(glance(payload).sim_time))
 
     def _tell_state(self, payload: bytes) -> None:
         now_s = time.monotonic()

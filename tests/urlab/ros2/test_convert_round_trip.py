@@ -33,7 +33,7 @@ def same(one: Any, other: Any) -> bool:
 def state_messages(client: Any, state: StateFull) -> dict[str, Any]:
     frames, model = SceneFrames(client), client.model
     robots = [(client.articulations[prefix], one) for prefix, one in frames.robots.items()]
-    converters = [convert.ClockConverter(), convert.SceneTransforms(frames, client)]
+    converters: list[Any] = [convert.SceneTransforms(frames, client)]
     converters += [convert.JointStates(model, robot) for robot, _ in robots]
     converters += [convert.Odometry(one, robot) for robot, one in robots if one.odom]
     sensors = [convert.RobotSensors(model, robot, one) for robot, one in robots]
@@ -41,6 +41,7 @@ def state_messages(client: Any, state: StateFull) -> dict[str, Any]:
     made = {
         f"{type(one).__name__} {index}": (one.type_name, one.convert(state)) for index, one in enumerate(converters)
     }
+    made["clock"] = ("rosgraph_msgs/msg/Clock", convert.clock(state.sim_time))
     poses = convert.EntityPoses(frames)
     made |= {f"pose of {name}": (poses.type_name, poses.convert(state, name)) for name in frames.entities}
     texts = [convert.robot_description(model, robot, one) for robot, one in robots]

@@ -15,7 +15,7 @@ from urlab.ros2.convert.picture import BadPicture, Picture
 from urlab.ros2.convert.robot_state import SceneChanged
 from urlab.ros2.convert.sensor_sources import ArraySource, ImuSource, RangeSource, SensorData, WrenchSource
 from urlab.ros2.convert.sensors import RobotSensors, Source
-from urlab.ros2.convert.stamps import ClockConverter, time_message, time_of_s
+from urlab.ros2.convert.stamps import clock, time_message, time_of_s
 from urlab.ros2.convert.transforms import RobotTransforms, SceneTransforms, static_transforms
 from urlab.ros2.convert.urdf import robot_description, urdf
 
@@ -23,7 +23,6 @@ __all__ = [
     "ArraySource",
     "BadCommand",
     "BadPicture",
-    "ClockConverter",
     "ControlCommand",
     "EntityFrame",
     "EntityPoses",
@@ -44,6 +43,7 @@ __all__ = [
     "WrenchSource",
     "camera_info",
     "camera_transform",
+    "clock",
     "compressed",
     "compressed_depth",
     "image",

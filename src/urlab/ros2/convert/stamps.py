@@ -4,7 +4,6 @@ from typing import Any
 
 from urlab.ros2.messages import make, typestore
 from urlab_wire.ops.stepping import ClockBlock, split_s
-from urlab_wire.stream_messages import StateFull
 
 _Time: Any = typestore.types["builtin_interfaces/msg/Time"]
 _Header: Any = typestore.types["std_msgs/msg/Header"]
@@ -33,11 +32,6 @@ def _time(sec: int, nsec: int) -> Any:
     return _Time(sec=min(max(sec, -_LAST_S), _LAST_S), nanosec=nsec)
 
 
-class ClockConverter:
-    """rosgraph_msgs/Clock."""
-
-    type_name = "rosgraph_msgs/msg/Clock"
-
-    def convert(self, state: StateFull) -> Any:
-        """The simulation time of that state."""
-        return make(self.type_name, clock=time_message(state.sim_time))
+def clock(now: ClockBlock) -> Any:
+    """rosgraph_msgs/Clock: a simulation time."""
+    return make("rosgraph_msgs/msg/Clock", clock=time_message(now))
