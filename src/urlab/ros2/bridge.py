@@ -15,15 +15,15 @@ import msgspec
 
 from urlab.ros2 import convert
 from urlab.ros2.backend import Backend
+from urlab.ros2.glance import Glance, glance
 from urlab.ros2.outlets import CameraOutlet, Outlet, SceneOutlets
 from urlab.ros2.scene_signature import NoScene, scene_signature
-from urlab.ros2.states import Glance, StateChannel, glance
 from urlab.ros2.tally import Tally, TopicTally
 from urlab.ros2.topics import Choice, SceneTopics, clock_topic
 from urlab_client import URLabClient, URLabRPCError
 from urlab_client.live import Listener
 from urlab_client.transports.address import DEFAULT_STATE_PORT, stream_endpoint
-from urlab_client.transports.channels import CameraChannel
+from urlab_client.transports.channels import CameraChannel, StateChannel
 from urlab_client.transports.control_out import ControlSender
 from urlab_wire.stream_messages import unpack_state
 from urlab_wire.streams import StreamError

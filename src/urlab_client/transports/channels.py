@@ -1,13 +1,12 @@
 """What comes over a stream's socket, turned into calls: snapshots of the state, pictures of a camera."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import zmq
 
 from urlab_client.live import Message
-from urlab_client.transports.base import FrameCallback, StateCallback
-from urlab_wire.codec import decode
+from urlab_client.transports.base import FrameCallback
 from urlab_wire.stream_messages import unpack_metadata
 from urlab_wire.streams import STATE_TOPIC, StreamError, meta_topic
 
@@ -17,14 +16,14 @@ CAMERA_QUEUE = 8
 
 
 class StateChannel:
-    """Whole-state snapshots; the newest one counts."""
+    """Whole-state snapshots, as they come; the newest one counts."""
 
     topics: tuple[bytes, ...] = (STATE_TOPIC.encode(),)
     queue = STATE_QUEUE
 
-    def __init__(self, endpoint: str, on_snapshot: StateCallback) -> None:
+    def __init__(self, endpoint: str, on_payload: Callable[[bytes], object]) -> None:
         self.endpoint = endpoint
-        self._on_snapshot = on_snapshot
+        self._on_payload = on_payload
         self._newest: zmq.Frame | None = None
 
     def feed(self, message: Message) -> None:
@@ -36,7 +35,7 @@ class StateChannel:
         """Hand the newest snapshot over."""
         newest, self._newest = self._newest, None
         if newest is not None:
-            self._on_snapshot(decode(newest.bytes))
+            self._on_payload(newest.bytes)
 
 
 class CameraChannel:

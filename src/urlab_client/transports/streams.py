@@ -8,6 +8,7 @@ from urlab_client.live import Listener
 from urlab_client.transports.address import stream_endpoint
 from urlab_client.transports.base import FrameCallback, StateCallback, Transport
 from urlab_client.transports.channels import CameraChannel, StateChannel
+from urlab_wire.codec import decode
 
 
 class StreamingTransport(Transport):
@@ -85,5 +86,5 @@ class StreamingTransport(Transport):
             if self._streams_closed or self._states is not None:
                 return
             listener = Listener("urlab-states")
-            listener.add(StateChannel(endpoint, on_snapshot))
+            listener.add(StateChannel(endpoint, lambda payload: on_snapshot(decode(payload))))
             self._states = endpoint, listener
