@@ -1,6 +1,7 @@
 """Peers that are killed at any moment, a hundred times: the other side goes on, and nothing is left behind."""
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -125,3 +126,30 @@ def wait_until(holds):
 
 def test_this_module_leaves_no_process_behind():
     assert [one for one in psutil.Process(os.getpid()).children() if "urlab" in " ".join(one.cmdline())] == []
+
+
+RECORDER = """
+import sys
+from urlab_client import URLabClient
+client = URLabClient(sys.argv[1], step_port=int(sys.argv[2]), step_mode="direct", local_model=False)
+client.discover()
+client.recording.start()
+client.step(50)
+print("recording", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_a_recording_survives_the_client_that_made_it(tmp_path):
+    with ServerProcess.start("panda", "--project", str(tmp_path)) as server:
+        command = [sys.executable, "-c", RECORDER, *map(str, place(server))]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+            assert child.stdout.readline() == b"recording\n"
+            child.send_signal(signal.SIGKILL)
+        with connect(server, "zmq") as client:
+            client.discover()
+            client.step(25)
+            client.recording.stop()
+            saved = Path(client.recording.save(str(tmp_path / "kept.json")))
+    frames = next(value for value in json.loads(saved.read_text()).values() if isinstance(value, list))
+    assert len(frames) >= 75
