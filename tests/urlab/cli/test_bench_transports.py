@@ -28,7 +28,7 @@ from urlab.cli.bench.transports import plan as plans
 from urlab.cli.bench.transports.hundred import hundred_mjcf
 from urlab.cli.bench.transports.plan import ECHOES, FULL, LEVELS, QUICK
 from urlab.cli.bench.transports.report import print_transports
-from urlab.cli.bench.transports.results import TransportsCase, TransportsResult
+from urlab.cli.bench.transports.results import RawRequest, TransportsCase, TransportsResult
 from urlab.cli.bench.transports.shm_client import connect_shm
 from urlab.cli.bench.transports.shm_echo import echoing_in_shm
 from urlab.cli.bench.transports.verdicts import judge_transports
@@ -78,7 +78,8 @@ def test_every_case_has_every_transport_and_its_floors(result: TransportsResult)
     assert [(one.scene, one.observations, one.n_steps) for one in result.cases] == expected
     for one in result.cases:
         assert (list(one.clients), list(one.echoes)) == (list(TRANSPORTS), list(ECHOES))
-        timings = [client.step for client in one.clients.values()] + [*one.echoes.values(), one.raw_tcp, one.plain]
+        raws = [timing for raw in (one.raw_tcp, one.raw_tcp_unplaced) for timing in (raw.request, raw.echo, raw.plain)]
+        timings = [client.step for client in one.clients.values()] + [*one.echoes.values(), one.plain, *raws]
         assert {timing.count for timing in timings} == {PLAN.rounds * PLAN.samples}
         assert {len(medians) for medians in one.round_p50_us.values()} == {PLAN.rounds}
         assert one.round_p50_us["shm"] == [one.clients["shm"].step.p50_us], "of one round that is the whole"
@@ -228,10 +229,10 @@ def judged(result: TransportsResult, **p50_us: float) -> dict[str, Verdict]:
         name: msgspec.structs.replace(client, step=timing(p50_us[name], p50_us.get(f"{name}_p99")))
         for name, client in case.clients.items()
     }
-    echoes = {**case.echoes, "tcp": timing(p50_us["echo"])}
-    case = msgspec.structs.replace(
-        case, clients=clients, echoes=echoes, raw_tcp=timing(p50_us["raw"]), plain=timing(p50_us["plain"])
+    raw = RawRequest(
+        a_core_each=True, request=timing(p50_us["raw"]), echo=timing(p50_us["echo"]), plain=timing(p50_us["plain"])
     )
+    case = msgspec.structs.replace(case, clients=clients, raw_tcp=raw)
     idle = msgspec.structs.replace(
         result.idle, paused_server_percent=0.1, direct_server_percent=1.9,
         paused_client_percent=p50_us.get("client_percent", 0.0), direct_client_percent=0.0,

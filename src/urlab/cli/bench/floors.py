@@ -16,9 +16,10 @@ _TIMEOUT_MS = 5000
 
 
 class Echo:
-    """A bare REQ socket to a process that answers at once."""
+    """A bare REQ socket to a process that answers at once; ``pid`` is that process's."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, pid: int) -> None:
+        self.pid = pid
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.RCVTIMEO, _TIMEOUT_MS)
@@ -44,7 +45,7 @@ def echoing(scheme: str = "tcp") -> Iterator[Echo]:
     """An echo over tcp or ipc, with its far end in another process."""
     with running([*ECHO, scheme]) as (child, folder):
         endpoints, _ = child.wait_for_file(folder / READY_FILE)
-        echo = Echo(str(endpoints["endpoint"]))
+        echo = Echo(str(endpoints["endpoint"]), child.pid)
         try:
             yield echo
         finally:

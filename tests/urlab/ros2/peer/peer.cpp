@@ -1,9 +1,11 @@
-// A DDS participant of another vendor (Fast DDS), driven by lines on stdin, for the tests of the DDS backend.
+// A DDS participant of another vendor (Fast DDS), driven by lines on stdin, for the tests of DDS backend and bridge.
 //
 //   peer DOMAIN FOLDER [anywhere]   payloads go to FOLDER; loopback only, unless "anywhere"
 //
 // Commands (USERDATA is "-" for none, RELIABILITY best_effort|reliable, DURABILITY volatile|transient_local):
 //   subscribe ID TOPIC TYPE RELIABILITY DURABILITY DEPTH USERDATA
+//   count ID TOPIC TYPE RELIABILITY DURABILITY DEPTH USERDATA    as subscribe, but samples are counted, not kept
+//   counted ID                          says how many came since it was asked last, or since it subscribed
 //   stall ID TOPIC TYPE                 a reliable reader with room for one sample, which never takes it
 //   advertise ID TOPIC TYPE RELIABILITY DURABILITY DEPTH USERDATA
 //   write ID FILE                       one sample: the bytes of FILE, CDR header included
@@ -13,7 +15,10 @@
 //   participant alive|gone GUID USERDATA_HEX
 //   writer|reader alive|gone GUID TOPIC TYPE USERDATA_HEX RELIABILITY DURABILITY
 //   matched ID COUNT      incompatible ID      sample ID LENGTH FILE      failed COMMAND
+//   counted ID COUNT SECONDS LONGEST_SILENCE_SECONDS
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <iomanip>
@@ -142,21 +147,67 @@ class Discovery : public DomainParticipantListener
     }
 };
 
+enum class Use { Keep, Count, Stall };
+
+// How many samples came in a stretch of time, and how long it was silent at most.
+class Tally
+{
+    using Clock = std::chrono::steady_clock;
+
+public:
+    void add()
+    {
+        std::lock_guard<std::mutex> lock(turn_);
+        ++count_;
+        listen();
+    }
+
+    // What came since the last report.
+    std::string report()
+    {
+        std::lock_guard<std::mutex> lock(turn_);
+        listen();
+        std::ostringstream text;
+        text << count_ << " " << seconds(begin_, last_) << " " << silence_;
+        begin_ = last_;
+        count_ = 0;
+        silence_ = 0;
+        return text.str();
+    }
+
+private:
+    static double seconds(Clock::time_point from, Clock::time_point to)
+    {
+        return std::chrono::duration<double>(to - from).count();
+    }
+
+    void listen()
+    {
+        const auto now = Clock::now();
+        silence_ = std::max(silence_, seconds(last_, now));
+        last_ = now;
+    }
+
+    std::mutex turn_;
+    Clock::time_point begin_ = Clock::now(), last_ = begin_;
+    double silence_ = 0;
+    int count_ = 0;
+};
+
 class Reading : public DataReaderListener
 {
 public:
-    Reading(std::string id, std::string folder, bool takes) : id_(std::move(id)), folder_(std::move(folder)), takes_(takes) {}
+    Reading(std::string id, std::string folder, Use use) : id_(std::move(id)), folder_(std::move(folder)), use_(use) {}
 
     void on_data_available(DataReader* reader) override
     {
         Bytes bytes;
         SampleInfo info;
-        while (takes_ && reader->take_next_sample(&bytes, &info) == ReturnCode_t::RETCODE_OK)
+        while (use_ != Use::Stall && reader->take_next_sample(&bytes, &info) == ReturnCode_t::RETCODE_OK)
         {
             if (!info.valid_data) continue;
-            const std::string file = folder_ + "/" + id_ + "-" + std::to_string(count_++) + ".cdr";
-            std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-            say("sample " + id_ + " " + std::to_string(bytes.size()) + " " + file);
+            if (use_ == Use::Keep) keep(bytes);
+            else tally_.add();
         }
     }
 
@@ -170,9 +221,19 @@ public:
         say("incompatible " + id_);
     }
 
+    void report() { say("counted " + id_ + " " + tally_.report()); }
+
 private:
+    void keep(const Bytes& bytes)
+    {
+        const std::string file = folder_ + "/" + id_ + "-" + std::to_string(count_++) + ".cdr";
+        std::ofstream(file, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+        say("sample " + id_ + " " + std::to_string(bytes.size()) + " " + file);
+    }
+
     std::string id_, folder_;
-    bool takes_;
+    Use use_;
+    Tally tally_;
     int count_ = 0;
 };
 
@@ -251,8 +312,10 @@ public:
         std::string verb;
         words >> verb;
         if (verb == "quit") return false;
-        const bool done = verb == "subscribe" ? subscribe(Endpoint(words), true)
-            : verb == "stall" ? subscribe(Endpoint(words), false)
+        const bool done = verb == "subscribe" ? subscribe(Endpoint(words), Use::Keep)
+            : verb == "count" ? subscribe(Endpoint(words), Use::Count)
+            : verb == "stall" ? subscribe(Endpoint(words), Use::Stall)
+            : verb == "counted" ? report(words)
             : verb == "advertise" ? advertise(Endpoint(words))
             : verb == "write" && write(words);
         if (!done) say("failed " + line);
@@ -260,11 +323,11 @@ public:
     }
 
 private:
-    bool subscribe(const Endpoint& endpoint, bool takes)
+    bool subscribe(const Endpoint& endpoint, Use use)
     {
         DataReaderQos qos;
         endpoint.apply(qos);
-        if (!takes)
+        if (use == Use::Stall)
         {
             qos.reliability().kind = RELIABLE_RELIABILITY_QOS;
             qos.history().kind = KEEP_ALL_HISTORY_QOS;
@@ -273,8 +336,20 @@ private:
             qos.resource_limits().max_samples_per_instance = 1;
             qos.resource_limits().allocated_samples = 1;
         }
-        reading_.emplace_back(new Reading(endpoint.id, folder_, takes));
-        return subscriber_->create_datareader(topic(endpoint), qos, reading_.back().get()) != nullptr;
+        auto& reading = reading_[endpoint.id];
+        if (reading) return false;
+        reading.reset(new Reading(endpoint.id, folder_, use));
+        return subscriber_->create_datareader(topic(endpoint), qos, reading.get()) != nullptr;
+    }
+
+    bool report(std::istream& words)
+    {
+        std::string id;
+        words >> id;
+        const auto reading = reading_.find(id);
+        if (reading == reading_.end()) return false;
+        reading->second->report();
+        return true;
     }
 
     bool advertise(const Endpoint& endpoint)
@@ -308,7 +383,7 @@ private:
     DomainParticipant* participant_;
     Publisher* publisher_;
     Subscriber* subscriber_;
-    std::vector<std::unique_ptr<Reading>> reading_;
+    std::map<std::string, std::unique_ptr<Reading>> reading_;
     std::vector<std::unique_ptr<Writing>> writing_;
     std::map<std::string, Topic*> topics_;
     std::map<std::string, DataWriter*> writers_;

@@ -21,7 +21,10 @@ _SHORT_PATHS = Path("/tmp")
 
 
 class RoundTrip(Protocol):
-    """A bare echo."""
+    """A bare echo; ``pid`` is its far end's."""
+
+    @property
+    def pid(self) -> int: ...
 
     def use(self, request_bytes: int, reply_bytes: int) -> None: ...
     def once(self) -> object: ...

@@ -9,7 +9,7 @@ from urlab.cli.bench.plan import Case
 from urlab.cli.bench.report import machine_text, verdict_table
 from urlab.cli.bench.results import Timing
 from urlab.cli.bench.transports.plan import ECHOES, TRANSPORTS
-from urlab.cli.bench.transports.results import ClientResult, TransportsCase, TransportsResult
+from urlab.cli.bench.transports.results import ClientResult, RawRequest, TransportsCase, TransportsResult
 
 
 def print_transports(result: TransportsResult, console: Console) -> None:
@@ -20,6 +20,7 @@ def print_transports(result: TransportsResult, console: Console) -> None:
             _clients("client.step(): p50 / p99 / p99.9 in microseconds", result.cases, _latency),
             _clients("steps per second, and CPU of client + server (1 = a core)", result.cases, _cost),
             _floors(result.cases),
+            _raw(result.cases),
             _facts(result),
             verdict_table(result.verdicts),
         )
@@ -59,9 +60,24 @@ def _floors(cases: Sequence[TransportsCase]) -> Table:
     title = "floors: p50 / p99 in microseconds, of frames of the same sizes"
     table = _table(title, ["request", "bytes", "plain loop", *echoes, "raw ZMQ tcp"])
     for case in cases:
-        timings = [case.plain, *(case.echoes[name] for name in ECHOES), case.raw_tcp]
+        timings = [case.plain, *(case.echoes[name] for name in ECHOES), case.raw_tcp_unplaced.request]
         table.add_row(_label(case), f"{case.request_bytes:,} + {case.reply_bytes:,}", *map(_pair, timings))
     return table
+
+
+def _raw(cases: Sequence[TransportsCase]) -> Table:
+    title = "raw request over ZMQ tcp and its floors: p50 in microseconds"
+    table = _table(title, ["request", "a core each", "of its floor", "where the system likes", "of its floor"])
+    for case in cases:
+        cells = [
+            cell for raw in (case.raw_tcp, case.raw_tcp_unplaced) for cell in (_against_floors(raw), f"{raw.ratio:.2f}")
+        ]
+        table.add_row(_label(case), *cells)
+    return table
+
+
+def _against_floors(raw: RawRequest) -> str:
+    return f"{raw.request.p50_us:.0f} / ({raw.echo.p50_us:.0f} + {raw.plain.p50_us:.0f})"
 
 
 def _pair(timing: Timing) -> str:

@@ -17,13 +17,31 @@ class ClientResult(msgspec.Struct, kw_only=True):
     server_cpu: float | None
 
 
+class RawRequest(msgspec.Struct, kw_only=True):
+    """A request from a bare socket, encoded beforehand, and its floors: bare echo and plain loop, all placed alike.
+
+    ``a_core_each`` says that this process had one core and the far end another; else they were where the system liked.
+    """
+
+    a_core_each: bool
+    request: Timing
+    echo: Timing
+    plain: Timing
+
+    @property
+    def ratio(self) -> float:
+        """The request's median against the floors'."""
+        return self.request.p50_us / (self.echo.p50_us + self.plain.p50_us)
+
+
 class TransportsCase(msgspec.Struct, kw_only=True):
     """One kind of step, over every transport.
 
-    ``echoes`` are bare round trips of frames of the same sizes, ``raw_tcp`` is the same request over TCP from a bare
-    socket, encoded beforehand, ``plain`` the same physics without a server. ``same_state`` says that every client
-    ended every block in the plain loop's state, bit for bit. ``round_p50_us`` has the median of each round alone, by
-    way: how far they lie apart tells how steady the machine was.
+    ``echoes`` are bare round trips of frames of the same sizes, ``plain`` is the same physics without a server.
+    ``raw_tcp`` is the request over TCP from a bare socket, with a core for each end, ``raw_tcp_unplaced`` the same
+    where the system likes. ``same_state`` says that every client ended every block in the plain loop's state, bit for
+    bit. ``round_p50_us`` has the median of each round alone, by way: how far they lie apart tells how steady the
+    machine was.
     """
 
     scene: str
@@ -34,7 +52,8 @@ class TransportsCase(msgspec.Struct, kw_only=True):
     same_state: bool
     clients: dict[str, ClientResult]
     echoes: dict[str, Timing]
-    raw_tcp: Timing
+    raw_tcp: RawRequest
+    raw_tcp_unplaced: RawRequest
     plain: Timing
     round_p50_us: dict[str, list[float]]
 

@@ -16,7 +16,8 @@ _TIMEOUT_S = 5.0
 class ShmEcho:
     """Two regions that lead to a process that answers at once. It is used as `Echo` is."""
 
-    def __init__(self, requests: Region, replies: Region) -> None:
+    def __init__(self, requests: Region, replies: Region, pid: int) -> None:
+        self.pid = pid
         self._requests, self._replies = requests, replies
         self._waiter = SequenceWaiter(replies)
         self._frame = b""
@@ -47,7 +48,7 @@ def echoing_in_shm() -> Iterator[ShmEcho]:
         opened.callback(replies.close)
         child, folder = opened.enter_context(running([*SHM_ECHO, str(shared.path)]))
         child.wait_for_file(folder / READY_FILE)
-        yield ShmEcho(requests.region, replies.region)
+        yield ShmEcho(requests.region, replies.region, child.pid)
 
 
 def _shared_folder() -> ShmFolder:

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from urlab.cli.bench.paths import restart
+from urlab.cli.bench.placement import a_core_each, can_place
 from urlab.cli.bench.plan import Case
 from urlab.cli.bench.stepping import Tick
 from urlab.cli.bench.timing import summarize
 from urlab.cli.bench.transports.paths import RoundTrip, TransportPaths
 from urlab.cli.bench.transports.plan import ECHOES, TRANSPORTS, TransportsPlan
-from urlab.cli.bench.transports.results import ClientResult, TransportsCase
+from urlab.cli.bench.transports.results import ClientResult, RawRequest, TransportsCase
 from urlab.cli.bench.turns import Taken, Way, in_turns
 
 
@@ -41,12 +42,19 @@ def _measure(
 ) -> None:
     """One block of each way, all from the same start."""
     found.sizes = paths.use(case, echoes)
-    for ways in (_request_and_floors(paths, echoes["tcp"]), _clients(case, paths, echoes)):
-        for name, taken in in_turns(plan, ways, run_up=plan.run_up).items():
-            found.taken[name].add(taken)
-            found.round_p50_us[name].append(summarize(taken.durations_ns).p50_us)
+    raw = _request_and_floors(paths, echoes["tcp"])
+    with a_core_each(paths.servers["tcp"].pid, echoes["tcp"].pid):
+        _take(plan, raw, found, placed="placed_")
+    _take(plan, raw, found)
+    _take(plan, _clients(case, paths, echoes), found)
     paths.check()
     found.same_state &= paths.same_state()
+
+
+def _take(plan: TransportsPlan, ways: list[Way], found: _Found, placed: str = "") -> None:
+    for name, taken in in_turns(plan, ways, run_up=plan.run_up).items():
+        found.taken[placed + name].add(taken)
+        found.round_p50_us[placed + name].append(summarize(taken.durations_ns).p50_us)
 
 
 def _request_and_floors(paths: TransportPaths, echo: RoundTrip) -> list[Way]:
@@ -88,10 +96,18 @@ def _result(case: Case, found: _Found) -> TransportsCase:
         same_state=found.same_state,
         clients={name: _client_result(case, found.taken[name], far=name != "inprocess") for name in TRANSPORTS},
         echoes={name: summarize(found.taken[f"echo_{name}"].durations_ns) for name in ECHOES},
-        raw_tcp=summarize(found.taken["raw_tcp"].durations_ns),
+        raw_tcp=_raw_request(found, "placed_"),
+        raw_tcp_unplaced=_raw_request(found),
         plain=summarize(found.taken["plain"].durations_ns),
         round_p50_us=found.round_p50_us,
     )
+
+
+def _raw_request(found: _Found, placed: str = "") -> RawRequest:
+    request, echo, plain = (
+        summarize(found.taken[placed + way].durations_ns) for way in ("raw_tcp", "echo_tcp", "plain")
+    )
+    return RawRequest(a_core_each=bool(placed) and can_place(), request=request, echo=echo, plain=plain)
 
 
 def _client_result(case: Case, taken: Taken, *, far: bool) -> ClientResult:
