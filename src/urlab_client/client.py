@@ -28,8 +28,12 @@ class URLabClient(Session):
     ``shm_dir`` names the folder if it is not where the handshake says), or a `Transport`, which is used as it is.
 
     With ``local_model=False`` there is no ``model`` and no ``data``: handles show what replies tell. ``observer``
-    (extension) looks on without taking the session over and without driving: its ``step()`` only reads. In live and
-    auto mode every camera with an endpoint is streamed into its view, and rendered for that; with
+    (extension) looks on without taking the session over and without driving: its ``step()`` only reads. ``operator``
+    (extension) does not take it over either, but may change the world: pause, reset, spawn. It asks for no step mode
+    of its own; its ``step()`` sends only setpoints that were changed here, and runs a live simulation that is paused;
+    ``step(0)`` only reads.
+
+    In live and auto mode every camera with an endpoint is streamed into its view, and rendered for that; with
     ``camera_streams=False`` (extension) none is.
 
     A ``state_port`` other than 5555 is used as it is; else the handshake may tell another one.
@@ -66,7 +70,10 @@ class URLabClient(Session):
         shm_dir: str | None = None,
         observer: bool = False,
         camera_streams: bool = True,
+        operator: bool = False,
     ) -> None:
+        if observer and operator:
+            raise ValueError("a client is an observer or an operator, not both: an observer may not change the world")
         check_base(address, own_transport=not isinstance(transport, str))
         check_ports(step_port=step_port, state_port=state_port, ctrl_port=ctrl_port, info_port=info_port)
         where = ServerAddress(address, step_port, state_port, rcv_timeout_ms, shm_dir)
@@ -79,6 +86,7 @@ class URLabClient(Session):
             auto_promote_step_mode=auto_promote_step_mode,
             observer=observer,
             camera_streams=camera_streams,
+            operator=operator,
         )
         self.address = address
         self.step_port, self.state_port = step_port, state_port
@@ -138,14 +146,19 @@ class URLabClient(Session):
         keyframe_name: str | None = None,
         seed: int | None = None,
         per_articulation_qpos: Mapping[str, Mapping[str, Any]] | None = None,
+        *,
+        scope: str | None = None,
     ) -> dict[str, Any]:
         """Go back to the start or to a keyframe, with joint overrides ``{prefix: {joint: value}}``.
+
+        ``scope`` (extension): ``"state"`` lets the time go on, ``"time"`` lets only the time go back.
 
         Returns a reply of the shape of ``step()``, mirrored into ``data`` in every mode. ``ctrl_array`` is filled with
         the setpoints that the reset has put in force, where the reply tells them, and else stays as it is.
         """
         self._refuse_without_session("reset")
         asked = {"keyframe_name": keyframe_name, "seed": seed, "per_articulation_qpos": per_articulation_qpos}
+        asked["scope"] = scope
         payload = {name: value for name, value in asked.items() if value is not None}
         reply = self._rpc("reset", payload, expected_op=("reset_ok", "step_ok"))
         with self._data_lock:
@@ -159,7 +172,8 @@ class URLabClient(Session):
         if self.observer:
             return {"n_steps": 0, "per_articulation": {}}
         if self.step_mode is not _PUPPET:
-            return {"n_steps": n_steps, "per_articulation": commands(self.articulations, self._plain_entities)}
+            told = commands(self.articulations, self._plain_entities, changed_only=self.operator)
+            return {"n_steps": n_steps, "per_articulation": told}
         if not self.local_model:
             raise RuntimeError("puppet mode steps a local model: make the client with local_model=True")
         if self._data is None:

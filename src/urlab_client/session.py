@@ -36,10 +36,12 @@ class Session(SceneState):
         auto_promote_step_mode: bool,
         observer: bool,
         camera_streams: bool,
+        operator: bool,
     ) -> None:
         super().__init__(step_mode, local_model=local_model, mujoco_version_check=mujoco_version_check)
         self.auto_promote_step_mode = auto_promote_step_mode
         self.observer = observer
+        self.operator = operator
         self.camera_streams = camera_streams
         self._feeds = CameraFeeds(transport)
         self._channel = RpcChannel(transport, rcv_timeout_ms)
@@ -111,6 +113,8 @@ class Session(SceneState):
             payload["include_assets"] = True
         if self.observer:
             payload["observer"] = True
+        if self.operator:
+            payload["operator"] = True
         return self._rpc("hello", payload, expected_op="hello_ok")
 
     def _fetch_meta(self) -> dict[str, dict[str, Any]]:
@@ -144,9 +148,14 @@ class Session(SceneState):
         self._sync_streams()
 
     @property
+    def _drives(self) -> bool:
+        """Whether this client has the plain session, and not one beside it."""
+        return not (self.observer or self.operator)
+
+    @property
     def _promotes(self) -> bool:
         """Whether the server is to be asked for this client's step mode."""
-        return self.auto_promote_step_mode and not self.observer and self.step_mode in STEPPED
+        return self.auto_promote_step_mode and self._drives and self.step_mode in STEPPED
 
     def _promote(self) -> None:
         try:

@@ -14,9 +14,14 @@ Cameras = bool | Mapping[str, str]
 _LEVELS: Mapping[str, str] = {level.value: level.value for level in ObservationLevel}
 
 
-def commands(articulations: Mapping[str, URLabArticulation], entities: Iterable[URLabEntity]) -> dict[str, Any]:
-    """What direct and live steps send: every articulation's setpoints, and the wrenches that wait."""
-    told = {prefix: one.command() for prefix, one in articulations.items()}
+def commands(
+    articulations: Mapping[str, URLabArticulation], entities: Iterable[URLabEntity], *, changed_only: bool = False
+) -> dict[str, Any]:
+    """What direct and live steps send: every articulation's setpoints, and the wrenches that wait.
+
+    With ``changed_only`` those articulations say nothing to which nobody has told anything new here.
+    """
+    told = {prefix: one.command() for prefix, one in articulations.items() if not changed_only or one.has_news}
     for entity in entities:
         if entity._pending_xfrc:
             told[entity.name] = {"xfrc_applied": entity._take_xfrc()}

@@ -12,6 +12,14 @@ class StepMode(StrEnum):
     LIVE = "live"
 
 
+class ResetScope(StrEnum):
+    """What goes back to the start: time and state, or one of them."""
+
+    ALL = "all"
+    STATE = "state"
+    TIME = "time"
+
+
 class ControlMode(StrEnum):
     """What a step's ``ctrl`` means: setpoints for the controller, or raw actuator signals."""
 

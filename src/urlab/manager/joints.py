@@ -13,7 +13,7 @@ from urlab.errors import BadValue, DimMismatch, NoJoints, UnknownArticulation, k
 if TYPE_CHECKING:
     from urlab.manager.manager import Manager
 
-_FREE_DIM = 7
+_FREE_DIM, _FREE_SPEEDS = 7, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,17 +45,26 @@ class WrittenQpos:
     free_base_shortcut: bool
 
 
-def set_qpos(manager: "Manager", target: str, numbers: list[float], *, by_name: bool) -> WrittenQpos:
-    """Write a target's qpos, or only its free root when seven numbers are given; then mj_forward."""
+def set_qpos(
+    manager: "Manager", target: str, numbers: list[float], velocities: list[float] | None = None, *, by_name: bool
+) -> WrittenQpos:
+    """Write a target's qpos, or only its free root when seven numbers are given; then mj_forward.
+
+    ``velocities`` are those of the same joints. With them ``numbers`` may be empty: then the joints stay where they
+    are, and all of them are meant, or by six velocities the free root.
+    """
     found = _find(manager, target, by_name=by_name)
-    values = _finite("qpos", numbers)
-    joints, shortcut = _fit(found, len(values))
+    values, speeds = _finite("qpos", numbers), _finite("qvel", velocities or [])
+    only_speeds = velocities is not None and not numbers
+    joints, shortcut = _fit_speeds(found, len(speeds)) if only_speeds else _fit(found, len(values))
+    if velocities is not None:
+        _check_speeds(found, joints, len(speeds))
     with manager.engine.locked():
-        data, start = manager.engine.data, 0
-        for joint in joints:
-            width = joint.qpos.stop - joint.qpos.start
-            data.qpos[joint.qpos] = values[start : start + width]
-            start += width
+        data = manager.engine.data
+        if not only_speeds:
+            _write(data.qpos, [joint.qpos for joint in joints], values)
+        if velocities is not None:
+            _write(data.qvel, [joint.qvel for joint in joints], speeds)
         manager.engine.forward()
         manager.engine.publish()
     return WrittenQpos(found, values.tolist(), shortcut)
@@ -104,6 +113,29 @@ def _fit(target: QposTarget, count: int) -> tuple[tuple[JointSlot, ...], bool]:
         return (target.free_root,), True
     free = f", or {_FREE_DIM} for its free root" if target.free_root else ""
     raise DimMismatch(f"qpos of {target.actor_name} takes {target.dim} numbers{free}, but has {count}")
+
+
+def _fit_speeds(target: QposTarget, count: int) -> tuple[tuple[JointSlot, ...], bool]:
+    """The joints that so many velocities are of."""
+    root = target.free_root
+    if root is not None and count == _FREE_SPEEDS:
+        return (root,), len(target.joints) > 1
+    return _fit(target, target.dim)
+
+
+def _check_speeds(target: QposTarget, joints: tuple[JointSlot, ...], count: int) -> None:
+    wanted = sum(joint.qvel.stop - joint.qvel.start for joint in joints)
+    if count != wanted:
+        raise DimMismatch(f"qvel of {target.actor_name} takes {wanted} numbers with that qpos, but has {count}")
+
+
+def _write(array: Any, slots: list[slice], values: NDArray[np.float64]) -> None:
+    """Put the values into the slots, one after the other."""
+    start = 0
+    for slot in slots:
+        width = slot.stop - slot.start
+        array[slot] = values[start : start + width]
+        start += width
 
 
 def _finite(what: str, numbers: list[float]) -> NDArray[np.float64]:

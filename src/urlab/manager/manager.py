@@ -27,7 +27,7 @@ from urlab.manager.tape import Tape
 from urlab.manager.wrenches import Wrenches
 from urlab.physics import Engine, PhysicsLoop, Snapshot
 from urlab.physics.keyframes import find_keyframe
-from urlab_wire.enums import ControlSource, ObservationLevel, StepMode
+from urlab_wire.enums import ControlSource, ObservationLevel, ResetScope, StepMode
 from urlab_wire.ops.stepping import ArticulationState, EntityState, StepRequest
 
 
@@ -152,11 +152,18 @@ class Manager:
 
     # -- stepping -----------------------------------------------------------------------------------------------
 
-    def step(self, request: StepRequest, view: View, *, keep_state: bool = False) -> Observation:
-        """Serve a step in the mode in force, and observe; ``keep_state`` adds a copy of the state."""
+    def step(
+        self, request: StepRequest, view: View, *, keep_state: bool = False, runs_paused: bool = False
+    ) -> Observation:
+        """Serve a step in the mode in force, and observe; ``keep_state`` adds a copy of the state.
+
+        With ``runs_paused`` a live scene that is paused runs the steps, as in direct mode.
+        """
         deadline = time.monotonic() + STEP_TIME_LIMIT_S
         with self.engine.locked(STEP_TIME_LIMIT_S):
             mode = self._mode
+            if runs_paused and mode.runs_by_itself and self.loop.paused and (request.n_steps or 0) > 0:
+                mode = self._modes[StepMode.DIRECT]
             mode.step(request, deadline)
             if not mode.runs_by_itself:
                 self.engine.publish()
@@ -184,13 +191,22 @@ class Manager:
         keyframe: str | None = None,
         seed: int | None = None,
         joint_values: Mapping[str, Mapping[str, list[float]]] | None = None,
+        scope: ResetScope = ResetScope.ALL,
     ) -> Observation:
-        """Back to the level's start or to a keyframe, then joint overrides, then mj_forward. Ends a replay."""
+        """Back to the level's start or to a keyframe, then joint overrides, then mj_forward. Ends a replay.
+
+        By ``scope`` the time goes on all the same, or it alone goes back.
+        """
         with self.engine.locked():
+            if scope is ResetScope.TIME:
+                return self._reset_time(view)
+            time_s = self.engine.data.time
             key = None if not keyframe else find_keyframe(self.engine.model, keyframe, self.articulations)
             writes = self._joint_writes(joint_values or {})
             self.tape.end_replay()
             self._go_to_start(key)
+            if scope is ResetScope.STATE:
+                self.engine.data.time = time_s
             for where, values in writes:
                 self.engine.data.qpos[where] = values
             self.seed = seed if seed is not None else self.seed
@@ -198,6 +214,12 @@ class Manager:
             self.engine.forward()
             self.engine.publish()
             return self._observe(view)
+
+    def _reset_time(self, view: View) -> Observation:
+        self.tape.end_replay()
+        self.engine.data.time = 0.0
+        self.engine.publish()
+        return self._observe(view)
 
     def _go_to_start(self, key: int | None) -> None:
         """The model's start or a keyframe; robots that the keyframe is not about go where the level starts them."""

@@ -6,7 +6,7 @@ from urlab.cameras import segmentation_table
 from urlab.compile import CompiledArticulation, CompiledEntity
 from urlab.compile.export import export_mjcf
 from urlab.config import VERSION
-from urlab.errors import OpTimeout
+from urlab.errors import BadValue, OpTimeout
 from urlab.manager import Manager, View
 from urlab.manager.articulation import RunningArticulation
 from urlab.ops.checks import one_of
@@ -41,7 +41,7 @@ def hello(context: Context, request: HelloRequest) -> HelloReply:
     """Open a session; everything is checked before the old one is replaced."""
     session = context.session
     encoding = one_of("encoding", Encoding, request.encoding) if request.encoding else Encoding.MSGPACK
-    session.observer = bool(request.observer)
+    session.observer, session.operator = _kind(request)
     session.observations = (
         one_of("observations", ObservationLevel, request.observations)
         if request.observations
@@ -52,6 +52,13 @@ def hello(context: Context, request: HelloRequest) -> HelloReply:
     reply = handshake(context, include_assets=bool(request.include_assets))
     context.sessions.open(session)
     return reply
+
+
+def _kind(request: HelloRequest) -> tuple[bool, bool]:
+    """Whether the session is an observer's, whether it is an operator's."""
+    if request.observer and request.operator:
+        raise BadValue("a session is an observer's or an operator's, not both: one may not change the world")
+    return bool(request.observer), bool(request.operator)
 
 
 @handler("meta")

@@ -1,4 +1,4 @@
-"""Who talks to the server. One plain session at a time, and observers beside it."""
+"""Who talks to the server. One plain session at a time, and observers and operators beside it."""
 
 import threading
 import uuid
@@ -9,14 +9,18 @@ from urlab.errors import SessionExpired
 from urlab_wire.enums import Encoding, ObservationLevel, StepMode
 
 MAX_OBSERVERS = 256
-"""When one more comes, the one that has been silent longest is closed."""
+"""Operators included. When one more comes, the one that has been silent longest is closed."""
 
 
 @dataclass
 class Session:
-    """``steps_at_start`` is the step counter's total at its hello; ``wanted_mode`` the mode it last asked for."""
+    """``steps_at_start`` is the step counter's total at its hello; ``wanted_mode`` the mode it last asked for.
+
+    An observer may only look. An operator may do everything, and is not the one whose mode and level the server keeps.
+    """
 
     observer: bool = False
+    operator: bool = False
     encoding: Encoding = Encoding.MSGPACK
     observations: ObservationLevel = ObservationLevel.STANDARD
     steps_at_start: int = 0
@@ -30,21 +34,26 @@ class SessionTable:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._driver: Session | None = None
-        self._observers: OrderedDict[str, Session] = OrderedDict()
+        self._beside: OrderedDict[str, Session] = OrderedDict()
 
     def open(self, session: Session) -> None:
         """Add a session; a plain one replaces the plain one before it."""
         with self._lock:
-            if not session.observer:
+            if not (session.observer or session.operator):
                 self._driver = session
                 return
-            self._observers[session.id] = session
-            while len(self._observers) > MAX_OBSERVERS:
-                self._observers.popitem(last=False)
+            self._beside[session.id] = session
+            while len(self._beside) > MAX_OBSERVERS:
+                self._beside.popitem(last=False)
 
     def last_level(self) -> ObservationLevel:
         """The observation level of the plain session, which the next one keeps unless it says otherwise."""
         return self._driver.observations if self._driver is not None else ObservationLevel.STANDARD
+
+    def wanted_mode(self, session: Session) -> StepMode | None:
+        """The mode in which a play that this session begins is wanted: an operator begins it for the plain one."""
+        whose = self._driver if session.operator else session
+        return whose.wanted_mode if whose is not None else None
 
     def find(self, session_id: str | None) -> Session:
         """The open session of that id; SessionExpired when there is none."""
@@ -54,9 +63,9 @@ class SessionTable:
         if not session_id:
             raise SessionExpired("the request has no session_id: say hello first")
         with self._lock:
-            if session_id in self._observers:
-                self._observers.move_to_end(session_id)
-                return self._observers[session_id]
+            if session_id in self._beside:
+                self._beside.move_to_end(session_id)
+                return self._beside[session_id]
         raise SessionExpired(
             f"session {session_id!r} is not open: another client said hello, or the server was restarted. "
             f"Say hello again (client.discover())."

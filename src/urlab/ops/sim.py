@@ -18,7 +18,8 @@ def begin_pie(context: Context, request: wire.BeginPieRequest) -> wire.BeginPieR
     timeout_s = DEFAULT_TIMEOUT_S if request.timeout_s is None else finite("timeout_s", request.timeout_s)
     if timeout_s <= 0:
         raise BadValue(f"timeout_s must be above zero, but is {timeout_s}")
-    mode = one_of("step_mode", StepMode, request.step_mode) if request.step_mode else context.session.wanted_mode
+    mode = one_of("step_mode", StepMode, request.step_mode) if request.step_mode else None
+    mode = mode or context.sessions.wanted_mode(context.session)
     status = context.play.begin(request.level_path or None, timeout_s=min(timeout_s, MAX_TIMEOUT_S), mode=mode)
     reply = wire.BeginPieReply(state=status.state, compile_error=status.compile_error)
     if status.state is PIEState.READY:

@@ -3,13 +3,13 @@
 from time import time_ns
 from typing import TypeVar, cast
 
-from urlab.errors import ObserverReadOnly
+from urlab.errors import BadValue, ObserverReadOnly
 from urlab.manager import Observation, PlainBlocks, View
 from urlab.ops.camera_requests import CameraOrder
 from urlab.ops.checks import one_of
 from urlab.ops.context import Context
 from urlab.ops.registry import handler
-from urlab_wire.enums import Encoding, ObservationLevel, StepMode
+from urlab_wire.enums import Encoding, ObservationLevel, ResetScope, StepMode
 from urlab_wire.ops.stepping import (
     ClockBlock,
     ForwardReply,
@@ -30,12 +30,11 @@ _PLAIN: dict[str, View] = {level: View(level) for level in ObservationLevel}
 
 @handler("step")
 def step(context: Context, request: StepRequest) -> StepReply | bytes:
-    """Advance, in the mode in force. An observer may read the live state this way."""
-    view, manager = _view(context, request.observations), context.manager
+    """Advance, in the mode in force. An observer may read the live state this way, an operator every state."""
+    view = _view(context, request.observations)
     if request.include_cameras:
         return _step_and_look(context, request, view)
-    seen = _observer_step(context, request, view) if context.session.observer else manager.step(request, view)
-    return state_reply(StepReply, context, seen)
+    return state_reply(StepReply, context, _step(context, request, view))
 
 
 @handler("reset")
@@ -45,8 +44,12 @@ def reset(context: Context, request: ResetRequest) -> ResetReply | bytes:
         prefix: {joint: value if isinstance(value, list) else [value] for joint, value in values.items()}
         for prefix, values in (request.per_articulation_qpos or {}).items()
     }
-    manager = context.manager
-    seen = manager.reset(_view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints)
+    manager, scope = context.manager, one_of("scope", ResetScope, request.scope or ResetScope.ALL)
+    if scope is ResetScope.TIME and (request.keyframe_name or joints):
+        raise BadValue("a reset of the time alone leaves the state as it is: it takes no keyframe and no joint values")
+    seen = manager.reset(
+        _view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints, scope=scope
+    )
     seen.extras["setpoints"] = {one.prefix: one.staged.active.tolist() for one in manager.articulations.values()}
     return state_reply(ResetReply, context, seen)
 
@@ -61,16 +64,29 @@ def _step_and_look(context: Context, request: StepRequest, view: View) -> StepRe
     """A step, and what the cameras see afterwards."""
     manager = context.manager
     order = CameraOrder.read(manager.cameras, request.include_cameras)
-    if context.session.observer:
-        seen = _observer_step(context, request, view)
-        seen.snapshot = manager.engine.snapshot
-    else:
-        seen = manager.step(request, view, keep_state=True)
+    seen = _step(context, request, view, keep_state=True)
+    seen.snapshot = seen.snapshot or manager.engine.snapshot
     frames, problems = order.take(manager.cameras, seen.snapshot)
     seen.extras["cameras"] = frames
     if problems:
         seen.extras["warnings"] = [*seen.extras.get("warnings", ()), *problems]
     return state_reply(StepReply, context, seen)
+
+
+def _step(context: Context, request: StepRequest, view: View, *, keep_state: bool = False) -> Observation:
+    """A step as this session may make it."""
+    session, manager = context.session, context.manager
+    if session.observer:
+        return _observer_step(context, request, view)
+    if session.operator and _only_reads(request):
+        return manager.read(view)
+    return manager.step(request, view, keep_state=keep_state, runs_paused=session.operator)
+
+
+def _only_reads(request: StepRequest) -> bool:
+    """Whether a step is of no steps, commands nothing and pushes nothing."""
+    pushed = (request.time, request.qpos, request.qvel, request.ctrl)
+    return request.n_steps == 0 and not request.per_articulation and all(one is None for one in pushed)
 
 
 def _observer_step(context: Context, request: StepRequest, view: View) -> Observation:

@@ -5,7 +5,7 @@ ROS names (``/panda/joint_states``), types are ROS's (``sensor_msgs/msg/JointSta
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from urlab.ros2.qos import Qos
 
@@ -45,6 +45,17 @@ class Subscription(Protocol):
         """End it; once more is harmless.
 
         A call that is under way is waited for, unless it is the one that closes; none comes afterwards.
+        """
+
+
+@runtime_checkable
+class Attributed(Protocol):
+    """A subscription that can tell whose message it delivers. Not every backend can."""
+
+    def source(self) -> str | None:
+        """The writer of the message that is being delivered, by its GID as graph tools print it; None if it has gone.
+
+        It is for whoever is called back, during the call.
         """
 
 

@@ -2,7 +2,8 @@
 
 It looks on as an observer, and follows the server through restarts and from scene to scene. Threads: the clock has one
 of its own, so that nothing delays it; states another; every camera that somebody wants one more. Whoever runs the
-bridge lends it a thread for the rest: that one alone opens and withdraws topics.
+bridge lends it a thread for the rest: that one alone opens and withdraws topics. Services run on a thread of the
+backend's, through a client of their own.
 """
 
 import logging
@@ -18,6 +19,7 @@ from urlab.ros2.backend import Backend
 from urlab.ros2.glance import Glance, glance
 from urlab.ros2.outlets import CameraOutlet, Outlet, SceneOutlets
 from urlab.ros2.scene_signature import NoScene, scene_signature
+from urlab.ros2.services import SimulationServices
 from urlab.ros2.tally import Tally, TopicTally
 from urlab.ros2.topics import Choice, SceneTopics, clock_topic
 from urlab_client import URLabClient, URLabRPCError
@@ -48,6 +50,8 @@ class Settings:
     state_port: int = DEFAULT_STATE_PORT
     choice: Choice = field(default_factory=Choice)
     rate_hz: float = DEFAULT_RATE_HZ
+    services: bool = True
+    """Whether the simulation can be controlled from ROS."""
 
 
 class Bridge:
@@ -61,6 +65,7 @@ class Bridge:
         self._wake = threading.Event()
         self._is_other_scene = False
         self._is_back_in_time = False
+        self._is_hushed = False
         self._greeted_s = 0.0
         self._client: URLabClient | None = None
         self._signature: str | None = None
@@ -81,6 +86,7 @@ class Bridge:
     def run(self) -> None:
         """Bridge until `stop`; a server that is not there, or goes, is waited for."""
         next_status_s = 0.0
+        services = self._open_services()
         try:
             while not self._stopping.is_set():
                 if self._must_greet() or time.monotonic() >= next_status_s:
@@ -90,8 +96,23 @@ class Bridge:
                 self._wake.wait(_LOOK_S)
                 self._wake.clear()
         finally:
+            if services is not None:
+                services.close()
             self._withdraw()
             self._leave()
+
+    def _open_services(self) -> SimulationServices | None:
+        settings = self._settings
+        if not settings.services:
+            return None
+        return SimulationServices(self._backend, settings.address, settings.step_port, self._hush)
+
+    def _hush(self, hushed: bool) -> None:
+        """Say nothing while a service takes a scene down, as the time of the next begins at 0. Any thread."""
+        self._is_hushed = hushed
+        if not hushed:
+            self._is_other_scene = True
+            self._wake.set()
 
     def stop(self) -> None:
         """Let `run` end. Any thread."""
@@ -242,14 +263,14 @@ class Bridge:
 
     def _tell_time(self, payload: bytes) -> None:
         clock = self._clock
-        if clock is not None:
+        if clock is not None and not self._is_hushed:
             clock.send(lambda: convert.clock(glance(payload).sim_time))
 
     def _tell_state(self, payload: bytes) -> None:
         now_s = time.monotonic()
         self._heard_s = now_s
         outlets, period_s = self._outlets, 1 / self._settings.rate_hz
-        if now_s < self._next_s or outlets is None:
+        if now_s < self._next_s or outlets is None or self._is_hushed:
             return
         self._next_s = max(self._next_s + period_s, now_s - period_s)
         try:

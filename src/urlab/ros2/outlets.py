@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from urlab.ros2 import convert, messages
-from urlab.ros2.backend import Backend, Publisher, Subscription
+from urlab.ros2.backend import Attributed, Backend, Publisher, Subscription
 from urlab.ros2.qos import PICTURES, RELIABLE, TF, Qos
 from urlab.ros2.tally import Tally
 from urlab.ros2.topics import CAMERA_INFO, COMPRESSED, IMAGE, TF_MESSAGE, Heard, Names, Pictured, SceneTopics
@@ -185,6 +185,7 @@ class SceneOutlets:
 
     def _listen(self, backend: Backend, name: str, heard: Heard) -> Subscription:
         self._tally.open(name, heard.type_name, heard=True)
+        subscription: Subscription | None = None
         refused = 0
 
         def take(cdr: bytes) -> None:
@@ -194,7 +195,7 @@ class SceneOutlets:
             except Exception as bad:  # noqa: BLE001 - whatever is wrong with a message, the next one counts
                 self._tally.count(name, refused=True)
                 if refused % _LOGGED_EACH == 0:
-                    log.warning("a command on %s is refused: %s", name, bad)
+                    log.warning("a command on %s%s is refused: %s", name, _origin(subscription), bad)
                 refused += 1
                 return
             if self._control is not None:
@@ -202,7 +203,14 @@ class SceneOutlets:
             self._tally.count(name)
             refused = 0
 
-        return backend.subscription(name, heard.type_name, RELIABLE, take)
+        subscription = backend.subscription(name, heard.type_name, RELIABLE, take)
+        return subscription
+
+
+def _origin(subscription: Subscription | None) -> str:
+    """Who wrote the message that is being delivered, to be read; nothing where it cannot be known."""
+    source = subscription.source() if isinstance(subscription, Attributed) else None
+    return f" by the publisher {source}" if source else ""
 
 
 def _kept(undo: contextlib.ExitStack, one: Any) -> Any:

@@ -215,6 +215,11 @@ class URLabArticulation(URLabEntity, ModelNames):
             data.ctrl[self._actuator_ids] = ctrl
         self._stepped_ctrl = ctrl
 
+    @property
+    def has_news(self) -> bool:
+        """Whether there are setpoints or wrenches that no step has sent yet."""
+        return bool(self._pending_xfrc) or self._ctrl.tolist() != self._stepped_ctrl
+
     def command(self) -> dict[str, Any]:
         """This articulation's part of a step request; the pending wrenches go with it."""
         command: dict[str, Any] = {"control_mode": self._control_word}

@@ -50,9 +50,14 @@ class RuntimeNamespace(RpcNamespace):
             actions=actions,
         )
 
-    def set_qpos(self, target: Target, qpos: Vector, *, by_name: bool = False) -> None:
-        """Write an articulation's whole qpos, or the seven numbers of its free root, here and on the server."""
-        reply = self._ask("set_qpos", **targeted(target, by_name), qpos=[float(value) for value in qpos])
+    def set_qpos(self, target: Target, qpos: Vector, *, by_name: bool = False, qvel: Vector | None = None) -> None:
+        """Write an articulation's whole qpos, or the seven numbers of its free root, here and on the server.
+
+        ``qvel`` (extension) are the velocities of the same joints; they alone are written when ``qpos`` is empty. Here
+        they are seen with the next step.
+        """
+        speeds = None if qvel is None else [float(value) for value in qvel]
+        reply = self._ask("set_qpos", **targeted(target, by_name), qpos=[float(value) for value in qpos], qvel=speeds)
         written = reply.get("qpos")
         index = self._written_index(reply)
         client = self._client

@@ -1,5 +1,6 @@
 """``client.sim``: the play lifecycle."""
 
+from urlab_client.enums import StepMode, coerce
 from urlab_client.errors import URLabPIEError
 from urlab_client.namespaces.base import RpcNamespace
 from urlab_client.types import PIEStartResult, PIEStatus
@@ -15,16 +16,23 @@ class SimNamespace(RpcNamespace):
     NAME = "sim"
 
     def start(
-        self, level_path: str | None = None, *, timeout_s: float = 30.0, raise_on_failure: bool = True
+        self,
+        level_path: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        raise_on_failure: bool = True,
+        step_mode: str | StepMode | None = None,
     ) -> PIEStartResult:
         """Compile the level and simulate it; ``level_path`` opens another level first.
 
         Without ``level_path``, a simulation that runs already goes on. On READY the handshake is absorbed (the
         handles are new). A client of direct or puppet mode asks for its mode with the start, so that no live step comes
-        first. Any other state raises `URLabPIEError`, or is returned when ``raise_on_failure`` is False.
+        first; ``step_mode`` (extension) asks for another one, for this play. Any other state raises `URLabPIEError`, or
+        is returned when ``raise_on_failure`` is False.
         """
         client = self._client
-        asked = {"level_path": level_path, "step_mode": client.step_mode.value if client._promotes else None}
+        mode = client.step_mode if step_mode is None and client._promotes else step_mode
+        asked = {"level_path": level_path, "step_mode": None if mode is None else coerce(StepMode, mode).value}
         reply = client._rpc(
             "begin_pie",
             {"timeout_s": float(timeout_s), **{name: value for name, value in asked.items() if value is not None}},

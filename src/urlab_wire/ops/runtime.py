@@ -81,11 +81,15 @@ class SetTwistReply(Reply, tag="set_twist_ok"):
 
 
 class SetQposRequest(Request, tag="set_qpos"):
-    """Write the qpos of one articulation or free entity, or the seven numbers of its free root."""
+    """Write the qpos of one articulation or free entity, or the seven numbers of its free root.
+
+    ``qvel`` (extension) are the velocities of the same joints; with an empty ``qpos`` they alone are written.
+    """
 
     target: str
     qpos: list[float]
     target_by: str | None = None
+    qvel: list[float] | None = None
 
 
 class SetQposReply(Reply, tag="set_qpos_ok"):

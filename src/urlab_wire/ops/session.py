@@ -9,13 +9,17 @@ from urlab_wire.ops.stepping import StepReply
 
 
 class HelloRequest(Request, tag="hello"):
-    """Open a session. ``observer`` (extension) opens one beside the others that may only look."""
+    """Open a session. ``observer`` and ``operator`` (extensions) open one beside the others, which expires nobody.
+
+    An observer may only look. An operator may do what the plain session may, and leaves it in charge.
+    """
 
     observations: str | None = None
     encoding: str | None = None
     include_assets: bool | None = None
     client_version: str | None = None
     observer: bool | None = None
+    operator: bool | None = None
 
 
 class CameraTopic(msgspec.Struct, kw_only=True):

@@ -141,11 +141,16 @@ class StepReply(StateReply, tag="step_ok"):
 
 
 class ResetRequest(Request, tag="reset"):
-    """Go back to the start, or to a keyframe, with joint overrides ``{prefix: {joint: value}}``."""
+    """Go back to the start, or to a keyframe, with joint overrides ``{prefix: {joint: value}}``.
+
+    ``scope`` (extension) is what goes back: ``all`` (as without it), ``state`` (time goes on), or ``time`` (and nothing
+    else, so that it takes none of the other fields).
+    """
 
     keyframe_name: str | None = None
     seed: int | None = None
     per_articulation_qpos: dict[str, dict[str, float | list[float]]] | None = None
+    scope: str | None = None
 
 
 class ResetReply(StateReply, tag="reset_ok"):

@@ -1,21 +1,28 @@
-"""A DDS backend and a participant of another vendor to talk to; both stay on the loopback, in their own domain."""
+"""A DDS backend, a participant of another vendor to talk to, and whole processes of server and bridge.
+
+All of them stay on the loopback, in their own domain.
+"""
 
 import contextlib
 import hashlib
 import itertools
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from urlab.cli.server_process import ServerProcess
 from urlab.ros2.dds import DdsBackend
+from urlab_client import URLabClient
 
 PATIENCE_S = 10.0
 PEER_SOURCE = Path(__file__).parent / "peer" / "peer.cpp"
@@ -25,25 +32,34 @@ LOWEST_DOMAIN, DOMAINS = 30, 70
 
 _domains = itertools.count(os.getpid() % DOMAINS)
 
+UNSET = ("ROS_DOMAIN_ID", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "CYCLONEDDS_URI", "ROS_DISTRO")
+ONLY_HERE = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+
 Event = list[str]
 
 
 @pytest.fixture(autouse=True)
 def ros_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever this machine's ROS settings are, nothing leaves it."""
-    for name in ("ROS_DOMAIN_ID", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"):
+    for name in UNSET:
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    for name, value in ONLY_HERE.items():
+        monkeypatch.setenv(name, value)
 
 
-@pytest.fixture
-def domain() -> int:
+def free_domain() -> int:
     """A domain in which nobody is."""
     while True:
         number = LOWEST_DOMAIN + next(_domains) % DOMAINS
         with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind(("127.0.0.1", 7400 + 250 * number + 10))
             return number
+
+
+@pytest.fixture
+def domain() -> int:
+    """A domain in which nobody is."""
+    return free_domain()
 
 
 @pytest.fixture
@@ -89,6 +105,14 @@ def _compile(binary: Path) -> None:
     fresh.rename(binary)
 
 
+class Counted(NamedTuple):
+    """What a counting reader got: how many samples, how many a second, and for how long none came, at most."""
+
+    samples: int
+    rate_hz: float
+    silence_s: float
+
+
 class Peer:
     """The running peer: `do` gives it a command, `event` waits for a line that it said, or has said already."""
 
@@ -121,12 +145,25 @@ class Peer:
         return found[0]
 
     def has_said(self, *words: str | None) -> bool:
-        with self._more:
-            return any(_begins(said, words) for said in self._said)
+        return self._times(*words) > 0
 
     def sample(self, reader: str, after: int = 0) -> bytes:
         """The payload that this reader of the peer's got, after that many others."""
         return Path(self.event("sample", reader, after=after)[3]).read_bytes()
+
+    def counted(self, reader: str, seconds: float) -> "Counted":
+        """What this counting reader of the peer's gets from now on, for so long."""
+        asked = self._times("counted", reader)
+        self.do("counted", reader)
+        self.event("counted", reader, after=asked)
+        time.sleep(seconds)
+        self.do("counted", reader)
+        _, _, count, passed_s, silence_s = self.event("counted", reader, after=asked + 1)
+        return Counted(int(count), int(count) / float(passed_s), float(silence_s))
+
+    def _times(self, *words: str | None) -> int:
+        with self._more:
+            return sum(_begins(said, words) for said in self._said)
 
     def write(self, writer: str, payload: bytes) -> None:
         file = self._folder / f"{writer}-{time.monotonic_ns()}.out"
@@ -144,6 +181,7 @@ class Peer:
     def close(self) -> None:
         if self.process.returncode is not None:
             return
+        self.process.send_signal(signal.SIGCONT)
         with contextlib.suppress(BrokenPipeError):
             self.do("quit")
         try:
@@ -167,9 +205,119 @@ def _begins(said: Event, words: tuple[str | None, ...]) -> bool:
     return len(said) >= len(words) and all(word in (None, heard) for word, heard in zip(words, said, strict=False))
 
 
+@pytest.fixture(scope="session")
+def start_peer(peer_binary: Path) -> Callable[[int, Path], Peer]:
+    """Starts a peer in a domain, with a folder for its files; whoever asks closes it."""
+    return lambda domain, folder: Peer(peer_binary, domain, folder)
+
+
 @pytest.fixture
-def peer(peer_binary: Path, domain: int, tmp_path: Path) -> Iterator[Peer]:
+def peer(start_peer: Callable[[int, Path], Peer], domain: int, tmp_path: Path) -> Iterator[Peer]:
     """Another participant in the domain of the backend; ask for it before the backend, so that it is there first."""
-    peer = Peer(peer_binary, domain, tmp_path)
+    peer = start_peer(domain, tmp_path)
     yield peer
     peer.close()
+
+
+def free_port() -> int:
+    """A port at which nobody listens now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class BridgeProcess:
+    """A running `urlab ros2`, once a scene is bridged."""
+
+    def __init__(self, step_port: int, domain: int, folder: Path, *options: str) -> None:
+        self._log = folder / "bridge.log"
+        ready = folder / "bridge.json"
+        command = [sys.executable, "-m", "urlab", "ros2", "--backend", "dds", "--domain", str(domain)]
+        command += ["--step-port", str(step_port), "--ready-file", str(ready), *options]
+        environment = {name: value for name, value in os.environ.items() if name not in UNSET} | ONLY_HERE
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        until = time.monotonic() + PATIENCE_S
+        while not ready.exists():
+            if self.process.poll() is not None or time.monotonic() > until:
+                self.close()
+                pytest.fail(f"no bridge: {self.said}")
+            time.sleep(0.01)
+
+    @property
+    def said(self) -> str:
+        """Its log, as one line: where a line is broken depends on the length of names."""
+        return " ".join(self._log.read_text().split())
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class World:
+    """A server in live mode, a bridge to it, and a participant of another vendor: three processes.
+
+    ``driver`` is a client of that server, which holds the session.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        folder: Path,
+        start_peer: Callable[[int, Path], Peer],
+        options: tuple[str, ...],
+        bridge_options: tuple[str, ...],
+    ) -> None:
+        self.domain = free_domain()
+        self._options = (target, "--project", str(folder / "project"), "--camera-port", str(free_port()), *options)
+        with contextlib.ExitStack() as undo:
+            self.server = ServerProcess.start(*self._options)
+            undo.callback(lambda: self.server.stop())
+            self.peer = start_peer(self.domain, folder)
+            undo.callback(self.peer.close)
+            self.bridge = BridgeProcess(self.step_port, self.domain, folder, *bridge_options)
+            undo.callback(self.bridge.close)
+            self._undo = undo.pop_all()
+
+    @property
+    def step_port(self) -> int:
+        return self._port("step")
+
+    def _port(self, name: str) -> int:
+        return int(self.server.endpoints[name].rpartition(":")[2])
+
+    def connect(self, **options: Any) -> URLabClient:
+        """A client that holds the session, in live mode."""
+        client = URLabClient("tcp://127.0.0.1", step_port=self.step_port, step_mode="live", **options)
+        self._undo.callback(client.close)
+        client.discover()
+        return client
+
+    def kill_server(self) -> None:
+        """End it without warning."""
+        self.server.process.kill()
+        self.server.process.communicate()
+
+    def start_server_again(self) -> None:
+        """On the ports that it had."""
+        names = ("step", "state", "control", "info")
+        ports = [word for name in names for word in (f"--{name}-port", str(self._port(name)))]
+        self.server = ServerProcess.start(*self._options, *ports)
+
+    def close(self) -> None:
+        self._undo.close()
+
+
+@pytest.fixture(scope="module")
+def start_world(
+    start_peer: Callable[[int, Path], Peer], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., World]]:
+    """Starts worlds; each ends with the module."""
+    with contextlib.ExitStack() as undo:
+
+        def start(target: str, *options: str, bridge: tuple[str, ...] = ()) -> World:
+            world = World(target, tmp_path_factory.mktemp("world"), start_peer, options, bridge)
+            undo.callback(world.close)
+            return world
+
+        yield start

@@ -14,7 +14,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from urlab.ros2 import messages
+from urlab.ros2 import messages, simulation_messages
 
 _changed = threading.Condition(threading.RLock())
 """Held by whoever looks at or changes the graph; notified of every change."""
@@ -324,6 +324,12 @@ def modules() -> dict[str, ModuleType]:
         "std_msgs.msg": {"String": messages.typestore.types["std_msgs/msg/String"]},
         "std_srvs": {},
         "std_srvs.srv": {"SetBool": _service("std_srvs/srv/SetBool")},
+        simulation_messages.PACKAGE: {},
+        f"{simulation_messages.PACKAGE}.srv": {
+            name.rpartition("/")[2]: _service(name)
+            for name in simulation_messages.definitions(simulation_messages.GENERATION)
+            if "/srv/" in name
+        },
     }
     made = {name: ModuleType(name) for name in contents}
     for name, members in contents.items():

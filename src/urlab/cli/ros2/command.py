@@ -3,6 +3,8 @@
 import json
 import os
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,6 +20,7 @@ from urlab.cli.serve.signals import StopSignals
 if TYPE_CHECKING:
     from urlab.ros2.backend import Backend
     from urlab.ros2.bridge import Bridge, Settings
+    from urlab.ros2.qos_rules import QosRule
 
 _STOP_LIMIT_S = 3.0
 """A server that is stuck may hold up the bridge for longer; whoever ends it does not wait for that."""
@@ -46,6 +49,17 @@ Rate = Annotated[float, typer.Option("--rate", min=0.1, max=2000, help="Most sta
 ReadyFile = Annotated[
     Path | None, typer.Option("--ready-file", metavar="FILE", help="Write pid, backend and topics there once it runs.")
 ]
+Services = Annotated[
+    bool, typer.Option("--services/--no-services", help="Let ROS control the simulation: pause, step, reset, spawn.")
+]
+Qos = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--qos",
+        metavar="TOPIC=WORD,...",
+        help="Deliver topics otherwise than by convention, such as '*/image_raw=best_effort,depth=5'; may be repeated.",
+    ),
+]
 List = Annotated[bool, typer.Option("--list", help="Print what would be published and heard, and exit.")]
 
 
@@ -58,6 +72,8 @@ def ros2(
     robots: Robots = None,
     cameras: Cameras = None,
     rate: Rate = 200.0,
+    qos: Qos = None,
+    services: Services = True,
     ready_file: ReadyFile = None,
     list_topics: List = False,
     as_json: opt.AsJson = False,
@@ -66,18 +82,35 @@ def ros2(
     """Be a node in a ROS 2 graph for a running server, whether or not ROS is installed here.
 
     Robots, sensors, cameras and the clock are topics of standard types; commands go to the robots over the control
-    socket, so whoever drives keeps the session. On a terminal there is a live table. It waits for a server that is not
+    socket, and the services of simulation_interfaces control the simulation: whoever drives keeps the session. On a
+    terminal there is a live table. It waits for a server that is not
     there yet, and follows it through restarts and from scene to scene. Ctrl-C ends it.
 
     Example: [bold]urlab ros2 --robots panda --rate 100[/bold]; what there would be: [bold]urlab ros2 --list[/bold]
     """
     set_up_logging(log_level)
     with StopSignals():
-        settings = _settings(address, step_port, state_port, (robots, cameras), rate)
+        settings = replace(_settings(address, step_port, state_port, (robots, cameras), rate), services=services)
         if list_topics:
             _list(settings, as_json=as_json)
         else:
-            _serve(_open(backend, domain), settings, ready_file)
+            rules = _rules(qos or ())
+            _serve(_ruled(_open(backend, domain), rules), settings, ready_file)
+
+
+def _rules(words: Sequence[str]) -> list["QosRule"]:
+    from urlab.ros2.qos_rules import BadRule, parse_rule
+
+    try:
+        return [parse_rule(word) for word in words]
+    except BadRule as wrong:
+        raise typer.BadParameter(str(wrong), param_hint="--qos") from wrong
+
+
+def _ruled(node: "Backend", rules: Sequence["QosRule"]) -> "Backend":
+    from urlab.ros2.qos_rules import RuledBackend
+
+    return RuledBackend(node, rules) if rules else node
 
 
 def _settings(

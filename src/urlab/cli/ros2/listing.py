@@ -3,6 +3,7 @@
 import logging
 from typing import TYPE_CHECKING
 
+from urlab.ros2.services import SERVICES
 from urlab.ros2.topics import CAMERA_INFO, COMPRESSED, IMAGE, SceneTopics, clock_topic
 from urlab_client import URLabClient
 
@@ -15,7 +16,7 @@ Row = dict[str, str]
 
 
 def listing(settings: "Settings") -> list[Row]:
-    """``topic``, ``type`` and ``direction`` (published, heard) of every topic, of the scene that plays now."""
+    """``topic``, ``type`` and ``direction`` (published, heard, served) of every topic and service of the scene."""
     with URLabClient(
         settings.address, step_port=settings.step_port, observer=True, step_mode="direct", camera_streams=False
     ) as client:
@@ -24,8 +25,9 @@ def listing(settings: "Settings") -> list[Row]:
     for warning in topics.warnings if topics is not None else ():
         log.warning("%s", warning)
     clock, clock_type, _ = clock_topic()
+    served = [_row(one.topic, one.type_name, "served") for one in SERVICES] if settings.services else []
     if topics is None:
-        return [_row(clock, clock_type)]
+        return [_row(clock, clock_type), *served]
     said = [(name, one.type_name) for one in topics.told for name in one.names]
     said += [(name, one.type_name) for one in topics.constants for name in one.names]
     for camera in topics.pictured:
@@ -33,7 +35,7 @@ def listing(settings: "Settings") -> list[Row]:
         said += [(name, kind) for names, kind in named for name in names]
     heard = [(name, one.type_name) for one in topics.heard for name in one.names]
     published = [_row(name, kind) for name, kind in sorted({(clock, clock_type), *said})]
-    return published + [_row(name, kind, "heard") for name, kind in sorted(heard)]
+    return [*published, *(_row(name, kind, "heard") for name, kind in sorted(heard)), *served]
 
 
 def _row(topic: str, kind: str, direction: str = "published") -> Row:

@@ -37,7 +37,8 @@ def listing_table(rows: list[dict[str, str]]) -> Table:
     for column in ("topic", "type", ""):
         table.add_column(column)
     for row in rows:
-        table.add_row(row["topic"], row["type"], "heard" if row["direction"] == "heard" else "")
+        direction = row["direction"]
+        table.add_row(row["topic"], row["type"], "" if direction == "published" else direction)
     return table
 
 

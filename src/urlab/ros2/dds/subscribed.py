@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from urlab.ros2.dds.dispatcher import Dispatcher
 from urlab.ros2.dds.reader import Reader
+from urlab.ros2.dds.user_data import gid_of_writer
 
 log = logging.getLogger("urlab.ros2")
 
@@ -27,10 +28,15 @@ class Subscribed:
         self._name = name
         self._deliver = deliver
         self._closed = closed
+        self._writer = 0
         self._open = True
         # Held during a delivery, so that closing waits for it; it is re-entrant for a callback that closes.
         self._lock = threading.RLock()
         self._key = dispatcher.add(reader.condition, self._take)
+
+    def source(self) -> str | None:
+        """Who wrote the message that is being delivered; see `urlab.ros2.backend.Attributed`."""
+        return gid_of_writer(self._reader.handle, self._writer)
 
     def close(self) -> None:
         """End it; a delivery that is under way is waited for, unless it is the one that closes."""
@@ -53,6 +59,7 @@ class Subscribed:
         """Deliver it, unless the delivery before it has closed us."""
         if not self._open:
             return
+        self._writer = writer
         try:
             self._deliver(payload, writer)
         except Exception:

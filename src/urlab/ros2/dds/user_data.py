@@ -17,6 +17,17 @@ def of_writer(reader: int, writer: int) -> dict[str, str] | None:
     return _pairs_of(lib.dds_get_matched_publication_data(reader, writer))
 
 
+def gid_of_writer(reader: int, writer: int) -> str | None:
+    """The GID of that writer, 16 hexadecimal bytes with dots between them; None if it is gone."""
+    endpoint = lib.dds_get_matched_publication_data(reader, writer)
+    if not endpoint:
+        return None
+    try:
+        return bytes(endpoint.contents.key.value).hex(".")
+    finally:
+        lib.dds_builtintopic_free_endpoint(endpoint)
+
+
 def of_readers(writer: int) -> list[dict[str, str]]:
     """What each reader says that is matched with a writer of ours."""
     count = lib.dds_get_matched_subscriptions(writer, None, 0)
