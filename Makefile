@@ -4,7 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 
 # Extras of pyproject.toml that a developer gets, separated by commas.
-EXTRAS := bench,mesh,ros2,video
+EXTRAS := bench,eval,mesh,ros2,video
 # What MuJoCo needs to draw without a screen.
 SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6
 # A second implementation of DDS, for the tests to talk to.

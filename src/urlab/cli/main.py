@@ -12,6 +12,7 @@ from urlab.cli.bench import bench
 from urlab.cli.complaint import complain
 from urlab.cli.demo import demo
 from urlab.cli.doctor import doctor
+from urlab.cli.evaluation import evaluation
 from urlab.cli.levels import levels
 from urlab.cli.ops import ops
 from urlab.cli.ping import ping
@@ -30,7 +31,8 @@ app = typer.Typer(
 )
 for _command in (serve, demo, ping, ops, watch, ros2, doctor, bench):
     app.command()(_command)
-app.add_typer(levels)
+for _group in (levels, evaluation):
+    app.add_typer(_group)
 
 
 def _print_version(asked: bool) -> None:

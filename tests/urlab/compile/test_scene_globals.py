@@ -244,7 +244,7 @@ def test_one_articulation_compiles_to_what_its_file_says(model: Path, compose: C
     assert differ(stock, compose({model.stem: model}).model) == []
 
 
-@pytest.mark.parametrize("name", ["panda", "quadruped"])
+@pytest.mark.parametrize("name", ["aloha", "franka_robotiq", "panda", "quadruped"])
 def test_shipped_robots_compile_to_what_their_files_say(name: str, compose: Compose, differ: Differ) -> None:
     assert differ(mujoco.MjModel.from_xml_path(str(model_path(name))), compose({name: name}).model) == []
 

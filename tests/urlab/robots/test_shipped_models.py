@@ -7,7 +7,7 @@ import pytest
 from urlab.robots import level_names, level_path, model_names, model_path
 
 PROPS = ("box", "floor", "pallet", "table", "target", "terrain")
-ROBOTS = ("panda", "quadruped")
+ROBOTS = ("aloha", "franka_robotiq", "panda", "quadruped")
 
 
 def load(name):
@@ -22,7 +22,7 @@ def test_the_shipped_names_are_known():
 
 @pytest.mark.parametrize("name", ["nonsense", "", "../panda", "panda.xml"])
 def test_an_unknown_name_is_refused_with_what_exists(name):
-    with pytest.raises(ValueError, match="box, floor, pallet, panda"):
+    with pytest.raises(ValueError, match="aloha, box, floor, franka_robotiq, pallet, panda"):
         model_path(name)
     with pytest.raises(ValueError, match="demo"):
         level_path(name)

@@ -1,0 +1,60 @@
+"""What a person sees while a run goes on, on stderr."""
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from urlab.evaluation.driver import EpisodeDone
+
+
+class RunProgress:
+    """A bar with the running success, a line for each episode above it; without a terminal the lines alone."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[success]}"),
+            TimeElapsedColumn(),
+            TextColumn("[dim]left"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._bar = self._progress.add_task("starting", total=None, success="")
+        self._total = self._done = self._new = self._solved = 0
+
+    def __enter__(self) -> "RunProgress":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._progress.stop()
+
+    def begin(self, run_id: str, total: int, completed: int) -> None:
+        """The server is there."""
+        self._total, self._done = total, completed
+        self._progress.update(self._bar, description="episodes", total=total, completed=completed)
+        again = f", {completed} of them done before" if completed else ""
+        self._console.print(f"run [bold]{escape(run_id)}[/]: {total} episodes{again}", soft_wrap=True)
+
+    def episode(self, done: "EpisodeDone") -> None:
+        """An episode has ended."""
+        self._done += 1
+        self._solved += done.success
+        self._new += 1
+        rate = f"{self._solved}/{self._new} solved, {100 * self._solved / self._new:.0f} %"
+        self._progress.update(self._bar, completed=self._done, success=rate)
+        word = "[green]solved[/]" if done.success else "[red]failed[/]"
+        steps = "" if done.steps is None else f" {done.steps} steps"
+        reason = "" if done.success or done.reason is None else f" {escape(done.reason)}"
+        self._console.print(
+            f"{self._done:>4}/{self._total} {word} {escape(done.task)} {escape(done.seed)} "
+            f"score {done.score:.2f}{steps}{reason}  [dim]{rate}[/]",
+            soft_wrap=True,
+        )

@@ -1,0 +1,27 @@
+"""SIGINT and SIGTERM as an event; a second one ends the process at once."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def stop_event() -> Iterator[threading.Event]:
+    """Set by the first signal. To be used on the main thread."""
+    event = threading.Event()
+
+    def receive(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of handlers
+        if event.is_set():
+            raise KeyboardInterrupt
+        event.set()
+
+    before = {one: signal.signal(one, receive) for one in _SIGNALS}
+    try:
+        yield event
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

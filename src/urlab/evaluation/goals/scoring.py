@@ -1,0 +1,119 @@
+"""The score of an episode: which subgoals have held for long enough, stage after stage."""
+
+from collections.abc import Mapping
+
+from urlab.evaluation.goals.goal import Alternative, Stage
+from urlab.evaluation.goals.placed import Joints, PlacedObjects
+from urlab.evaluation.goals.subgoal import Subgoal
+from urlab.evaluation.tasks.pose import Pose
+from urlab.evaluation.tasks.task import Task
+
+HOLD_STEPS_P2 = 100
+"""For clients of spec 004's generation."""
+HOLD_STEPS_P4 = 50
+"""For later ones."""
+
+_DECIMALS = 5
+_TOLERANCE = 1e-6
+
+
+class GoalTracker:
+    """Watches the goal of a task through one episode. One thread.
+
+    A subgoal becomes true when it was found to hold at every look for more than ``hold_steps`` control steps, each look
+    counting for as many steps as there are between looks. Only the current stage is looked at; the next one begins when
+    all subgoals of an alternative are true, and the values of the stage before it stay as they are.
+    """
+
+    def __init__(self, task: Task, hold_steps: int) -> None:
+        self._objects = task.objects
+        self._stages = [_StageTracker(stage, hold_steps) for stage in task.goal.stages]
+
+    def update(self, timestep: int, poses: Mapping[str, Pose], joints: Joints) -> None:
+        """Look, if it is time to. Call it once per control step, ``timestep`` counting from 1.
+
+        ``poses`` and ``joints`` have every object of the task (joints: the articulated ones), in metres and radians.
+        """
+        current = self._current
+        if current is None or not current.is_due(timestep):
+            return
+        current.look(timestep, PlacedObjects(self._objects, poses, joints))
+
+    @property
+    def score(self) -> float:
+        """From 0 to 1: the mean over the stages of what each has reached."""
+        return sum(stage.value for stage in self._stages) / len(self._stages)
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the score is 1."""
+        return abs(self.score - 1.0) < _TOLERANCE
+
+    @property
+    def nested(self) -> list[list[list[float]]]:
+        """The weighted value of every subgoal, in the nesting of the goal: stages, alternatives, subgoals."""
+        return [stage.nested for stage in self._stages]
+
+    @property
+    def _current(self) -> "_StageTracker | None":
+        return next((stage for stage in self._stages if not stage.is_done), None)
+
+
+class _StageTracker:
+    def __init__(self, stage: Stage, hold_steps: int) -> None:
+        self._alternatives = [_AlternativeTracker(one, hold_steps) for one in stage.alternatives]
+
+    @property
+    def is_done(self) -> bool:
+        return any(one.is_done for one in self._alternatives)
+
+    @property
+    def value(self) -> float:
+        return max(one.value for one in self._alternatives)
+
+    @property
+    def nested(self) -> list[list[float]]:
+        return [[leaf.value for leaf in one.leaves] for one in self._alternatives]
+
+    def is_due(self, timestep: int) -> bool:
+        return any(leaf.is_due(timestep) for one in self._alternatives for leaf in one.leaves)
+
+    def look(self, timestep: int, placed: PlacedObjects) -> None:
+        for one in self._alternatives:
+            for leaf in one.leaves:
+                if leaf.is_due(timestep):
+                    leaf.look(placed)
+
+
+class _AlternativeTracker:
+    def __init__(self, alternative: Alternative, hold_steps: int) -> None:
+        self.leaves = [_Leaf(subgoal, hold_steps) for subgoal in alternative]
+
+    @property
+    def is_done(self) -> bool:
+        return all(leaf.is_true for leaf in self.leaves)
+
+    @property
+    def value(self) -> float:
+        return round(sum(leaf.value for leaf in self.leaves) / len(self.leaves), _DECIMALS)
+
+
+class _Leaf:
+    def __init__(self, subgoal: Subgoal, hold_steps: int) -> None:
+        self._subgoal = subgoal
+        self._hold_steps = hold_steps if subgoal.hold_steps is None else subgoal.hold_steps
+        self._counter = 0
+        self.is_true = False
+
+    @property
+    def value(self) -> float:
+        return self._subgoal.weight if self.is_true else 0.0
+
+    def is_due(self, timestep: int) -> bool:
+        return timestep % self._subgoal.skip_steps == 0
+
+    def look(self, placed: PlacedObjects) -> None:
+        if self.is_true and self._subgoal.never_reset:
+            return
+        self._counter = self._counter + self._subgoal.skip_steps if self._subgoal.holds(placed) else 0
+        self.is_true = self._counter > self._hold_steps

@@ -1,0 +1,1 @@
+"""The HTTP side of evaluation: bodies, endpoints and the server process."""

@@ -1,0 +1,81 @@
+"""What the endpoints do, without HTTP: one desk per server, on its event loop."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from urlab.evaluation.http.generations import Generations
+from urlab.evaluation.job_request import JobDesk
+from urlab.evaluation.settings import ServerSettings
+from urlab.evaluation.worker_pool import Replies, WorkerPool
+from urlab.evaluation.worker_slot import Wanted
+
+DEFAULT_WORKER = "0"
+
+
+class Desk:
+    """The default job begins with the desk, so that a first /reset works."""
+
+    def __init__(self, settings: ServerSettings) -> None:
+        self._jobs = JobDesk(settings)
+        self._generations = Generations()
+        self._switching = asyncio.Lock()
+        self.pool = WorkerPool(settings, self._jobs.default_run())
+
+    def create(self, worker_ids: Sequence[str]) -> None:
+        """Clients of spec 004's generation announce their workers."""
+        self._generations.created(worker_ids)
+
+    async def reset(self, worker_ids: Sequence[str] | None, wanted: Wanted) -> Replies:
+        """Begin episodes; without ids, with all workers that exist, or with a first one."""
+        ids = worker_ids if worker_ids is not None else self.pool.worker_ids or [DEFAULT_WORKER]
+        async with self._switching:
+            run = self.pool.run
+        if run.job.is_complete:
+            await run.write_summary()
+        hold_steps = {one: self._generations.of(one).value for one in ids}
+        return await self.pool.reset(ids, wanted, hold_steps)
+
+    async def look(self, worker_ids: Sequence[str] | None, wanted: Wanted) -> Replies:
+        """Where the workers are; without ids, all of them."""
+        return await self.pool.look(self.pool.worker_ids if worker_ids is None else worker_ids, wanted)
+
+    async def step(self, actions: Mapping[str, object], wanted: Wanted, *, is_stock: bool) -> Replies:
+        """One step. Stock clients look for all their workers in every reply, whomever they moved."""
+        await self.pool.step(actions, wanted)
+        return await self._replies(list(actions), wanted, is_stock)
+
+    async def step_chunk(
+        self, chunk: Sequence[Mapping[str, object]], wanted: Wanted, *, is_stock: bool
+    ) -> dict[str, Any]:
+        """A chunk; the replies are of every worker in it."""
+        executed = await self.pool.step_chunk(chunk, wanted)
+        ids = list(dict.fromkeys(one for entry in chunk for one in entry))
+        replies = await self._replies(ids, wanted, is_stock)
+        return {"obs": replies, "executed_steps": executed, "stopped_early": executed < len(chunk)}
+
+    async def kill(self, worker_ids: Sequence[str]) -> None:
+        """End workers and forget whose they were."""
+        self._generations.forget(worker_ids)
+        await self.pool.kill(worker_ids)
+
+    async def start_job(self, data: Mapping[str, object]) -> None:
+        """Another job in place of the present one."""
+        async with self._switching:
+            run = await asyncio.to_thread(self._jobs.run, self._jobs.read(data))
+            self._generations.forget(self.pool.worker_ids)
+            await self.pool.start(run)
+
+    async def status(self, *, refresh: bool) -> dict[str, Any]:
+        """How far the job is."""
+        run = self.pool.run
+        if refresh:
+            run.job.add_finished(await asyncio.to_thread(run.folder.read_finished, run.job.units))
+        return run.status(self.pool.worker_ids)
+
+    async def close(self) -> None:
+        """End all workers; finished episodes keep their files."""
+        await self.pool.close()
+
+    async def _replies(self, ids: list[str], wanted: Wanted, is_stock: bool) -> Replies:
+        return await self.pool.look(self.pool.companions(ids) if is_stock else ids, wanted)

@@ -1,0 +1,123 @@
+"""How arrays travel inside bodies: ``{"type": "numpy_array", "dtype", "shape", "data"}``.
+
+``data`` is C-order bytes, as base64 text where stock clients or JSON read it, as raw bytes in msgpack. Tuples become
+lists, numpy scalars become numbers; everything else passes as it is.
+"""
+
+import base64
+import binascii
+import contextlib
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from urlab.evaluation.problems import BadBody
+
+_TYPE = "numpy_array"
+_DTYPE = re.compile(r"[<>=|]?(\?|[biuf]\d{1,2}|bool|u?int(8|16|32|64)|float(16|32|64))")
+_MAX_DIMENSIONS = 8
+
+
+def encode(value: Any, *, text: bool) -> Any:
+    """``value`` in builtins only; array data as base64 text if ``text``, else as bytes.
+
+    An array that occurs twice is encoded once, and a pickle of the outcome holds it once.
+    """
+    return _Encoder(text).encode(value)
+
+
+class _Encoder:
+    def __init__(self, text: bool) -> None:
+        self._text = text
+        self._data: dict[int, str | bytes] = {}
+
+    def encode(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self.encode(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.encode(one) for one in value]
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        return value.item() if isinstance(value, np.generic) else value
+
+    def _array(self, array: NDArray[Any]) -> dict[str, Any]:
+        data = self._data.get(id(array))
+        if data is None:
+            data = self._data[id(array)] = self._bytes(array)
+        return {"type": _TYPE, "dtype": str(array.dtype), "shape": tuple(array.shape), "data": data}
+
+    def _bytes(self, array: NDArray[Any]) -> str | bytes:
+        raw = array.tobytes()
+        return base64.b64encode(raw).decode("ascii") if self._text else raw
+
+
+def as_text(value: Any) -> Any:
+    """An encoded value with raw array data turned into base64 text."""
+    if isinstance(value, dict):
+        return {key: as_text(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [as_text(one) for one in value]
+    return base64.b64encode(value).decode("ascii") if isinstance(value, bytes) else value
+
+
+def decode(value: Any) -> Any:
+    """The inverse of `encode`, for replies of our own server; arrays are read-only views."""
+    if isinstance(value, dict):
+        return decode_array(value) if is_array(value) else {key: decode(one) for key, one in value.items()}
+    return [decode(one) for one in value] if isinstance(value, list) else value
+
+
+def is_array(value: Mapping[Any, Any]) -> bool:
+    """True if the dict stands for an array."""
+    return value.get("type") == _TYPE
+
+
+def decode_array(value: Mapping[Any, Any]) -> NDArray[Any]:
+    """The array that an encoded dict stands for; BadBody when its parts do not fit together."""
+    return checked_array(_bytes_of(value.get("data")), checked_dtype(value.get("dtype")), value.get("shape"), "C")
+
+
+def checked_dtype(name: object) -> np.dtype[Any]:
+    """A dtype of plain numbers (bool, whole, float); objects, text and records are BadBody."""
+    with contextlib.suppress(TypeError):
+        if isinstance(name, str) and _DTYPE.fullmatch(name):
+            return np.dtype(name)
+    raise BadBody("an array must have a dtype of numbers, such as 'float64', 'float32', 'int64' or 'bool'")
+
+
+def checked_array(raw: object, dtype: np.dtype[Any], shape: object, order: object) -> NDArray[Any]:
+    """The array over ``raw`` without a copy, once its claimed shape agrees with the bytes that are there."""
+    if not isinstance(raw, bytes | bytearray) or order not in ("C", "F", None):
+        raise BadBody("an array's data must be bytes in C or F order")
+    if not isinstance(shape, list | tuple) or len(shape) > _MAX_DIMENSIONS or not all(map(_is_length, shape)):
+        raise BadBody(f"an array's shape must be at most {_MAX_DIMENSIONS} lengths that are not negative")
+    claimed = math.prod(shape) * dtype.itemsize
+    if claimed != len(raw):
+        raise BadBody(f"an array claims {_count(claimed)} bytes and has {len(raw)}")
+    flat = np.frombuffer(raw, dtype) if raw else np.zeros(0, dtype)
+    return flat.reshape(tuple(shape), order="F" if order == "F" else "C")
+
+
+def _is_length(length: object) -> bool:
+    return isinstance(length, int) and not isinstance(length, bool) and 0 <= length < 1 << 40
+
+
+def _count(number: int) -> str:
+    return str(number) if number < 1 << 63 else "more than 2**63"
+
+
+def _bytes_of(data: object) -> bytes:
+    if isinstance(data, bytes):
+        return data
+    try:
+        return base64.b64decode(data, validate=True) if isinstance(data, str) else _no_data()
+    except (binascii.Error, ValueError) as problem:
+        raise BadBody("an array's data is not base64 text") from problem
+
+
+def _no_data() -> bytes:
+    raise BadBody("an array needs data: base64 text or bytes")

@@ -1,0 +1,35 @@
+"""Which generation of clients speaks for a worker: the generations count a subgoal as reached at different times.
+
+Clients of spec 004's generation call /create_workers before they reset; later ones never do.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+
+from urlab.evaluation.goals.scoring import HOLD_STEPS_P2, HOLD_STEPS_P4
+
+
+class Generation(Enum):
+    """The value is how many control steps a subgoal must hold."""
+
+    SPEC_004 = HOLD_STEPS_P2
+    LATER = HOLD_STEPS_P4
+
+
+class Generations:
+    """What is known of the clients so far. Event loop only."""
+
+    def __init__(self) -> None:
+        self._created: set[str] = set()
+
+    def created(self, worker_ids: Iterable[str]) -> None:
+        """These workers were asked for by /create_workers."""
+        self._created.update(worker_ids)
+
+    def forget(self, worker_ids: Iterable[str]) -> None:
+        """These workers were killed: whoever resets them next is judged anew."""
+        self._created.difference_update(worker_ids)
+
+    def of(self, worker_id: str) -> Generation:
+        """The generation of the client that drives a worker."""
+        return Generation.SPEC_004 if worker_id in self._created else Generation.LATER

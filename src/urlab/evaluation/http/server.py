@@ -1,0 +1,97 @@
+"""One uvicorn process: it binds, says where it is, and ends cleanly."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import uvicorn
+
+from urlab.atomic_file import replacing
+from urlab.errors import ConfigError
+from urlab.evaluation.settings import ServerSettings
+
+_BACKLOG = 128
+_CLOSE_GRACE_S = 5
+_KEEP_ALIVE_S = 600
+"""A policy may think for long between two steps on one connection."""
+
+
+def run_server(app: Any, settings: ServerSettings, on_ready: Callable[[str], None] | None = None) -> None:
+    """Serve ``app`` until SIGINT or SIGTERM. ConfigError if the port is taken or the ready file cannot be written."""
+    listening = _bind(settings)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_CLOSE_GRACE_S,
+        ws="none",
+        date_header=False,
+    )
+    with listening:
+        _Server(config, settings, _url(settings, listening), on_ready).run([listening])
+
+
+class _Server(uvicorn.Server):
+    """Has a ready file for as long as it answers."""
+
+    def __init__(
+        self, config: uvicorn.Config, settings: ServerSettings, url: str, on_ready: Callable[[str], None] | None
+    ) -> None:
+        super().__init__(config)
+        self._ready_file, self._url, self._on_ready = settings.ready_file, url, on_ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal ends the server and is done with: uvicorn would raise it again at the end."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.started:
+            return
+        if self._ready_file is not None:
+            with replacing(self._ready_file) as file:
+                file.write(json.dumps({"pid": os.getpid(), "url": self._url}).encode())
+        if self._on_ready is not None:
+            self._on_ready(self._url)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._ready_file is not None:
+            with contextlib.suppress(OSError):
+                self._ready_file.unlink(missing_ok=True)
+        await super().shutdown(sockets)
+
+
+def _bind(settings: ServerSettings) -> socket.socket:
+    """Connections inherit "no delay": head and body of a reply go out apart, and must not wait for each other."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listening.bind((settings.host, settings.port))
+        listening.listen(_BACKLOG)
+    except OSError as problem:
+        listening.close()
+        where = f"{settings.host}:{settings.port}"
+        raise ConfigError(f"cannot listen on {where}: {problem.strerror}; choose another with --port") from problem
+    return listening
+
+
+def _url(settings: ServerSettings, listening: socket.socket) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{listening.getsockname()[1]}"

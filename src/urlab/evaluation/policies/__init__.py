@@ -1,0 +1,10 @@
+"""Who is evaluated: policies of ours and of others, all behind one small protocol.
+
+`find_policy` turns the words of a command line (``random``, ``oracle``, ``ws://host:port``, ``module:Class``) into a
+`PolicySource`, which makes one policy for each worker.
+"""
+
+from urlab.evaluation.policies.base import Action, Observation, Policy, PolicyError, PolicyNotFound
+from urlab.evaluation.policies.registry import PolicySource, find_policy
+
+__all__ = ["Action", "Observation", "Policy", "PolicyError", "PolicyNotFound", "PolicySource", "find_policy"]

@@ -1,0 +1,62 @@
+"""Between our observations and actions and those of a family of policies."""
+
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from urlab.evaluation.embodiments import Arm, Embodiment
+from urlab.evaluation.policies.base import Action, Observation, PolicyError
+
+Rows = NDArray[np.float64]
+
+
+class Mapping(Protocol):
+    """One family: ``width`` numbers in a row of actions, ``row_hz`` rows a second, ``default_rows`` carried out."""
+
+    width: ClassVar[int]
+    row_hz: ClassVar[float]
+    default_rows: ClassVar[int]
+
+    def encode(self, observation: Observation) -> dict[str, Any]:
+        """What the policy server is sent."""
+
+    def decode(self, rows: Rows, observation: Observation) -> list[Action]:
+        """Rows (h, width) as actions of the protocol at the rate of control."""
+
+
+def checked_rows(answer: dict[str, Any], width: int) -> Rows:
+    """The ``actions`` of an answer as (h, width), or PolicyError."""
+    if "actions" not in answer:
+        raise PolicyError(
+            f"the policy server's answer has no 'actions'; it has: {', '.join(map(str, answer)) or 'none'}"
+        )
+    try:
+        rows = np.asarray(answer["actions"], dtype=np.float64)
+    except (TypeError, ValueError) as unfit:
+        raise PolicyError(f"the policy server's actions are not numbers: {unfit}") from unfit
+    if rows.ndim != 2 or len(rows) == 0 or rows.shape[1] < width:
+        raise PolicyError(f"the policy server's actions have the shape {rows.shape}; (h, {width}) is expected")
+    if not np.isfinite(rows[:, :width]).all():
+        raise PolicyError("the policy server's actions are not all finite")
+    return rows[:, :width]
+
+
+def arm_joints(observation: Observation, embodiment: Embodiment, place: int) -> tuple[Rows, Rows]:
+    """Measured joint positions of an arm, and of its gripper."""
+    state = np.asarray(observation["joint_position_state"], dtype=np.float64)
+    begin = sum(len(arm.joints) + len(arm.gripper.joints) for arm in embodiment.arms[:place])
+    middle = begin + len(embodiment.arms[place].joints)
+    return state[begin:middle], state[middle : middle + len(embodiment.arms[place].gripper.joints)]
+
+
+def closedness(arm: Arm, gripper: Rows) -> float:
+    """0 for open, 1 for closed, from the gripper's first joint."""
+    wide, shut = arm.gripper.open[0], arm.gripper.closed[0]
+    return float(np.clip((gripper[0] - wide) / (shut - wide), 0.0, 1.0))
+
+
+def gripper_at(arm: Arm, closed: float) -> list[float]:
+    """The gripper's entries of an action, from 0 (open) to 1 (closed)."""
+    part = min(1.0, max(0.0, closed))
+    return [(1 - part) * wide + part * shut for wide, shut in zip(arm.gripper.open, arm.gripper.closed, strict=True)]

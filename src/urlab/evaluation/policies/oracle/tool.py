@@ -1,0 +1,98 @@
+"""What a hand looks like to those who grasp with it, measured on the robot's own model."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from urlab.evaluation.embodiments import Arm, Embodiment
+from urlab.evaluation.kinematics import Array
+from urlab.evaluation.tasks.pose import angle_quat, pose_of
+from urlab.geometry import Pose
+from urlab.robots import model_path
+
+_SAMPLES = 9
+"""Openings at which the fingers are measured."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """The tool's frame: its origin is where the fingers meet, z points out of the hand, the fingers close along y.
+
+    ``base_w`` is the arm's base in the world, ``in_ee`` the tool in the frame of the arm's ``ee_body``. ``reaches_m``
+    are how far the fingers stick out beyond the origin along z, from closed to open in even steps of opening.
+    """
+
+    base_w: Pose
+    in_ee: Pose
+    reaches_m: tuple[float, ...]
+
+    def reach_m(self, opening: float) -> float:
+        """How far the fingers stick out at an opening from 0 (closed) to 1 (open)."""
+        return float(np.interp(opening, np.linspace(0.0, 1.0, len(self.reaches_m)), self.reaches_m))
+
+    @property
+    def longest_m(self) -> float:
+        """How far they stick out at most."""
+        return max(self.reaches_m)
+
+
+def measure_tools(embodiment: Embodiment) -> tuple[Tool, ...]:
+    """One tool per arm."""
+    model = mujoco.MjModel.from_xml_path(str(model_path(embodiment.model)))
+    return tuple(_measure(model, arm, Pose(embodiment.base_pos_w)) for arm in embodiment.arms)
+
+
+def _measure(model: Any, arm: Arm, robot_w: Pose) -> Tool:
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    base = pose_of(data.body(arm.base_body).xpos, data.body(arm.base_body).xquat)
+    fingers = _Fingers(model, arm)
+    closing = fingers.middle(0.0) - fingers.middle(1.0)
+    quarter_turn = np.pi / 2
+    yaw = float(np.arctan2(closing[1], closing[0])) - quarter_turn
+    in_ee = Pose((0.0, 0.0, arm.tcp_offset_m), angle_quat((0.0, 0.0, 1.0), yaw))
+    reaches = tuple(fingers.reach(opening) - arm.tcp_offset_m for opening in np.linspace(0.0, 1.0, _SAMPLES))
+    return Tool(robot_w.apply(base), in_ee, reaches)
+
+
+class _Fingers:
+    """The moving parts of a gripper in the frame of its ``ee_body``."""
+
+    def __init__(self, model: Any, arm: Arm) -> None:
+        self._model, self._data, self._arm = model, mujoco.MjData(model), arm
+        self._ids = [int(model.joint(name).id) for name in arm.gripper.joints]
+        bodies = {int(model.jnt_bodyid[joint]) for joint in self._ids}
+        is_solid = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
+        self._geoms = [geom for geom in range(model.ngeom) if is_solid[geom] and int(model.geom_bodyid[geom]) in bodies]
+
+    def middle(self, opening: float) -> Array:
+        """The first finger's middle (3,)."""
+        self._put(opening)
+        body = int(self._model.jnt_bodyid[self._ids[0]])
+        return self._local(self._data.xipos[body])
+
+    def reach(self, opening: float) -> float:
+        """The farthest that anything solid sticks out along z."""
+        self._put(opening)
+        return max(self._far(geom) for geom in self._geoms)
+
+    def _put(self, opening: float) -> None:
+        gripper = self._arm.gripper
+        for joint, wide, shut in zip(self._ids, gripper.open, gripper.closed, strict=True):
+            self._data.qpos[self._model.jnt_qposadr[joint]] = shut + (wide - shut) * opening
+        mujoco.mj_kinematics(self._model, self._data)
+
+    def _local(self, point: Array) -> Array:
+        hand = self._data.body(self._arm.ee_body)
+        local: Array = hand.xmat.reshape(3, 3).T @ (point - hand.xpos)
+        return local
+
+    def _far(self, geom: int) -> float:
+        """By the box around the geom in its own axes."""
+        turn = self._data.geom_xmat[geom].reshape(3, 3)
+        middle, half = self._model.geom_aabb[geom][:3], self._model.geom_aabb[geom][3:]
+        along = self._data.body(self._arm.ee_body).xmat.reshape(3, 3)[:, 2]
+        centre = self._local(self._data.geom_xpos[geom] + turn @ middle)
+        return float(centre[2] + np.abs(along @ turn) @ half)

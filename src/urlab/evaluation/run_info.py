@@ -1,0 +1,72 @@
+"""The conditions of a run, for whoever reads its numbers: ``run_info.json``."""
+
+import os
+import platform
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from urlab.errors import UrlabError
+from urlab.evaluation.run_plan import RunPlan
+
+_PACKAGES = ("urlab-headless", "mujoco", "numpy")
+
+
+def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:
+    """Everything that may change the numbers, and the line that runs it again."""
+    own = plan.url is None
+    known: dict[str, Any] = {
+        "run_id": run_id,
+        "policy": plan.policy.name,
+        "command": plan.command,
+        "started": now(),
+        "server": plan.url or "started by the run",
+        "workers": plan.workers,
+        "machine": machine(),
+        "versions": versions(),
+    }
+    if own:
+        known |= {"cameras": plan.cameras, "renderer": renderer() if plan.cameras else "none, as there are no cameras"}
+    if plan.tasks is not None:
+        known |= {"episodes": plan.episodes, "seeds": f"{plan.seed} to {plan.seed + plan.episodes - 1}"}
+    return known
+
+
+def now() -> str:
+    """The local time with its zone."""
+    return datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def machine() -> str:
+    """This machine in a line."""
+    cores = os.cpu_count() or 1
+    return f"{_cpu_model()}, {cores} cores, {platform.platform()}"
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def renderer() -> str:
+    """What draws on this machine, as its driver calls it."""
+    from urlab.cameras.gl_thread import shared_gl
+
+    try:
+        return shared_gl().gl_name()
+    except UrlabError as none:
+        return f"none: {none.message}"
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(errors="replace").splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

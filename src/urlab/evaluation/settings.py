@@ -1,0 +1,43 @@
+"""How an evaluation server is started."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+BENCHMARK = "urlab"
+"""The one benchmark there is: the first folder of the results and of every episode_id."""
+
+
+@dataclass(frozen=True)
+class TimeLimits:
+    """Seconds that a worker may take; beyond them its process is ended and the sender gets HTTP 504."""
+
+    step_s: float = 600.0
+    reset_s: float = 600.0
+    flush_s: float = 120.0
+    end_s: float = 30.0
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """``tasks`` are names, files of one's own, or ``all``; the default job runs each with ``episodes`` seeds.
+
+    ``port`` 0 is any free port. ``workers`` is the most worker processes at a time. ``absolute``: what an action
+    without ``is_rel`` means. ``videos`` needs ``cameras``. ``run_id`` of an earlier run resumes it.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8087
+    workers: int = 16
+    tasks: list[str] = field(default_factory=lambda: ["all"])
+    episodes: int = 10
+    seed: int = 0
+    cameras: bool = True
+    absolute: bool = False
+    privileged: bool = False
+    results: Path = Path("eval-results")
+    run_id: str | None = None
+    token: str | None = None
+    videos: bool = True
+    ready_file: Path | None = None
+    max_body_bytes: int = 8 << 20
+    limits: TimeLimits = TimeLimits()

@@ -1,0 +1,105 @@
+"""Reading the tables of a task file into types, with errors that name the field and what is allowed."""
+
+import difflib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec.inspect import ListType, LiteralType, StructType, Type, type_info
+
+from urlab.evaluation.tasks.task_error import TaskError, task_error
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_AT = re.compile(r" - at `\$\.?([^`]*)`$")
+_NOT_A_WORD = re.compile(r"Invalid enum value '([^']*)'")
+_UNKNOWN = re.compile(r"unknown field `([^`]*)`")
+
+
+class Table:
+    """A table of a file: ``source`` is the file, ``path`` the table's place in it, for messages."""
+
+    def __init__(self, source: str, path: str, raw: object) -> None:
+        self.source, self.path = source, path
+        if not isinstance(raw, Mapping):
+            raise self.error("", f"must be a table, not {_kind(raw)}")
+        self.raw: Mapping[str, Any] = raw
+
+    def error(self, field: str, problem: str) -> TaskError:
+        """An error about one of its fields ("" = about itself)."""
+        return task_error(self.source, ".".join(part for part in (self.path, field) if part), problem)
+
+    def read(self, kind: type[T]) -> T:
+        """The whole table as ``kind``."""
+        try:
+            return msgspec.convert(dict(self.raw), kind)
+        except msgspec.ValidationError as broken:
+            raise self._explained(str(broken), kind) from broken
+
+    def read_tagged(self, tag_field: str, kinds: Mapping[str, type[T]], default: str | None = None) -> T:
+        """The table as the one of ``kinds`` that its ``tag_field`` names."""
+        word = self.word(tag_field, kinds, default)
+        return Table(self.source, self.path, {**self.raw, tag_field: word}).read(kinds[word])
+
+    def word(self, field: str, words: Collection[str], default: str | None = None) -> str:
+        """A field that must be one of ``words``."""
+        value = self.raw.get(field, default)
+        if value not in words:
+            raise self.error(field, word_problem(value, words))
+        return str(value)
+
+    def split(self, kind: type[msgspec.Struct]) -> tuple["Table", "Table"]:
+        """The fields that ``kind`` knows, and the others."""
+        known = {*_field_names(kind), kind.__struct_config__.tag_field}
+        own = {key: value for key, value in self.raw.items() if key in known}
+        rest = {key: value for key, value in self.raw.items() if key not in known}
+        return Table(self.source, self.path, own), Table(self.source, self.path, rest)
+
+    def _explained(self, message: str, kind: type[msgspec.Struct]) -> TaskError:
+        at = _AT.search(message)
+        field, problem = (at[1], message[: at.start()]) if at else ("", message)
+        unknown = _UNKNOWN.search(problem)
+        if unknown and not field:
+            return self.error(unknown[1], f"no such field; {allowed_words(unknown[1], _field_names(kind))}")
+        word = _NOT_A_WORD.search(problem)
+        if word:
+            return self.error(field, word_problem(word[1], _words(kind, field)))
+        return self.error(field, problem[:1].lower() + problem[1:].replace("`", "'"))
+
+
+def word_problem(value: object, words: Collection[str]) -> str:
+    """What to say of a word that is not one of ``words``."""
+    said = "is missing" if value is None else f"{value!r} is unknown"
+    return f"{said}; {allowed_words(str(value), words)}"
+
+
+def allowed_words(word: str, words: Collection[str]) -> str:
+    """``allowed: ...``, and the nearest."""
+    close = difflib.get_close_matches(word, words, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    return f"allowed: {', '.join(sorted(words))}{hint}"
+
+
+def _field_names(kind: type[msgspec.Struct]) -> list[str]:
+    return [field.encode_name for field in msgspec.structs.fields(kind)]
+
+
+def _words(kind: type[msgspec.Struct], path: str) -> list[str]:
+    """The words that the field at the end of a path may have."""
+    name = path.rpartition(".")[2]
+    return [str(word) for field, words in _literals(type_info(kind)) if field == name for word in words]
+
+
+def _literals(info: Type) -> Iterator[tuple[str, Sequence[object]]]:
+    """The fields that must be one of some words, here and in tables within."""
+    if isinstance(info, ListType):
+        yield from _literals(info.item_type)
+    for field in info.fields if isinstance(info, StructType) else ():
+        if isinstance(field.type, LiteralType):
+            yield field.encode_name, field.type.values
+        yield from _literals(field.type)
+
+
+def _kind(raw: object) -> str:
+    return "missing" if raw is None else type(raw).__name__

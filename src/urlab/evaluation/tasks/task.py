@@ -1,0 +1,125 @@
+"""A task: what the robot is told to do with which objects. Read from one TOML file."""
+
+import string
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from urlab.evaluation.embodiments import EMBODIMENTS
+from urlab.evaluation.goals.goal import Goal
+from urlab.evaluation.tasks.fields import Table, allowed_words
+from urlab.evaluation.tasks.goal_tables import read_goal
+from urlab.evaluation.tasks.object_spec import ObjectSpec
+from urlab.evaluation.tasks.object_tables import read_objects
+from urlab.evaluation.tasks.oracle_steps import OracleStep
+from urlab.evaluation.tasks.oracle_tables import read_oracle
+from urlab.evaluation.tasks.task_error import TaskError, task_error
+
+__all__ = ["Task", "TaskError", "find_task", "load_task", "parse_task", "task_names"]
+
+_DATA = Path(__file__).resolve().parent / "data"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task, checked. Its ``name`` is its file's, without the suffix; ``embodiment`` is a key of `EMBODIMENTS`.
+
+    ``instructions`` are templates: ``{cube}`` stands for one of the labels of the object ``cube``.
+    """
+
+    name: str
+    embodiment: str
+    title: str
+    category: str
+    instructions: tuple[str, ...]
+    num_steps: int
+    objects: Mapping[str, ObjectSpec]
+    goal: Goal
+    oracle: tuple[OracleStep, ...]
+
+
+class _Head(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields of a task file."""
+
+    embodiment: str
+    title: str
+    category: str
+    instructions: Annotated[list[Annotated[str, msgspec.Meta(min_length=1)]], msgspec.Meta(min_length=1)]
+    num_steps: Annotated[int, msgspec.Meta(ge=10, le=100_000)]
+    objects: dict[str, Any]
+    goal: Any
+    oracle: Any = []
+
+
+def task_names() -> tuple[str, ...]:
+    """The tasks that we ship, sorted."""
+    return tuple(sorted(path.stem for path in _DATA.glob("*.toml")))
+
+
+def find_task(name: str) -> Task:
+    """A shipped task by its name, or the task in the file of that path (``.toml``)."""
+    if name in task_names():
+        return _shipped(name)
+    if name.endswith(".toml"):
+        return load_task(Path(name))
+    raise TaskError(f"there is no task {name!r}, nor is it a .toml file; {allowed_words(name, task_names())}")
+
+
+def load_task(path: Path | str) -> Task:
+    """The task in a file; TaskError says what is wrong with it."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as unreadable:
+        raise task_error(str(path), "", f"cannot be read: {unreadable}") from unreadable
+    return parse_task(text, name=path.stem, source=str(path))
+
+
+def parse_task(text: str, *, name: str, source: str) -> Task:
+    """A task from TOML text; ``source`` is what messages call it."""
+    try:
+        raw = tomllib.loads(text)
+    except (ValueError, RecursionError) as broken:
+        raise task_error(source, "", f"not TOML: {broken}") from broken
+    table = Table(source, "", raw)
+    embodiment = EMBODIMENTS[table.word("embodiment", EMBODIMENTS)]
+    head = table.read(_Head)
+    objects = read_objects(source, head.objects)
+    return Task(
+        name,
+        head.embodiment,
+        head.title,
+        head.category,
+        _checked_templates(table, head.instructions, objects),
+        head.num_steps,
+        objects,
+        read_goal(source, head.goal, objects),
+        read_oracle(source, head.oracle, objects, embodiment),
+    )
+
+
+@lru_cache(maxsize=64)
+def _shipped(name: str) -> Task:
+    return load_task(_DATA / f"{name}.toml")
+
+
+def _checked_templates(table: Table, templates: list[str], objects: Mapping[str, ObjectSpec]) -> tuple[str, ...]:
+    for number, template in enumerate(templates):
+        for field in _template_fields(table, number, template):
+            if field not in objects:
+                where = f"instructions[{number}]"
+                raise table.error(where, f"{{{field}}} names no object; {allowed_words(str(field), objects)}")
+    return tuple(templates)
+
+
+def _template_fields(table: Table, number: int, template: str) -> list[str]:
+    try:
+        parts = list(string.Formatter().parse(template))
+    except ValueError as broken:
+        raise table.error(f"instructions[{number}]", f"braces must be in pairs: {broken}") from broken
+    return [field for _, field, _, _ in parts if field is not None]

@@ -1,0 +1,184 @@
+"""A worker process: one simulation at a time, driven through a pipe. Run as ``python -m urlab.evaluation.worker FD``.
+
+It ends when it is told to, and when its server is gone in whatever way: the pipe breaks, and a thread watches it even
+while physics or drawing is busy.
+"""
+
+import logging
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from multiprocessing.connection import Connection
+from typing import Any
+
+from urlab.evaluation.embodiments import EMBODIMENTS
+from urlab.evaluation.episode import Episode, Observation
+from urlab.evaluation.evidence import Evidence, EvidenceWriter
+from urlab.evaluation.http.encoding import encode
+from urlab.evaluation.simulation import Simulation
+from urlab.evaluation.tasks.task import Task
+from urlab.evaluation.worker_messages import (
+    Answer,
+    Begin,
+    Failed,
+    Flush,
+    Look,
+    Message,
+    Seen,
+    Step,
+    Stop,
+    WorkerSettings,
+)
+
+log = logging.getLogger("urlab.evaluation.worker")
+
+_LAST_MOMENT_S = 3.0
+
+
+class Worker:
+    """Answers messages, one after the other. One thread."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        self._settings = settings
+        self._writer = EvidenceWriter()
+        self._simulation: Simulation | None = None
+        self._episode: Episode | None = None
+        self._evidence: Evidence | None = None
+
+    def answer(self, message: Message) -> Answer:
+        """Do what ``message`` says. Whatever goes wrong in an episode becomes `Failed`, and the next may begin."""
+        try:
+            return self._do(message)
+        except Exception as problem:
+            log.exception("the episode failed")
+            self._give_up()
+            self._close_simulation()
+            return Failed(f"{type(problem).__name__}: {problem}"[:500])
+
+    def close(self) -> None:
+        """Give up what is running; keep what is finished."""
+        self._give_up()
+        self._writer.close()
+        self._close_simulation()
+
+    def _do(self, message: Message) -> Answer:
+        match message:
+            case Begin():
+                return self._begin(message)
+            case Step():
+                return self._step(message)
+            case Look(text=text):
+                return self._seen(self._running().observe(), text)
+            case Flush():
+                self._writer.flush()
+                return Seen(problems=self._writer.take_problems())
+            case Stop():
+                raise ValueError("Stop has no answer")
+
+    def _begin(self, begin: Begin) -> Seen:
+        self._give_up()
+        settings = self._settings
+        episode = Episode(
+            begin.task,
+            begin.seed,
+            self._simulation_of(begin.task),
+            hold_steps=begin.hold_steps,
+            num_steps=begin.task.num_steps,
+            episode_id=begin.episode_id,
+            cameras=settings.cameras,
+            privileged=settings.privileged,
+        )
+        observation = episode.reset()
+        videos = settings.videos and settings.cameras
+        self._episode, self._evidence = episode, Evidence(episode, begin.folder, self._writer, videos=videos)
+        self._evidence.see(observation)
+        return self._seen(observation, begin.text)
+
+    def _step(self, step: Step) -> Seen:
+        episode, evidence = self._running(), self._evidence
+        executed = 0
+        for action in step.actions:
+            episode.advance(action)
+            executed += 1
+            if evidence is not None:
+                evidence.add(action)
+            if episode.done:
+                return self._ended(episode, step, executed)
+        if not step.look:
+            return Seen(executed=executed)
+        observation = episode.observe()
+        if evidence is not None:
+            evidence.see(observation)
+        return self._seen(observation, step.text, executed)
+
+    def _ended(self, episode: Episode, step: Step, executed: int) -> Seen:
+        terminal = episode.observe()
+        if self._evidence is not None:
+            self._evidence.see(terminal)
+            self._evidence.finish(terminal)
+        self._episode = self._evidence = None
+        observation = encode(terminal, text=step.text) if step.terminal else None
+        return Seen(observation, episode.result, executed, self._writer.take_problems())
+
+    def _seen(self, observation: Observation, text: bool, executed: int = 0) -> Seen:
+        encoded: dict[str, Any] = encode(observation, text=text)
+        return Seen(encoded, None, executed, self._writer.take_problems())
+
+    def _running(self) -> Episode:
+        if self._episode is None:
+            raise ValueError("no episode is running")
+        return self._episode
+
+    def _simulation_of(self, task: Task) -> Simulation:
+        """Compiling takes longer than a reset: a scene is kept until another task comes. A new job has new workers."""
+        if self._simulation is None or self._simulation.task.name != task.name:
+            self._close_simulation()
+            self._simulation = Simulation(task, EMBODIMENTS[task.embodiment], cameras=self._settings.cameras)
+        return self._simulation
+
+    def _close_simulation(self) -> None:
+        if self._simulation is not None:
+            self._simulation.close()
+        self._simulation = None
+
+    def _give_up(self) -> None:
+        if self._evidence is not None:
+            self._evidence.discard()
+        self._episode = self._evidence = None
+
+
+def serve(pipe: Connection) -> None:
+    """Answer what comes through ``pipe`` until `Stop` or its end."""
+    worker = Worker(pipe.recv())
+    try:
+        while not isinstance(message := pipe.recv(), Stop):
+            pipe.send(worker.answer(message))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        log.info("the server is gone")
+    finally:
+        worker.close()
+
+
+def _end_with_server(pipe: Connection) -> None:
+    """Wait for the other end to hang up, however busy the rest of the process is; files get a moment to be finished."""
+    poller = select.poll()
+    poller.register(pipe.fileno(), select.POLLRDHUP)
+    poller.poll()
+    time.sleep(_LAST_MOMENT_S)
+    os._exit(1)
+
+
+def main() -> None:
+    """Entry point of the process; the argument is the descriptor of its end of the pipe."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    logging.basicConfig(level=logging.WARNING, format="worker %(process)d: %(message)s")
+    pipe = Connection(int(sys.argv[1]))
+    threading.Thread(target=_end_with_server, args=(pipe,), daemon=True).start()
+    serve(pipe)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,156 @@
+"""The workers of a server and the run they work on. All methods are called on the server's event loop."""
+
+import asyncio
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+from urlab.errors import known
+from urlab.evaluation.actions import Action, ActionError, parse_action
+from urlab.evaluation.embodiments import Embodiment
+from urlab.evaluation.problems import BadBody, Problem, TooManyWorkers, UnknownWorker
+from urlab.evaluation.run import Run
+from urlab.evaluation.settings import ServerSettings
+from urlab.evaluation.worker_messages import WorkerSettings
+from urlab.evaluation.worker_slot import Orders, Reply, Wanted, WorkerSlot
+
+Replies = dict[str, Reply]
+T = TypeVar("T")
+
+
+class BadAction(Problem):
+    """An action that cannot be carried out; nothing has moved."""
+
+
+class WorkerPool:
+    """Starts workers when they are reset, steps them side by side, ends them. A bad request moves nobody."""
+
+    def __init__(self, settings: ServerSettings, run: Run) -> None:
+        self.run = run
+        self._settings = settings
+        self._slots: dict[str, WorkerSlot] = {}
+        self._companions: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def worker_ids(self) -> list[str]:
+        """The workers that exist."""
+        return list(self._slots)
+
+    def pid(self, worker_id: str) -> int | None:
+        """The process of a worker, if it has one."""
+        return self._slot(worker_id).pid
+
+    async def reset(self, worker_ids: Sequence[str], wanted: Wanted, hold_steps: Mapping[str, int]) -> Replies:
+        """Begin an episode with each worker; those that do not exist are made."""
+        ids = list(dict.fromkeys(worker_ids))
+        self._make(ids)
+        await _all(self._slot(one).reset(wanted, hold_steps[one]) for one in ids)
+        self._companions |= dict.fromkeys(ids, tuple(ids))
+        return await self.look(ids, wanted)
+
+    async def look(self, worker_ids: Sequence[str], wanted: Wanted) -> Replies:
+        """The replies as of now."""
+        slots = [self._slot(one) for one in worker_ids]
+        replies = await _all(slot.look(wanted) for slot in slots)
+        return dict(zip(worker_ids, replies, strict=True))
+
+    def companions(self, worker_ids: Sequence[str]) -> list[str]:
+        """These workers and those that were reset together with them: the workers of one client."""
+        together = (one for worker in worker_ids for one in self._companions.get(worker, (worker,)))
+        return [one for one in dict.fromkeys((*worker_ids, *together)) if one in self._slots]
+
+    async def step(self, actions: Mapping[str, object], wanted: Wanted) -> None:
+        """One action for each of some workers, at the same time. `look` has the replies."""
+        orders = [(self._slot(one), self._orders(one, [raw])) for one, raw in actions.items()]
+        await _all(slot.step(order, wanted) for slot, order in orders)
+
+    async def step_chunk(self, chunk: Sequence[Mapping[str, object]], wanted: Wanted) -> int:
+        """Actions step after step, until one worker's episode ends; how many steps were made."""
+        ids = list(dict.fromkeys(one for entry in chunk for one in entry))
+        if len(ids) == 1 and all(chunk):
+            (only,) = ids
+            orders = self._orders(only, [entry[only] for entry in chunk])
+            return (await self._slot(only).step(orders, wanted)).executed
+        steps = [{one: self._orders(one, [raw]) for one, raw in entry.items()} for entry in chunk]
+        return await self._lock_step(steps, wanted)
+
+    async def kill(self, worker_ids: Sequence[str]) -> None:
+        """End workers; those that do not exist are ended already."""
+        slots = [slot for one in worker_ids if (slot := self._slots.pop(one, None)) is not None]
+        for one in worker_ids:
+            self._companions.pop(one, None)
+        await _all(slot.end() for slot in slots)
+
+    async def close(self) -> None:
+        """End all workers."""
+        await self.kill(self.worker_ids)
+
+    async def start(self, run: Run) -> None:
+        """End all workers and go on with another run."""
+        await self.close()
+        self.run = run
+
+    async def _lock_step(self, steps: Sequence[Mapping[str, Orders]], wanted: Wanted) -> int:
+        """Observations are made after the last step only."""
+        for number, step in enumerate(steps, start=1):
+            moved = await _all(
+                self._slot(one).step(Orders(order.unit, order.actions, look=False), wanted)
+                for one, order in step.items()
+            )
+            if any(one.is_over for one in moved):
+                return number
+        return len(steps)
+
+    def _orders(self, worker_id: str, raws: Sequence[object]) -> Orders:
+        slot = self._slot(worker_id)
+        if slot.unit is None:
+            return Orders(None)
+        embodiment = self.run.embodiment(slot.unit)
+        return Orders(slot.unit, tuple(self._action(raw, embodiment, f"worker {worker_id}") for raw in raws))
+
+    def _action(self, raw: object, embodiment: Embodiment, who: str) -> Action:
+        try:
+            return parse_action(raw, embodiment, default_is_rel=not self._settings.absolute)
+        except ActionError as problem:
+            raise BadAction(f"{who}: {problem.message}") from problem
+
+    def _slot(self, worker_id: str) -> WorkerSlot:
+        slot = self._slots.get(worker_id)
+        if slot is None:
+            raise UnknownWorker(
+                f"there is no worker {worker_id[:40]!r}: reset it first; workers that exist: {known(self._slots)}"
+            )
+        return slot
+
+    def _make(self, worker_ids: Sequence[str]) -> None:
+        missing = [one for one in worker_ids if one not in self._slots]
+        count, limit = len(self._slots) + len(missing), self._settings.workers
+        if count > limit:
+            raise TooManyWorkers(
+                f"that would be {count} workers and {limit} are allowed: start the server with --workers {count}, "
+                f"or kill some; workers that exist: {known(self._slots)}"
+            )
+        cameras = self._settings.cameras
+        settings = WorkerSettings(cameras, self._settings.privileged, self._settings.videos and cameras)
+        for one in missing:
+            self._slots[one] = WorkerSlot(one, self.run, settings, self._settings.limits)
+
+
+async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
+    """Everything at once; when something fails the rest is finished first."""
+    waiting = list(works)
+    if len(waiting) == 1:
+        return [await waiting[0]]
+    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+    done: list[T] = []
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+        done.append(outcome)
+    return done
+
+
+def check_worker_ids(value: object) -> list[str]:
+    """A list of worker ids from a body; BadBody says what is wrong with it."""
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) and 0 < len(one) <= 64 for one in value):
+        raise BadBody("worker_ids must be a list of short text, such as ['0', '1']")
+    return list(value)

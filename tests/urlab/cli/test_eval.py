@@ -1,0 +1,294 @@
+"""`urlab eval`, as a person uses it: real servers, real episodes of a tiny task."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+
+LIMIT_S = 30.0
+BLOCKER = """
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("fastapi", "uvicorn", "websockets"):
+            raise ImportError("no " + name)
+sys.meta_path.insert(0, Blocker())
+from urlab.cli.main import main
+sys.argv = ["urlab", *sys.argv[1:]]
+main()
+"""
+TASK = """
+embodiment = "franka_panda"
+title = "Cube on plate, hurried"
+category = "pick_place"
+num_steps = {steps}
+instructions = ["Put the {{cube}} on the {{plate}}."]
+goal = {{ object = "cube", relation = "on", target = "plate" }}
+[objects.plate]
+shape = "plate"
+radius = 0.08
+x = [0.0, 0.08]
+y = [0.08, 0.22]
+[objects.cube]
+shape = "box"
+size = [0.04, 0.04, 0.04]
+x = [-0.12, -0.02]
+y = [-0.22, -0.12]
+"""
+POLICIES = """
+class Still:
+    needs_cameras = False
+    def __init__(self, numbers=9):
+        self.numbers = numbers
+    def reset(self, observation):
+        print("told to", observation["instruction"])
+    def act(self, observation):
+        action = {"control_type": "joint_position", "action": [0.0] * self.numbers, "is_rel": True}
+        return [action] * 5
+    def close(self): pass
+
+class Fails(Still):
+    def act(self, observation):
+        return self.nothing_here
+
+class Mute(Still):
+    def act(self, observation):
+        return None
+"""
+
+
+def until(holds: Any) -> None:
+    give_up_s = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < give_up_s, "it did not happen"
+        time.sleep(0.01)
+
+
+@dataclass
+class Desk:
+    """A folder to work in, with a task of few steps and one of many, and some policies."""
+
+    folder: Path
+
+    def eval(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-m", "urlab", "eval", *arguments]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=self.folder, env=self.environment
+        )
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        command = [sys.executable, "-m", "urlab", "eval", *arguments]
+        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=self.folder, env=self.environment)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {key: value for key, value in os.environ.items() if key != "URLAB_EVAL_TOKEN"}
+
+    def run_folder(self, run_id: str) -> Path:
+        return self.folder / "eval-results" / "urlab" / run_id
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    folder = tmp_path_factory.mktemp("eval")
+    (folder / "hurried.toml").write_text(TASK.format(steps=12))
+    (folder / "patient.toml").write_text(TASK.format(steps=100_000))
+    (folder / "own.py").write_text(POLICIES)
+    return Desk(folder)
+
+
+@pytest.fixture(scope="module")
+def server(desk: Desk) -> Iterator[dict[str, Any]]:
+    """A server with a token, with what its ready file says."""
+    ready_file = desk.folder / "ready.json"
+    options = ("--port", "0", "--token", "secret", "--no-cameras", "--ready-file", str(ready_file), "--workers", "2")
+    process = desk.start("serve", *options, "--tasks", "hurried.toml", "--episodes", "2", "--run-id", "served")
+    until(lambda: ready_file.exists() or process.poll() is not None)
+    assert process.poll() is None, process.communicate()[1]
+    ready = json.loads(ready_file.read_text())
+    assert ready["pid"] == process.pid
+    yield ready
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=LIMIT_S)[1]
+    assert process.returncode == 0, said
+    assert not ready_file.exists()
+
+
+def test_one_command_runs_a_policy_and_writes_a_report(desk: Desk):
+    done = desk.eval(
+        "run", "--policy", "random", "--tasks", "hurried.toml", "--episodes", "3", "--seed", "5", "--workers", "2",
+        "--run-id", "first", "--report", "out.html", "--json",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["complete"] is True
+    (run,) = document["runs"]
+    assert [(one["task"], one["seed"], one["steps"]) for one in run["episodes"]] == [
+        ("hurried", "005", 12),
+        ("hurried", "006", 12),
+        ("hurried", "007", 12),
+    ]
+    assert run["overall"]["termination_reasons"] == {"step_limit": 3}
+    assert run["info"]["cameras"] is False
+    assert "3/3 failed hurried" in done.stderr
+    page = (desk.folder / "out.html").read_text()
+    assert "0 of 3 episodes solved by random" in page
+    assert "urlab eval run --policy random --tasks hurried.toml --episodes 3 --seed 5 --workers 2" in page
+    again = desk.eval(
+        "run", "--policy", "random", "--tasks", "hurried.toml", "--episodes", "4", "--seed", "5", "--run-id", "first"
+    )
+    assert again.returncode == 0, again.stderr
+    assert "4 episodes, 3 of them done before" in again.stderr
+    assert again.stderr.count("hurried 0") == 1
+    assert "0/4" in again.stdout
+
+
+def test_a_policy_of_ones_own_runs_and_may_print(desk: Desk):
+    done = desk.eval(
+        "run", "--policy", "own:Still", "--tasks", "hurried.toml", "--episodes", "2", "--run-id", "own", "--json",
+        "--min-success", "0.5",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["runs"][0]["policy"] == "own:Still"
+    assert done.stderr.count("told to") == 2
+    assert "0.0 % of the episodes succeeded; --min-success asks for 50 %" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("policy", "arguments", "says"),
+    [
+        ("own.py:Fails", (), "the policy's act() failed at step 0 of urlab/"),
+        ("own.py:Mute", (), "the policy's act() returned nothing at step 0"),
+        ("own.py:Still", ("--policy-arg", "numbers=4"), "the server refused the policy's action: HTTP 400: worker 0"),
+    ],
+)
+def test_a_policy_that_fails_ends_the_run_and_says_where(
+    desk: Desk, server: dict[str, Any], policy: str, arguments: tuple[str, ...], says: str
+):
+    at = ("--url", server["url"], "--token", "secret", "--tasks", "hurried", "--episodes", "1")
+    done = desk.eval("run", "--policy", policy, *at, *arguments)
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_ctrl_c_keeps_what_is_done(desk: Desk):
+    process = desk.start(
+        "run", "--policy", "random", "--tasks", "hurried.toml,patient.toml", "--episodes", "1", "--run-id", "stopped",
+        "--workers", "1", "--report", "stopped.html",
+    )  # fmt: skip
+    result = desk.run_folder("stopped") / "hurried" / "000" / "result_info.json"
+    until(lambda: result.exists() or process.poll() is not None)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=LIMIT_S)[1]
+    assert process.returncode == 130, said
+    assert "interrupted; --run-id stopped goes on from here" in said
+    assert not (desk.run_folder("stopped") / "patient" / "000" / "result_info.json").exists()
+    assert "incomplete: 1 of 2 episodes have no result" in (desk.folder / "stopped.html").read_text()
+
+
+def test_a_running_server_tells_how_far_it_is_and_takes_other_jobs(desk: Desk, server: dict[str, Any]):
+    bare = server["url"].removeprefix("http://")
+    at = ("--url", bare, "--token", "secret")
+    first = desk.eval("submit", "hurried", "--episodes", "2", "--run-id", "served", "--force", *at, "--json")
+    assert json.loads(first.stdout)["total_episodes"] == 2
+    ran = desk.eval("run", "--policy", "own:Still", *at, "--results", "elsewhere")
+    assert ran.returncode == 0, ran.stderr
+    assert (desk.folder / "elsewhere/urlab/served/hurried/001/result.json").is_file()
+    assert "0/2" in ran.stdout
+    told = desk.eval("status", *at).stdout
+    assert "complete" in told
+    assert "2 of 2 done" in told
+    submitted = desk.eval("submit", "hurried", "--episodes", "1", "--seed", "9", "--run-id", "other", *at, "--json")
+    assert submitted.returncode == 0, submitted.stderr
+    status = json.loads(submitted.stdout)
+    assert (status["run_id"], status["total_episodes"], status["completed_episodes"]) == ("other", 1, 0)
+
+
+def test_what_a_server_refuses_is_told(desk: Desk, server: dict[str, Any]):
+    at = ("--url", server["url"])
+    refused = desk.eval("status", *at)
+    assert refused.returncode == 1
+    assert "wants a token: give it with --token" in refused.stderr
+    unknown = desk.eval("submit", "nothing", *at, "--token", "secret")
+    assert unknown.returncode == 2
+    assert "there is no task 'nothing'; tasks: " in unknown.stderr
+
+
+def test_runs_are_reported_by_name_and_compared(desk: Desk):
+    done = desk.eval("report", "first", "own", "-o", "both.html")
+    assert done.returncode == 0, done.stderr
+    assert "first and own have no episode in common" in done.stdout
+    assert "wrote both.html" in done.stderr
+    assert "Comparison" in (desk.folder / "both.html").read_text()
+    numbers = desk.eval("report", "eval-results/urlab/first", "--json")
+    assert json.loads(numbers.stdout)["runs"][0]["overall"]["episodes"] == 4
+    assert not (desk.folder / "first.html").exists()
+
+
+def test_tasks_are_listed(desk: Desk):
+    rows = json.loads(desk.eval("tasks", "--json").stdout)
+    assert len(rows) >= 12
+    assert {"franka_panda", "franka_robotiq", "aloha"} == {row["embodiment"] for row in rows}
+    assert "panda_cube_on_plate" in desk.eval("tasks").stdout
+
+
+def test_a_taken_port_is_named(desk: Desk):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = desk.eval("serve", "--port", port, "--tasks", "hurried.toml")
+    assert done.returncode == 2
+    assert f"127.0.0.1:{port}" in done.stderr
+    assert "--port" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("run", "--policy", "banana"), 2, "there is no policy 'banana'"),
+        (("run", "--policy", "own:Nobody"), 2, "own has no class 'Nobody'; it has: Fails, Mute, Still"),
+        (("run", "--policy", "own:Still", "--policy-arg", "x"), 2, "--policy-arg 'x' is not KEY=VALUE"),
+        (("run", "--policy", "own:Still", "--policy-arg", "x=1"), 2, "unexpected keyword argument 'x'"),
+        (("run", "--policy", "random", "--tasks", "panda_cube_in_bowll"), 2, "panda_cube_in_bowl"),
+        (("run", "--policy", "random", "--tasks", ","), 2, "names no task; there are: all, aloha"),
+        (("run", "--policy", "random", "--run-id", "../x"), 2, "run_id '../x' cannot name a folder"),
+        (("run", "--policy", "random", "--videos", "all", "--no-cameras"), 2, "--no-cameras forbids them"),
+        (("run", "--policy", "random", "--url", "127.0.0.1:9"), 1, "`urlab eval serve` starts one"),
+        (("run", "--policy", "ws://127.0.0.1:9", "--policy-arg", "connect_timeout_s=0.1"), 1, "no policy server at"),
+        (("serve", "--tasks", "nothing"), 2, "there is no task 'nothing'"),
+        (("serve", "--host", "0.0.0.0"), 2, "give it a --token, or say --insecure"),
+        (("status", "--url", "127.0.0.1:9"), 1, "Is there a server at http://127.0.0.1:9?"),
+        (("report", "nobody"), 2, "there is no run 'nobody'; runs in eval-results/urlab are: "),
+        (("report", "eval-results"), 2, "is not one run; runs below it are: "),
+    ],
+)
+def test_typical_mistakes_are_told_in_a_line(desk: Desk, arguments: tuple[str, ...], code: int, says: str):
+    done = desk.eval(*arguments)
+    assert says in done.stderr
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("run", "--policy", "random"), ("serve",), ("run", "--url", "x", "--policy", "ws://127.0.0.1:9")]
+)
+def test_a_missing_extra_is_answered_with_the_line_that_installs_it(desk: Desk, arguments: tuple[str, ...]):
+    done = subprocess.run(
+        [sys.executable, "-c", BLOCKER, "eval", *arguments],
+        capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=desk.folder,
+    )  # fmt: skip
+    assert done.returncode in (1, 2)
+    assert "pip install 'urlab-headless[eval]'" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,141 @@
+"""Worker processes: they die, hang, resume and work side by side."""
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+HOLD = {"action": [0.0] * 7 + [0.04, 0.04], "control_type": "joint_position"}
+
+
+def _wait_gone(pid: int, limit_s: float = 10.0) -> bool:
+    """Whether the process ends in time; one that is dead and not yet collected counts as ended."""
+    until = time.monotonic() + limit_s
+    while time.monotonic() < until:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def _timesteps(replies: dict[str, Any]) -> dict[str, int]:
+    return {one: reply["obs"]["timestep"] for one, reply in replies.items()}
+
+
+def test_a_worker_that_is_killed_comes_back_and_the_other_does_not_notice(make_server: Any, make_raw: Any) -> None:
+    server = make_server()
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    (first,) = server.workers()
+    raw.pickled("/reset", {"worker_ids": ["0", "1"]})
+    raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 3)
+    os.kill(first, signal.SIGKILL)
+    replies = raw.pickled("/step", {"0": HOLD, "1": HOLD})
+    assert _timesteps(replies) == {"0": 0, "1": 4}
+    assert replies["0"]["obs"]["reset"] is True
+    assert replies["0"]["obs"]["episode_id"].endswith("short/000")
+    assert replies["0"]["episode_result"] is None
+    assert "signal 9" in replies["0"]["warning"]
+    assert "warning" not in replies["1"]
+    assert _timesteps(raw.pickled("/step", {"0": HOLD, "1": HOLD})) == {"0": 1, "1": 5}
+    assert "signal 9" in raw.status()["problems"][0]
+
+
+def test_a_worker_that_hangs_is_ended_by_the_time_limit(make_server: Any, make_raw: Any) -> None:
+    server = make_server(limits={"step_s": 1.0})
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    (worker,) = server.workers()
+    os.kill(worker, signal.SIGSTOP)
+    status, detail = raw.refused("/step", {"0": HOLD})
+    assert (status, "timed out after 1s" in detail) == (504, True)
+    assert _wait_gone(worker)
+    reply = raw.pickled("/step", {"0": HOLD})["0"]
+    assert (reply["obs"]["timestep"], reply["obs"]["reset"]) == (0, True)
+    assert "begins again" in reply["warning"]
+
+
+def test_an_episode_that_always_fails_is_given_up_and_the_job_goes_on(
+    make_server: Any, make_raw: Any, tmp_path: Path
+) -> None:
+    server = make_server(episodes=1)
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    for _ in range(3):
+        (worker,) = server.workers()
+        os.kill(worker, signal.SIGKILL)
+        reply = raw.pickled("/step", {"0": HOLD})["0"]
+    assert reply["obs"]["episode_id"].endswith("easy/000")
+    assert raw.status()["results"] == {"short": 0.0}
+
+
+def test_workers_end_with_a_server_that_is_killed(make_server: Any, make_raw: Any) -> None:
+    server = make_server()
+    make_raw(server.url).pickled("/reset", {"worker_ids": ["0", "1"]})
+    workers = server.workers()
+    assert len(workers) == 2
+    server.kill()
+    assert all(_wait_gone(one) for one in workers)
+
+
+def test_a_run_goes_on_where_it_was_killed(make_server: Any, make_raw: Any, tmp_path: Path) -> None:
+    first = make_server(run_id="again", results=tmp_path / "kept")
+    raw = make_raw(first.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    raw.pickled("/step_chunk", [{"0": HOLD}] * 12)
+    info = tmp_path / "kept" / "urlab" / "again" / "short" / "000" / "result_info.json"
+    until = time.monotonic() + 10
+    while not info.exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    raw.pickled("/step_chunk", [{"0": HOLD}] * 3)
+    first.kill()
+    second = make_server(run_id="again", results=tmp_path / "kept")
+    raw = make_raw(second.url)
+    assert (raw.status()["completed_episodes"], raw.status()["status"]) == (1, "incomplete")
+    first_obs = raw.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]
+    assert (first_obs["episode_id"], first_obs["timestep"]) == ("urlab/again/short/001", 0)
+    assert json.loads(info.read_text())["termination_reason"] == "step_limit"
+
+
+def test_two_clients_work_at_the_same_time(make_server: Any, make_raw: Any) -> None:
+    server = make_server()
+    ends: dict[str, Any] = {}
+
+    def work(worker: str) -> None:
+        raw = make_raw(server.url)
+        reply = raw.pickled("/reset", {"worker_ids": [worker]})[worker]
+        results = []
+        while reply["obs"] is not None:
+            answer = raw.pickled("/step_chunk", [{worker: HOLD}] * 40)
+            assert answer["obs"].keys() == {worker}
+            reply = answer["obs"][worker]
+            results += [reply["episode_result"]] if reply["episode_result"] else []
+        ends[worker] = [(one["task_name"], one["seed"]) for one in results]
+
+    threads = [threading.Thread(target=work, args=(one,)) for one in "ab"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(ends["a"] + ends["b"]) == [("easy", "000"), ("easy", "001"), ("short", "000"), ("short", "001")]
+
+
+def test_an_unwritable_folder_costs_files_but_no_result(make_server: Any, make_raw: Any) -> None:
+    server = make_server(run_id="blocked", episodes=1)
+    run = server.results / "urlab" / "blocked"
+    (run / "short").write_text("a file where a folder should be")
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    result = raw.pickled("/step_chunk", [{"0": HOLD}] * 12)["obs"]["0"]["episode_result"]
+    assert (result["task_name"], result["score"]) == ("short", 0.0)
+    reply = raw.pickled("/step_chunk", [{"0": HOLD}] * 150)["obs"]["0"]
+    assert reply["obs"] is None
+    assert reply["metric"].keys() == {"short", "easy"}
+    assert any("cannot write" in problem for problem in raw.status()["problems"])
+    assert (run / "easy" / "000" / "result_info.json").exists()
