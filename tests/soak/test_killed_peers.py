@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import random
 import signal
 import subprocess
@@ -20,6 +19,7 @@ from urlab_client import URLabClient, URLabRPCError
 TRANSPORTS = ["shm", "zmq"]
 KILLS = [pytest.param(4, id="a few"), pytest.param(100, id="a hundred", marks=pytest.mark.soak)]
 PATIENCE_S = 8.0
+POOL_THREADS = 8
 
 CLIENT = """
 import sys
@@ -69,7 +69,9 @@ def test_a_server_survives_clients_that_are_killed(transport, kills, tmp_path):
             client.discover()
             client.reset()
             assert [client.step()["step"] for _ in range(50)] == list(range(1, 51))
-        wait_until(lambda: held(process) <= before)
+        descriptors, threads = before
+        wait_until(lambda: process.num_fds() <= descriptors)
+        assert process.num_threads() <= threads + POOL_THREADS, "its pool makes threads when they are needed"
 
 
 @pytest.mark.timeout(900)
@@ -94,7 +96,7 @@ def test_a_client_survives_servers_that_are_killed(transport, kills, tmp_path):
             assert [one for one in folders if one.exists()] == folders[-1:]
             if number == 0:
                 before = held(psutil.Process())
-        assert held(psutil.Process()) <= before
+        assert all(now <= then for now, then in zip(held(psutil.Process()), before, strict=True))
     assert not folders[-1].exists()
 
 
@@ -124,8 +126,14 @@ def wait_until(holds):
         time.sleep(0.01)
 
 
-def test_this_module_leaves_no_process_behind():
-    assert [one for one in psutil.Process(os.getpid()).children() if "urlab" in " ".join(one.cmdline())] == []
+@pytest.fixture(scope="module", autouse=True)
+def others():
+    """The processes of tests before these."""
+    return set(psutil.Process().children())
+
+
+def test_this_module_leaves_no_process_behind(others):
+    assert set(psutil.Process().children()) <= others
 
 
 RECORDER = """

@@ -1,4 +1,8 @@
-"""Every task over twenty seeds: the oracle does it, chance does not. pytest -m soak."""
+"""Every task over twenty seeds: the oracle does it, chance does not, and both do it again. pytest -m soak."""
+
+import json
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -7,8 +11,11 @@ from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.episode import Episode
 from urlab.evaluation.goals.scoring import HOLD_STEPS_P2
 from urlab.evaluation.policies import find_policy
+from urlab.evaluation.run_plan import RunPlan
+from urlab.evaluation.runner import run_plan
 from urlab.evaluation.simulation import Simulation
 from urlab.evaluation.tasks.task import find_task, task_names
+from urlab.evaluation.video_choice import Videos
 
 SEEDS = range(20)
 
@@ -51,3 +58,45 @@ def test_the_oracle_does_the_task_in_nine_of_ten_episodes_and_more(name):
 @pytest.mark.parametrize("name", task_names())
 def test_chance_does_the_task_in_one_of_twenty_episodes_at_most(name):
     assert successes(name, "random") <= 0.05
+
+
+FOUR = ("aloha_hand_over", "panda_open_drawer", "panda_stack_cubes", "robotiq_can_left_of_box")
+
+
+class _Silent:
+    def begin(self, run_id, total, completed): ...
+
+    def episode(self, done): ...
+
+
+def evidence(results: Path, run_id: str, policy: str, workers: int) -> dict[str, object]:
+    """Run four tasks over HTTP; what each episode's files say, but for the time of day."""
+    plan = RunPlan(
+        policy=find_policy(policy),
+        tasks=FOUR,
+        episodes=2,
+        seed=0,
+        workers=workers,
+        cameras=False,
+        videos=Videos.NONE,
+        results=results,
+        run_id=run_id,
+    )
+    outcome = run_plan(plan, _Silent(), threading.Event())
+    assert outcome.is_complete
+    found = {}
+    for path in outcome.folder.rglob("result_info.json"):
+        result = json.loads(path.read_text())
+        log = {key: value for key, value in result.pop("log_info").items() if not key.endswith("_time")}
+        steps = (path.parent / "steps.jsonl").read_bytes()
+        found[str(path.parent.relative_to(outcome.folder))] = (result, log, steps)
+    return found
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("policy", ["oracle", "random"])
+def test_one_or_two_workers_twice_give_the_same_scores_and_steps_to_the_bit(tmp_path, policy):
+    runs = [evidence(tmp_path, f"run{number}", policy, workers) for number, workers in enumerate((1, 1, 2, 2))]
+    assert len(runs[0]) == len(FOUR) * 2
+    assert all(run == runs[0] for run in runs[1:])

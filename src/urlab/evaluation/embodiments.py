@@ -88,7 +88,10 @@ class Embodiment:
         return len(self.joints)
 
 
-_PANDA_JOINTS = tuple(f"joint{number}" for number in range(1, 8))
+def _franka_arm(gripper: Gripper, tcp_offset_m: float) -> Arm:
+    joints = tuple(f"joint{number}" for number in range(1, 8))
+    return Arm("arm", joints, joints, base_body="link0", ee_body="hand", gripper=gripper, tcp_offset_m=tcp_offset_m)
+
 
 _OBS_CAMERAS = (
     CameraMount("obs_camera", None, (0.65, 0.0, 1.85), (0.0, -0.42261829, 0.0, 0.90630777), 450.0, 450.0),
@@ -103,18 +106,8 @@ FRANKA_PANDA = Embodiment(
     model="panda",
     base_pos_w=(-0.5, 0.0, TABLE_TOP_Z_M),
     arms=(
-        Arm(
-            name="arm",
-            joints=_PANDA_JOINTS,
-            actuators=_PANDA_JOINTS,
-            base_body="link0",
-            ee_body="hand",
-            gripper=Gripper(
-                joints=("finger_joint1", "finger_joint2"),
-                actuators=("gripper",),
-                open=(0.04, 0.04),
-                closed=(0.0, 0.0),
-            ),
+        _franka_arm(
+            Gripper(("finger_joint1", "finger_joint2"), ("gripper",), open=(0.04, 0.04), closed=(0.0, 0.0)),
             tcp_offset_m=0.1034,
         ),
     ),
@@ -133,13 +126,8 @@ FRANKA_ROBOTIQ = Embodiment(
     model="franka_robotiq",
     base_pos_w=(-0.5, 0.0, TABLE_TOP_Z_M),
     arms=(
-        Arm(
-            name="arm",
-            joints=_PANDA_JOINTS,
-            actuators=_PANDA_JOINTS,
-            base_body="link0",
-            ee_body="hand",
-            gripper=Gripper(
+        _franka_arm(
+            Gripper(
                 joints=(
                     "finger_joint",
                     "right_outer_knuckle_joint",

@@ -61,6 +61,12 @@ class Job:
         """True when every episode has a result."""
         return len(self._results) == len(self._units)
 
+    @property
+    def in_a_line(self) -> str:
+        """How much there is to do, for logs."""
+        tasks = len({unit.task for unit in self._units})
+        return f"{len(self._units)} episodes of {tasks} tasks, {len(self._results)} of them done"
+
     def scores(self) -> Scores:
         """``{task: {"score", "sr"}}``: means over the finished episodes of each task that has any."""
         return {task: _means(done) for task, done, _total in self._by_task() if done}

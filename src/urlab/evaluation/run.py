@@ -22,6 +22,7 @@ log = logging.getLogger("urlab.evaluation")
 
 WORKER_FAILED = "worker_failed"
 _MOST_LOSSES = 3
+_PROBLEMS_TOLD = 20
 
 
 class Run:
@@ -43,6 +44,7 @@ class Run:
         if unit is None:
             return None
         task, folder = self.tasks[unit.task], self.folder.episode(unit)
+        log.debug("worker %s begins %s/%s", worker_id, unit.task, unit.seed_text)
         return Begin(task, unit.seed, hold_steps, self.episode_id(unit), folder, text)
 
     def episode_id(self, unit: Unit) -> str:
@@ -67,7 +69,11 @@ class Run:
 
     async def finish(self, worker_id: str, result: EpisodeResult) -> None:
         """Keep a result, and the summary on disk up to date."""
+        unit = self.job.current(worker_id)
         self.job.finish(worker_id, result)
+        if unit is not None:
+            words = (worker_id, unit.task, unit.seed_text, result.termination_reason, result.steps, result.score)
+            log.info("worker %s: %s/%s ended by %s after %d steps, score %.2f", *words)
         await self.write_summary()
 
     async def lose(self, worker_id: str, reason: str) -> None:
@@ -82,9 +88,10 @@ class Run:
             await self.finish(worker_id, EpisodeResult(0.0, False, [], WORKER_FAILED, 0))
 
     def note(self, problem: str) -> None:
-        """Keep a problem for /status, and log it."""
-        log.warning("%s", problem)
-        self.problems.append(problem)
+        """Keep a problem for /status, and log it; what every episode says again is told once."""
+        if problem not in self.problems[-_PROBLEMS_TOLD:]:
+            log.warning("%s", problem)
+            self.problems = [*self.problems[-_PROBLEMS_TOLD + 1 :], problem]
 
     async def write_summary(self) -> None:
         """``result.json`` or ``progress.json``; a disk that refuses is noted, the results stay in memory."""
@@ -112,4 +119,4 @@ class Run:
 
     def status(self, active_workers: Sequence[str]) -> dict[str, Any]:
         """What /status says."""
-        return {**self.job.status(active_workers), "benchmark_id": BENCHMARK, "problems": self.problems[-20:]}
+        return {**self.job.status(active_workers), "benchmark_id": BENCHMARK, "problems": self.problems}

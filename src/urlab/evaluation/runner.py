@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from urlab.evaluation.client import EvalClient
+from urlab.evaluation.client_errors import EvalClientError, ServerUnreachable
 from urlab.evaluation.driver import Driver, EpisodeDone
 from urlab.evaluation.kept_results import keep_result, remove_videos
 from urlab.evaluation.policies import Policy
@@ -24,6 +25,8 @@ STOP_GRACE_S = 10.0
 """How long a stop waits for policies that are thinking; what they think is not worth more."""
 
 _LOOK_EVERY_S = 0.2
+_COMPLAINTS_LIMIT_S = 10.0
+_DYING_S = 2.0
 
 
 class Watcher(Protocol):
@@ -40,6 +43,7 @@ class Watcher(Protocol):
 class RunOutcome:
     """What a run came to. ``problem`` is what ended it early, ``was_stopped`` whether somebody asked for that.
 
+    ``complaints`` are the server's about what went wrong and cost no result, such as films that could not be made.
     ``folder`` holds the results, those of earlier runs under the same name too; ``finished`` is new.
     """
 
@@ -50,6 +54,7 @@ class RunOutcome:
     finished: list[EpisodeDone] = field(default_factory=list)
     problem: Exception | None = None
     was_stopped: bool = False
+    complaints: list[str] = field(default_factory=list)
 
     @property
     def is_complete(self) -> bool:
@@ -79,6 +84,7 @@ def run_plan(plan: RunPlan, watcher: Watcher, stop: threading.Event) -> RunOutco
         known = {**describe(plan, outcome.run_id), "total_episodes": outcome.total}
         write_json(outcome.folder / RUN_INFO, known)
         _Drive(plan, server, outcome, watcher, stop).run(policy)
+        outcome.complaints = _complaints(server)
     write_json(outcome.folder / RUN_INFO, {**known, "ended": now()})
     if plan.url is None and plan.videos is Videos.FAILURES:
         remove_videos(outcome.folder, [one for one in outcome.finished if one.success])
@@ -109,6 +115,15 @@ def _known_server(plan: RunPlan, url: str) -> tuple[_Server, RunOutcome]:
 def _count(server: _Server, outcome: RunOutcome) -> None:
     status = server.client().status()
     outcome.total, outcome.completed = int(status["total_episodes"]), int(status["completed_episodes"])
+
+
+def _complaints(server: _Server) -> list[str]:
+    """What the server noted; nothing if it cannot be asked any more."""
+    try:
+        with EvalClient(server.url, (), token=server.token, timeout_s=_COMPLAINTS_LIMIT_S) as client:
+            return [str(one) for one in client.status().get("problems", [])]
+    except EvalClientError:
+        return []
 
 
 class _Drive:
@@ -167,7 +182,7 @@ class _Drive:
         """A server of ours that has died explains more than the connection that broke."""
         try:
             if self._server.child is not None:
-                self._server.child.check()
+                self._server.child.check(_DYING_S if isinstance(problem, ServerUnreachable) else 0.0)
         except Exception as cause:  # noqa: BLE001 - it is kept, and told
             return cause
         return problem

@@ -30,7 +30,8 @@ class ServerChildError(Exception):
 class ServerChild:
     """`urlab eval serve` on a free port with a secret token. Leaving the context ends it and keeps its results.
 
-    It lives in a session of its own, so that Ctrl-C reaches the run alone, which then ends it in order.
+    It lives in a session of its own, so that Ctrl-C reaches the run alone, which then ends it in order. A run that dies
+    in whatever way closes the child's stdin, and the child ends by itself.
     """
 
     def __init__(self, plan: RunPlan, run_id: str) -> None:
@@ -40,7 +41,7 @@ class ServerChild:
         self._said: IO[bytes] = (Path(self._folder.name) / "stderr").open("w+b")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "urlab", "eval", "serve", *server_options(plan, run_id, self._ready)],
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=self._said,
             env={**os.environ, TOKEN_VARIABLE: self.token},
@@ -52,8 +53,10 @@ class ServerChild:
             self.stop()
             raise
 
-    def check(self) -> None:
-        """ServerChildError if it has ended."""
+    def check(self, patience_s: float = 0.0) -> None:
+        """ServerChildError if it has ended, or does so soon: its connections break a little before it is gone."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience_s)
         if self._process.poll() is not None:
             raise ServerChildError(f"the evaluation server ended by itself: {self._last_words()}")
 
@@ -66,6 +69,8 @@ class ServerChild:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         self._said.close()
         with contextlib.suppress(OSError):
             self._folder.cleanup()
@@ -96,6 +101,7 @@ class ServerChild:
 def server_options(plan: RunPlan, run_id: str, ready_file: Path) -> list[str]:
     """The options of `urlab eval serve` for a plan."""
     options = ["--port", "0", "--ready-file", str(ready_file), "--log-level", "warning", "--run-id", run_id]
+    options += ["--end-with-stdin"]
     options += ["--tasks", ",".join(plan.tasks or ("all",)), "--episodes", str(plan.episodes)]
     options += ["--seed", str(plan.seed), "--workers", str(plan.workers), "--results", str(plan.results)]
     options += ["--cameras" if plan.cameras else "--no-cameras"]

@@ -9,11 +9,15 @@ BENCHMARK = "urlab"
 
 @dataclass(frozen=True)
 class TimeLimits:
-    """Seconds that a worker may take; beyond them its process is ended and the sender gets HTTP 504."""
+    """Seconds that a worker may take; beyond them its process is ended and the sender gets HTTP 504.
+
+    ``busy_s`` is what a worker that is to be ended has for its last answer, ``end_s`` for its files after that.
+    """
 
     step_s: float = 600.0
     reset_s: float = 600.0
     flush_s: float = 120.0
+    busy_s: float = 4.0
     end_s: float = 30.0
 
 

@@ -69,7 +69,7 @@ class Films:
             )
             encoder.send(None)
         except (OSError, RuntimeError) as problem:
-            raise NoVideo(f"cannot begin the film of {camera}: {_short(problem)}") from problem
+            raise NoVideo(f"ffmpeg cannot begin the film of {camera}: {_short(problem)}") from problem
         return encoder
 
     def _part(self, camera: str) -> Path:
@@ -77,4 +77,5 @@ class Films:
 
 
 def _short(problem: BaseException) -> str:
-    return " ".join(str(problem).split())[:300]
+    """Without the line that called ffmpeg, which imageio adds."""
+    return " ".join(str(problem).partition("FFMPEG COMMAND")[0].split())[:300]

@@ -25,7 +25,6 @@ from urlab.evaluation.worker_messages import (
     Begin,
     Failed,
     Flush,
-    Look,
     Message,
     Seen,
     Step,
@@ -70,8 +69,6 @@ class Worker:
                 return self._begin(message)
             case Step():
                 return self._step(message)
-            case Look(text=text):
-                return self._seen(self._running().observe(), text)
             case Flush():
                 self._writer.flush()
                 return Seen(problems=self._writer.take_problems())
@@ -107,8 +104,6 @@ class Worker:
                 evidence.add(action)
             if episode.done:
                 return self._ended(episode, step, executed)
-        if not step.look:
-            return Seen(executed=executed)
         observation = episode.observe()
         if evidence is not None:
             evidence.see(observation)

@@ -34,20 +34,12 @@ class Begin:
 class Step:
     """Carry out actions until they or the episode end. Answer: `Seen`.
 
-    Without ``look`` the observation is left out unless the episode ended; ``terminal`` asks for the last one then.
+    It has the observation after the last action; if the episode ended, only for those who ask for it by ``terminal``.
     """
 
     actions: tuple[Action, ...]
     text: bool
-    look: bool = True
     terminal: bool = False
-
-
-@dataclass(frozen=True)
-class Look:
-    """Observe the state as it is. Answer: `Seen`."""
-
-    text: bool
 
 
 @dataclass(frozen=True)
@@ -77,5 +69,5 @@ class Failed:
     reason: str
 
 
-Message = Begin | Step | Look | Flush | Stop
+Message = Begin | Step | Flush | Stop
 Answer = Seen | Failed

@@ -7,11 +7,12 @@ from typing import TypeVar
 from urlab.errors import known
 from urlab.evaluation.actions import Action, ActionError, parse_action
 from urlab.evaluation.embodiments import Embodiment
+from urlab.evaluation.numbers import describe
 from urlab.evaluation.problems import BadBody, Problem, TooManyWorkers, UnknownWorker
 from urlab.evaluation.run import Run
 from urlab.evaluation.settings import ServerSettings
 from urlab.evaluation.worker_messages import WorkerSettings
-from urlab.evaluation.worker_slot import Orders, Reply, Wanted, WorkerSlot
+from urlab.evaluation.worker_slot import Moved, Orders, Reply, Wanted, WorkerSlot
 
 Replies = dict[str, Reply]
 T = TypeVar("T")
@@ -28,6 +29,7 @@ class WorkerPool:
         self.run = run
         self._settings = settings
         self._slots: dict[str, WorkerSlot] = {}
+        self._ending: dict[str, asyncio.Event] = {}
         self._companions: dict[str, tuple[str, ...]] = {}
 
     @property
@@ -42,6 +44,8 @@ class WorkerPool:
     async def reset(self, worker_ids: Sequence[str], wanted: Wanted, hold_steps: Mapping[str, int]) -> Replies:
         """Begin an episode with each worker; those that do not exist are made."""
         ids = list(dict.fromkeys(worker_ids))
+        for ending in [self._ending[one] for one in ids if one in self._ending]:
+            await ending.wait()
         self._make(ids)
         await _all(self._slot(one).reset(wanted, hold_steps[one]) for one in ids)
         self._companions |= dict.fromkeys(ids, tuple(ids))
@@ -63,22 +67,20 @@ class WorkerPool:
         orders = [(self._slot(one), self._orders(one, [raw])) for one, raw in actions.items()]
         await _all(slot.step(order, wanted) for slot, order in orders)
 
-    async def step_chunk(self, chunk: Sequence[Mapping[str, object]], wanted: Wanted) -> int:
-        """Actions step after step, until one worker's episode ends; how many steps were made."""
-        ids = list(dict.fromkeys(one for entry in chunk for one in entry))
-        if len(ids) == 1 and all(chunk):
-            (only,) = ids
-            orders = self._orders(only, [entry[only] for entry in chunk])
-            return (await self._slot(only).step(orders, wanted)).executed
-        steps = [{one: self._orders(one, [raw]) for one, raw in entry.items()} for entry in chunk]
-        return await self._lock_step(steps, wanted)
+    async def step_chunk(self, chunks: Mapping[str, Sequence[object]], wanted: Wanted) -> dict[str, Moved]:
+        """Actions for each of some workers, at the same time; each stops at the end of its own episode.
+
+        So what a worker does never depends on who else is in the request.
+        """
+        orders = [(self._slot(one), self._orders(one, raws)) for one, raws in chunks.items()]
+        moved = await _all(slot.step(order, wanted) for slot, order in orders)
+        return dict(zip(chunks, moved, strict=True))
 
     async def kill(self, worker_ids: Sequence[str]) -> None:
         """End workers; those that do not exist are ended already."""
-        slots = [slot for one in worker_ids if (slot := self._slots.pop(one, None)) is not None]
         for one in worker_ids:
             self._companions.pop(one, None)
-        await _all(slot.end() for slot in slots)
+        await _all([self._end(self._slots.pop(one)) for one in dict.fromkeys(worker_ids) if one in self._slots])
 
     async def close(self) -> None:
         """End all workers."""
@@ -89,16 +91,14 @@ class WorkerPool:
         await self.close()
         self.run = run
 
-    async def _lock_step(self, steps: Sequence[Mapping[str, Orders]], wanted: Wanted) -> int:
-        """Observations are made after the last step only."""
-        for number, step in enumerate(steps, start=1):
-            moved = await _all(
-                self._slot(one).step(Orders(order.unit, order.actions, look=False), wanted)
-                for one, order in step.items()
-            )
-            if any(one.is_over for one in moved):
-                return number
-        return len(steps)
+    async def _end(self, slot: WorkerSlot) -> None:
+        """Whoever resets a worker of the same id waits for it: both would have the same episode."""
+        self._ending[slot.worker_id] = ended = asyncio.Event()
+        try:
+            await slot.end()
+        finally:
+            self._ending.pop(slot.worker_id, None)
+            ended.set()
 
     def _orders(self, worker_id: str, raws: Sequence[object]) -> Orders:
         slot = self._slot(worker_id)
@@ -152,5 +152,10 @@ async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
 def check_worker_ids(value: object) -> list[str]:
     """A list of worker ids from a body; BadBody says what is wrong with it."""
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) and 0 < len(one) <= 64 for one in value):
-        raise BadBody("worker_ids must be a list of short text, such as ['0', '1']")
+        raise BadBody(f"worker_ids must be a list of short text, such as ['0', '1'], but {_sent(value)} was sent")
     return list(value)
+
+
+def _sent(value: object) -> str:
+    strange = [one for one in value if not isinstance(one, str)] if isinstance(value, list | tuple) else []
+    return f"a list with {describe(strange[0])} in it" if strange else describe(value)

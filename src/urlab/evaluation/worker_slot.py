@@ -14,7 +14,7 @@ from urlab.evaluation.problems import TimeLimit, UnknownWorker
 from urlab.evaluation.run import Run
 from urlab.evaluation.settings import TimeLimits
 from urlab.evaluation.unit import Unit
-from urlab.evaluation.worker_messages import Begin, Failed, Flush, Look, Message, Seen, Step, WorkerSettings
+from urlab.evaluation.worker_messages import Begin, Failed, Flush, Message, Seen, Step, WorkerSettings
 from urlab.evaluation.worker_process import WorkerDied, WorkerProcess
 
 Reply = dict[str, Any]
@@ -40,7 +40,6 @@ class Orders:
 
     unit: Unit | None
     actions: tuple[Action, ...] = ()
-    look: bool = True
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Moved:
 
 
 class WorkerSlot:
-    """Messages to its process go one at a time, through a thread of its own.
+    """Messages to its process go one at a time, through a thread of its own; a slot that was ended stays so.
 
     A process that dies is replaced: the same episode begins again, and the reply says so in ``warning``.
     """
@@ -64,7 +63,8 @@ class WorkerSlot:
         self._lock = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"urlab-worker-{worker_id[:16]}")
         self._process: WorkerProcess | None = None
-        self._is_running = self._is_stale = self._is_ended = False
+        self._answering: asyncio.Future[Any] | None = None
+        self._is_running = self._is_ended = False
         self._reply: Reply = {"obs": None, "metric": None, "episode_result": None}
         self._has_text = True
 
@@ -81,8 +81,6 @@ class WorkerSlot:
     async def reset(self, wanted: Wanted, hold_steps: int) -> None:
         """Begin its episode, or begin it again; the job's next one if it has none."""
         async with self._lock:
-            if self._is_ended:
-                raise UnknownWorker(f"worker {self.worker_id} was ended while it was to be reset")
             self.hold_steps = hold_steps
             await self._begin(wanted)
 
@@ -93,7 +91,7 @@ class WorkerSlot:
         """
         async with self._lock:
             if orders.unit is None or orders.unit != self.unit:
-                return Moved(len(orders.actions), is_over=orders.unit is not None)
+                return Moved(0, is_over=orders.unit is not None)
             if not self._is_running:
                 await self._begin(wanted, warning="the episode begins again: its worker was ended by a time limit")
                 return Moved(0, is_over=True)
@@ -105,8 +103,6 @@ class WorkerSlot:
         ``metric`` is None until nothing is left for the worker: the oldest clients stop as soon as there is one.
         """
         async with self._lock:
-            if self._is_stale and self._is_running:
-                await self._refresh(wanted)
             if wanted.text and not self._has_text:
                 self._reply, self._has_text = as_text(self._reply), True
             reply = self._reply
@@ -114,14 +110,28 @@ class WorkerSlot:
             return {**reply, "metric": self._run.job.scores() if reply["obs"] is None else None}
 
     async def end(self) -> None:
-        """Give its episode back and end its process, once it has finished its files."""
+        """Give its episode back and end its process, once it has finished its files.
+
+        A process that is busy gets a moment to answer: whoever waits for it hears that the worker was ended.
+        """
+        self._is_ended = True
+        await self._interrupt()
         async with self._lock:
             self._run.job.give_back(self.worker_id)
-            self._is_running, self._is_ended = False, True
+            self._is_running = False
             process, self._process = self._process, None
             if process is not None:
                 await self._in_thread(process.end, self._limits.end_s)
             self._thread.shutdown(wait=False)
+
+    async def _interrupt(self) -> None:
+        answering, process = self._answering, self._process
+        if answering is None or process is None or answering.done():
+            return
+        await asyncio.wait((answering,), timeout=self._limits.busy_s)
+        if not answering.done():
+            process.kill()
+            await asyncio.wait((answering,))
 
     async def _begin(self, wanted: Wanted, result: Reply | None = None, warning: str | None = None) -> None:
         """Episodes that are lost while they begin are tried again until the run gives them up."""
@@ -140,10 +150,12 @@ class WorkerSlot:
         self._keep(Seen(), wanted, result, warning)
 
     def _begin_message(self, wanted: Wanted) -> Begin | None:
+        if self._is_ended:
+            raise UnknownWorker(f"worker {self.worker_id} was ended; reset it to go on")
         return self._run.begin(self.worker_id, hold_steps=self.hold_steps, text=wanted.text)
 
     async def _step(self, orders: Orders, wanted: Wanted) -> Moved:
-        message = Step(orders.actions, wanted.text, look=orders.look, terminal=wanted.terminal)
+        message = Step(orders.actions, wanted.text, terminal=wanted.terminal)
         try:
             seen = await self._ask(message, self._limits.step_s * max(1, len(orders.actions)))
         except EpisodeLost as lost:
@@ -153,9 +165,7 @@ class WorkerSlot:
         if seen.result is not None:
             await self._finish(seen, seen.result, orders.unit, wanted)
             return Moved(seen.executed, is_over=True)
-        self._is_stale = seen.observation is None
-        if not self._is_stale:
-            self._keep(seen, wanted)
+        self._keep(seen, wanted)
         return Moved(seen.executed, is_over=False)
 
     async def _finish(self, seen: Seen, result: EpisodeResult, unit: Unit | None, wanted: Wanted) -> None:
@@ -165,13 +175,6 @@ class WorkerSlot:
         if wanted.terminal:
             told["terminal_obs"] = seen.observation
         await self._begin(wanted, told)
-
-    async def _refresh(self, wanted: Wanted) -> None:
-        try:
-            self._keep(await self._ask(Look(wanted.text), self._limits.step_s), wanted)
-        except EpisodeLost as lost:
-            await self._run.lose(self.worker_id, str(lost))
-            await self._begin(wanted, warning=f"the episode begins again: {lost}")
 
     async def _flush(self) -> None:
         """Nothing is left to run: when a client hears so, the files are there."""
@@ -186,7 +189,7 @@ class WorkerSlot:
         warnings = [*([warning] if warning else []), *seen.problems]
         if warnings:
             self._reply["warning"] = "; ".join(warnings)
-        self._has_text, self._is_stale = wanted.text, False
+        self._has_text = wanted.text
 
     def _note(self, problems: tuple[str, ...]) -> None:
         for problem in problems:
@@ -197,6 +200,7 @@ class WorkerSlot:
         if self._process is None:
             self._process = await self._in_thread(WorkerProcess, self._settings)
         answering = asyncio.get_running_loop().run_in_executor(self._thread, self._process.ask, message)
+        self._answering = answering
         await asyncio.wait((answering,), timeout=limit_s)
         if not answering.done():
             await self._drop(answering)

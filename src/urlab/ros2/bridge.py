@@ -35,6 +35,7 @@ log = logging.getLogger("urlab.ros2")
 DEFAULT_RATE_HZ = 200.0
 _LOOK_S = 0.25
 _STATUS_S = 1.0
+_PATIENCE_MS = 1000
 _SILENCE_S = 3.0
 _CALM_S = 5.0
 """Time that goes back is a reset more often than another scene: then the server is asked at most this often."""
@@ -162,7 +163,7 @@ class Bridge:
         settings = self._settings
         self._client = URLabClient(
             settings.address, step_port=settings.step_port, state_port=settings.state_port, observer=True,
-            step_mode="direct", camera_streams=False, rcv_timeout_ms=1000,
+            step_mode="direct", camera_streams=False, rcv_timeout_ms=_PATIENCE_MS,
         )  # fmt: skip
         self._client.discover()
         return self._client

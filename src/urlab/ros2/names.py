@@ -9,18 +9,20 @@ _TOPIC = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+")
 _TYPE = re.compile(r"([a-z][a-z0-9_]*)/(msg|srv)/([A-Z][A-Za-z0-9_]*)")
 _DDS_TYPE = re.compile(r"([a-z][a-z0-9_]*)::(msg|srv)::dds_::([A-Z][A-Za-z0-9_]*)_")
 _LONGEST_TOPIC = 247
+_LONGEST_TOKEN = 90
+"""Two of them, and what the bridge puts before and after them, fit into a topic."""
 
 
 def legal_token(text: str) -> str:
     """One token of a ROS name, as close to the text as the rules allow.
 
-    Letters, digits and single underscores; it begins with a letter (a leading underscore would hide the name) and does
-    not end with an underscore. Different texts may give the same token: see `legal_tokens`.
+    Letters, digits and single underscores, 90 at most; it begins with a letter (a leading underscore would hide the
+    name) and does not end with an underscore. Different texts may give the same token: see `legal_tokens`.
     """
     token = _REPEATED.sub("_", _ILLEGAL.sub("_", text)).strip("_")
     if not token:
         return "unnamed"
-    return f"n{token}" if token[0].isdigit() else token
+    return (f"n{token}" if token[0].isdigit() else token)[:_LONGEST_TOKEN].rstrip("_")
 
 
 def legal_tokens(texts: Iterable[str]) -> dict[str, str]:

@@ -59,11 +59,17 @@ class RuledBackend:
     def __init__(self, backend: Backend, rules: Iterable[QosRule]) -> None:
         self._backend = backend
         self._rules = tuple(rules)
+        self._used: set[str] = set()
 
     @property
     def name(self) -> str:
         """The backend's."""
         return self._backend.name
+
+    @property
+    def unused(self) -> list[str]:
+        """The patterns of those rules that no topic has fitted so far."""
+        return [rule.pattern for rule in self._rules if rule.pattern not in self._used]
 
     def publisher(self, topic: str, type_name: str, qos: Qos) -> Publisher:
         """Offer a topic, as the rules say."""
@@ -85,5 +91,6 @@ class RuledBackend:
         """What a topic of that usual quality gets."""
         for rule in self._rules:
             if fnmatchcase(topic, rule.pattern):
+                self._used.add(rule.pattern)
                 qos = replace(qos, **rule.changes)  # type: ignore[arg-type]  # fields of Qos, by parse_rule
         return qos

@@ -144,7 +144,7 @@ def test_one_command_runs_a_policy_and_writes_a_report(desk: Desk):
     assert run["info"]["cameras"] is False
     assert "3/3 failed hurried" in done.stderr
     page = (desk.folder / "out.html").read_text()
-    assert "0 of 3 episodes solved by random" in page
+    assert "0 of 3 episodes solved" in page
     assert "urlab eval run --policy random --tasks hurried.toml --episodes 3 --seed 5 --workers 2" in page
     again = desk.eval(
         "run", "--policy", "random", "--tasks", "hurried.toml", "--episodes", "4", "--seed", "5", "--run-id", "first"
@@ -197,6 +197,60 @@ def test_ctrl_c_keeps_what_is_done(desk: Desk):
     assert "interrupted; --run-id stopped goes on from here" in said
     assert not (desk.run_folder("stopped") / "patient" / "000" / "result_info.json").exists()
     assert "incomplete: 1 of 2 episodes have no result" in (desk.folder / "stopped.html").read_text()
+
+
+def _children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    found = [int(word) for task in tasks for word in (task / "children").read_text().split()]
+    return found + [one for child in found for one in _children(child)]
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGHUP, signal.SIGINT])
+def test_a_run_that_ends_in_whatever_way_leaves_no_process(desk: Desk, way: signal.Signals):
+    process = desk.start("run", "--policy", "random", "--tasks", "patient.toml", "--episodes", "1", "--workers", "1")
+    until(lambda: len(_children(process.pid)) == 2 or process.poll() is not None)
+    left = _children(process.pid)
+    assert len(left) == 2, process.communicate()[1]
+    process.send_signal(way)
+    process.communicate(timeout=LIMIT_S)
+    until(lambda: not any(map(_is_alive, left)))
+
+
+def test_what_a_server_could_not_write_is_told_at_the_end(desk: Desk):
+    folder = desk.run_folder("blocked")
+    folder.mkdir(parents=True)
+    (folder / "hurried").write_text("a file where a folder should be")
+    done = desk.eval("run", "--policy", "random", "--tasks", "hurried.toml", "--episodes", "1", "--run-id", "blocked")
+    assert "warning: worker 0: cannot write " in done.stderr
+    assert "1/1 failed hurried 000" in done.stderr
+
+
+def test_a_server_tells_what_happens(desk: Desk):
+    ready_file = desk.folder / "told.json"
+    options = ("--port", "0", "--no-cameras", "--ready-file", str(ready_file), "--log-level", "debug")
+    process = desk.start("serve", *options, "--tasks", "hurried.toml", "--episodes", "1", "--run-id", "told")
+    until(lambda: ready_file.exists() or process.poll() is not None)
+    url = json.loads(ready_file.read_text())["url"]
+    ran = desk.eval("run", "--policy", "own:Still", "--url", url, "--results", "elsewhere")
+    refused = desk.eval("submit", "nothing", "--url", url)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=LIMIT_S)[1]
+    assert (ran.returncode, refused.returncode, process.returncode) == (0, 2, 0)
+    for words in (
+        "run told: 1 episodes of 1 tasks, 0 of them done",
+        "worker 0 begins hurried/000",
+        "worker 0: hurried/000 ended by step_limit after 12 steps, score 0.00",
+        "/start_new_job refused with 400: there is no task 'nothing'",
+        "stopped",
+    ):
+        assert words in said
 
 
 def test_a_running_server_tells_how_far_it_is_and_takes_other_jobs(desk: Desk, server: dict[str, Any]):

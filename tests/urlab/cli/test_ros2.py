@@ -1,8 +1,11 @@
 """`urlab ros2`, in processes of its own, as a node of a DDS graph that stays on this machine."""
 
+import contextlib
+import io
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -11,11 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console, Group
 
-from urlab.cli.ros2.table import live_table
+from urlab.cli.ros2.table import heading, live_table
 from urlab.ros2 import messages
 from urlab.ros2.dds import DdsBackend
+from urlab.ros2.dds.writer import Writer
+from urlab.ros2.names import request_to_dds, type_to_dds
 from urlab.ros2.qos import CLOCK, LATCHED, RELIABLE
+from urlab.ros2.simulation_messages import PACKAGE
 from urlab.ros2.tally import TopicTally
 
 LIMIT_S = 20.0
@@ -36,8 +43,9 @@ main()
 
 @pytest.fixture(autouse=True)
 def only_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ROS_DOMAIN_ID", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"):
+    for name in ("ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 
 
@@ -51,7 +59,7 @@ def bridge(tmp_path: Path) -> Iterator[Started]:
 
     def start(port: str, *arguments: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "urlab", "ros2", "--step-port", port, "--backend", "dds"]
-        command += ["--domain", str(DOMAIN), "--ready-file", str(tmp_path / "bridge.json"), *arguments]
+        command += ["--ready-file", str(tmp_path / "bridge.json"), *arguments]
         started.append(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
         return started[-1]
 
@@ -94,7 +102,9 @@ def test_a_robot_that_is_not_there_is_named_with_those_that_are(demo_server: Any
     assert "panda" in done.stderr
 
 
-def test_it_is_a_node_until_it_is_asked_to_end(demo_server: Any, bridge: Started, tmp_path: Path):
+def test_it_is_a_node_of_the_environment_s_domain_until_it_is_asked_to_end(
+    demo_server: Any, bridge: Started, tmp_path: Path
+):
     process = bridge(demo_server.port)
     ready_file = tmp_path / "bridge.json"
     until(ready_file.exists)
@@ -118,12 +128,11 @@ def test_it_is_a_node_until_it_is_asked_to_end(demo_server: Any, bridge: Started
     assert not ready_file.exists()
 
 
-def test_without_a_server_it_says_once_that_it_waits_and_ends_well(bridge: Started):
+def test_without_a_server_it_says_that_it_waits_and_ends_well(bridge: Started):
     process = bridge("9", "--log-level", "info")
     assert process.stderr is not None
     first = process.stderr.readline()
     assert "waiting" in first
-    time.sleep(2.5)  # long enough for another attempt, about which nothing is to be said
     code, said = end(process)
     assert code == 0
     assert "waiting" not in said
@@ -134,14 +143,29 @@ def test_a_server_that_is_stuck_does_not_hold_up_the_end(serving: Any, arm: str,
     server = serving(arm)
     process = bridge(server.port)
     until((tmp_path / "bridge.json").exists)
-    os.kill(server.process.pid, signal.SIGSTOP)
-    try:
-        time.sleep(1.5)  # by now it has asked, and got no answer
-        code, said = end(process)
-    finally:
-        os.kill(server.process.pid, signal.SIGCONT)
+    with caller("/get_entities", f"{PACKAGE}/srv/GetEntities") as call:
+        os.kill(server.process.pid, signal.SIGSTOP)
+        try:
+            call()
+            time.sleep(1.5)  # by now bridge and service have asked, and got no answer
+            code, said = end(process)
+        finally:
+            os.kill(server.process.pid, signal.SIGCONT)
     assert code == 0, said
     assert "Traceback" not in said
+
+
+@contextlib.contextmanager
+def caller(service: str, type_name: str) -> Iterator[Callable[[], None]]:
+    """A node that calls a service as one on rmw_cyclonedds_cpp does, and waits for nothing."""
+    kind = f"{type_name}_Request"
+    request = bytes(messages.serialise(messages.make(kind), kind))
+    backend = DdsBackend(domain=DOMAIN, node="caller")
+    writer = Writer(backend._participant, request_to_dds(service), type_to_dds(kind), RELIABLE, "clientid=1.2.3;")
+    until(lambda: writer.readers)
+    yield lambda: writer.write(request[:4], struct.pack("<Qq", 1, 1), request[4:])
+    writer.close()
+    backend.close()
 
 
 @pytest.mark.parametrize("blocked", ["rosbags", "cyclonedds"])
@@ -157,7 +181,32 @@ def test_rclpy_without_ros_says_what_to_do():
     command = [sys.executable, "-c", BLOCKER.format(blocked="rclpy"), "ros2", "--backend", "rclpy"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 1
-    assert "--backend dds" in done.stderr
+    assert done.stderr.count("--backend dds") == 1
+
+
+WRONG = [
+    (("--address", "somewhere"), {}, 2, "write tcp://host or ipc:///path"),
+    (("--domain", "300"), {}, 2, "less than or equal to 232"),
+    (("--qos", "/clock"), {}, 2, "is not TOPIC=WORD"),
+    ((), {"ROS_DOMAIN_ID": "mars"}, 1, "error: the ROS domain is a number from 0 to 232, not 'mars'"),
+]
+
+
+@pytest.mark.parametrize(("options", "environment", "code", "why"), WRONG, ids=[one[3] for one in WRONG])
+def test_what_can_never_work_ends_at_once_with_the_reason(
+    cli: Any, options: tuple[str, ...], environment: dict[str, str], code: int, why: str
+):
+    done = cli("ros2", "--backend", "dds", *options, env=os.environ | environment | {"COLUMNS": "200"})
+    assert done.returncode == code, done.stderr
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_is_wrong_is_said_across_the_terminal():
+    told = "nobody listens at tcp://127.0.0.1:9: is `urlab serve` running, and is this its port?"
+    said = io.StringIO()
+    Console(width=120, file=said).print(Group(heading("dds", told), live_table({})))
+    assert f"urlab ros2, dds: waiting: {told}" in said.getvalue().splitlines()[0]
 
 
 def test_topics_in_use_come_first_in_the_table():
@@ -167,7 +216,7 @@ def test_topics_in_use_come_first_in_the_table():
         "/y": TopicTally(JOINT, None, rate_hz=5.0),
         "/z": TopicTally(JOINT, 1, rate_hz=200.0),
     }
-    table = live_table(topics, "dds", None)
+    table = live_table(topics)
     assert list(table.columns[0].cells) == ["/y", "/z", "/a", "/b"]
     assert list(table.columns[3].cells) == ["heard", "1", "0", "heard"]
     assert list(table.columns[4].cells) == ["", "", "", "3"]

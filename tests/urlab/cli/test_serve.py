@@ -98,7 +98,7 @@ def test_a_taken_port_is_named_with_its_option(cli: Any, demo_server: Any) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "there is no level or model 'nowhere'; levels: demo; models: box, floor"),
+        (["nowhere"], "there is no level or model 'nowhere'; levels: demo; models: aloha, box, floor"),
         (["nowhere.xml"], "nowhere.xml does not exist"),
         (["--host", "0.0.0.0"], "add --insecure if you mean it"),
         (["--step-port", "70000"], "--step-port 70000 is not a port"),

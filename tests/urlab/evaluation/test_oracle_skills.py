@@ -14,7 +14,7 @@ from urlab.evaluation.policies.oracle.motion import Motion
 from urlab.evaluation.policies.oracle.skills import SKILLS
 from urlab.evaluation.policies.oracle.world import World
 from urlab.evaluation.simulation import Simulation
-from urlab.evaluation.tasks.oracle_steps import ORACLE_STEPS, Home, OracleStep, Wait
+from urlab.evaluation.tasks.oracle_steps import ORACLE_STEPS, Home, OracleStep, Place, Wait
 from urlab.evaluation.tasks.task import find_task
 from urlab.geometry import Pose, rotate
 
@@ -75,6 +75,15 @@ def test_pick_lifts_the_object_and_place_puts_it_down_where_the_step_says(name: 
         assert math.dist(at.pose(pick.object).pos[:2], target.pos[:2]) < 0.01
         assert at.world.hand(place.arm).opening == 1.0
         assert at.world.held(at.world.hand(place.arm)) is None
+
+
+def test_a_place_on_the_table_is_stated_by_its_middle() -> None:
+    with bench("panda_cube_on_plate") as at:
+        pick = at.steps[0]
+        at.do(pick)
+        at.do(Place(pick.object, "table", offset=(-0.1, 0.0, 0.005)))
+        assert math.dist(at.pose(pick.object).pos[:2], (-0.1, 0.0)) < 0.01
+        assert at.pose(pick.object).pos[2] == pytest.approx(1.02, abs=0.002)
 
 
 def test_what_is_dropped_on_the_way_is_picked_up_again() -> None:

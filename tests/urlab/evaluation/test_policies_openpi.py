@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import msgpack
@@ -125,6 +126,7 @@ def test_what_is_packed_is_what_openpi_packs():
         msgpack.packb({b"__ndarray__": True, b"data": b"123", b"dtype": "<f4", b"shape": [1]}),
         msgpack.packb({b"__ndarray__": True, b"data": b"1234", b"dtype": "<f4", b"shape": [5]}),
         msgpack.packb({b"__ndarray__": True}),
+        b"\x91" * 100_000,
     ],
 )
 def test_frames_that_lie_are_refused(frame: bytes):
@@ -230,6 +232,12 @@ def test_the_family_of_keys_can_be_chosen(server: PolicyServerOfTheTest):
     assert len(actions[0]["action"]) == 9
     with pytest.raises(PolicyNotFound, match=r"keys='cat' is not known; there are: droid, libero, aloha"):
         find_policy(server.url, {"keys": "cat"}).make()
+
+
+@pytest.mark.parametrize(("keys", "robot"), [("libero", "aloha"), ("droid", "aloha"), ("aloha", "franka_panda")])
+def test_keys_for_another_number_of_arms_are_refused(server: PolicyServerOfTheTest, keys: str, robot: str):
+    with closing(find_policy(server.url, {"keys": keys}).make()) as policy, pytest.raises(PolicyError, match="arm"):
+        policy.reset(observation(robot))
 
 
 def test_the_key_is_sent_as_openpi_wants_it(server: PolicyServerOfTheTest):

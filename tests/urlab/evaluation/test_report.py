@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -205,6 +206,93 @@ def test_runs_are_compared_with_the_first(write_run: WriteRun, tmp_path: Path):
     first, second = document([base, better, other])["comparisons"]
     assert (first["pairs"], first["only_second"], first["mcnemar_exact_p"]) == (9, 8, 2 / 2**8)
     assert (second["pairs"], second["score_bootstrap_95"]) == (0, None)
+
+
+def test_runs_of_different_policies_are_called_by_them(write_run: WriteRun, tmp_path: Path):
+    runs = [
+        read_run(write_run(f"2026-03-0{day}", {"stack": [score]}, policy=policy))
+        for day, (policy, score) in enumerate([("oracle", 1.0), ("random", 0.0)])
+    ]
+    seen = checked(page(runs, tmp_path)).text
+    assert "oracle solves 1 more of the 1 common episodes than random" in seen
+    assert "2026-03-00" in seen, "the run's own name is among the conditions"
+    again = checked(page([runs[0], runs[0]], tmp_path)).text
+    assert "2026-03-00 (2) and 2026-03-00 (1) solve equally many" in again
+
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>&amp;'
+
+
+def test_nothing_that_others_wrote_becomes_markup(write_run: WriteRun, tmp_path: Path):
+    """Names of policies, runs, tasks, cameras and reasons come from files that anybody may have written."""
+    task = HOSTILE.replace("/", "_")
+    folder = write_run(
+        "first",
+        {task: [1.0, 0.0]},
+        {task: 5},
+        policy=HOSTILE,
+        command=f"urlab eval run --policy {HOSTILE}",
+        tasks={HOSTILE: HOSTILE},
+        versions={HOSTILE: HOSTILE},
+        machine=HOSTILE,
+    )
+    (folder / "run_info.json").write_text(json.dumps({**read_run(folder).info, "run_id": HOSTILE}))
+    write_more(folder, termination_reason=HOSTILE, instruction=HOSTILE)
+    run = read_run(folder)
+    seen = checked(page([run, replace(run, name="other")], tmp_path))
+    assert not {"script", "img"} & set(seen.tags)
+    assert seen.text.count(HOSTILE) >= 10
+    assert all(one.startswith(("data:video/mp4;base64,", "results/urlab/first/")) for one in seen.addresses)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"score": "high"}, {"score": None}, {"success_rate": [1]}, {"steps": "many"}, {"score": float("nan")}],
+    ids=str,
+)
+def test_an_episode_whose_numbers_are_none_is_left_out(write_run: WriteRun, wrong: dict[str, Any]):
+    folder = write_run("first", {"stack": [1.0, 1.0]})
+    write_more(folder / "stack" / "001", **wrong)
+    assert [one.seed for one in read_run(folder).episodes] == ["000"]
+
+
+def write_more(folder: Path, **more: Any) -> None:
+    """Write more into the results of a run's episodes."""
+    for path in folder.rglob("result_info.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
+
+
+def test_what_the_robot_was_told_and_how_long_goals_had_to_last_are_told(write_run: WriteRun, tmp_path: Path):
+    folder = write_run("first", {"stack": [0.0]}, {"obs_camera": 5})
+    write_more(folder, instruction="Stack the red cube.", hold_steps=50)
+    seen = checked(page([read_run(folder)], tmp_path)).text
+    assert seen.count("Stack the red cube.") == 2, "under the film and in the table"
+    assert "more than 50 control steps" in seen
+
+
+def test_runs_that_were_not_judged_alike_say_so(write_run: WriteRun, tmp_path: Path):
+    folders = [write_run(name, {"stack": [1.0]}) for name in ("a", "b", "c")]
+    for folder, hold_steps in zip(folders, (50, 100, 50), strict=True):
+        write_more(folder, hold_steps=hold_steps)
+    a, b, c = map(read_run, folders)
+    words = "Not judged alike: subgoals had to last 50 control steps in a, 100 in b."
+    assert words in page([a, b], tmp_path)
+    assert "Not judged alike" not in page([a, c], tmp_path)
+
+
+def test_many_episodes_are_folded_and_few_are_not(write_run: WriteRun, tmp_path: Path):
+    few, many = (read_run(write_run(name, {"stack": [1.0] * count})) for name, count in (("few", 12), ("many", 13)))
+    assert "<details open>" in page([few], tmp_path)
+    assert "<details open>" not in page([many], tmp_path)
+
+
+def test_tasks_are_told_by_robot_and_a_servers_run_with_its_machine(write_run: WriteRun, tmp_path: Path):
+    folder = write_run("first", {"stack": [1.0]})
+    job = {"tasks": {"stack": "aloha", "sort": "franka_panda", "tower": "aloha"}, "seeds": [0], "platform": "Linux-6"}
+    (folder / "job.json").write_text(json.dumps(job))
+    seen = checked(page([read_run(folder)], tmp_path)).text
+    assert "aloha: stack, tower; franka_panda: sort" in seen
+    assert "machineLinux-6" in seen
 
 
 def test_a_small_lead_is_called_what_it_is(write_run: WriteRun, tmp_path: Path):

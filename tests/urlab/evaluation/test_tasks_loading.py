@@ -119,6 +119,10 @@ left_offset = [0, 0.1, 0]
 right_offset = [0, -0.1, 0]
 height = 0.2
 [[oracle]]
+do = "pick"
+object = "cube"
+arm = "left"
+[[oracle]]
 do = "hand_over"
 object = "cube"
 arm = "left"
@@ -133,6 +137,7 @@ arm = "right"
 """
     assert parse(ALOHA + steps).oracle == (
         LiftTogether("plate", (0, 0.1, 0), (0, -0.1, 0), 0.2),
+        Pick("cube", "left"),
         HandOver("cube", "left", "right", (0, 0, 1.2)),
         Operate("closet", "door", 90, "right"),
     )
@@ -140,9 +145,9 @@ arm = "right"
 
 WRONG = [
     ("franka_panda", "franka", "embodiment: 'franka' is unknown; allowed: aloha, franka_panda, franka_robotiq"),
-    ('title = "Cube on plate"\n', "", "missing required field 'title'"),
-    ('title = "Cube on plate"', "title = 3", "title: expected 'str', got 'int'"),
-    ("num_steps = 600", "num_steps = 1", "num_steps: expected 'int' >= 10"),
+    ('title = "Cube on plate"\n', "", "mine.toml: title: is missing"),
+    ('title = "Cube on plate"', "title = 3", "title: expected text, got a whole number"),
+    ("num_steps = 600", "num_steps = 1", "num_steps: expected a whole number >= 10, not 1"),
     ("num_steps = 600", "num_stepz = 600", "num_stepz: no such field; allowed: category, embodiment, goal"),
     ("num_steps = 600", "num_steps 600", "not TOML: Expected '=' after a key"),
     (
@@ -151,19 +156,33 @@ WRONG = [
         "instructions[0]: {cubes} names no object; allowed: closet, cube, plate (did you mean 'cube'?)",
     ),
     ("{cube}", "{cube", "instructions[0]: braces must be in pairs"),
+    ("{cube}", "{cube!r}", "instructions[0]: braces hold the name of an object and nothing else"),
+    ("{cube}", "{cube:d}", "instructions[0]: braces hold the name of an object and nothing else"),
+    ('"franka_panda"', '["franka_panda"]', "embodiment: ['franka_panda'] is unknown; allowed: aloha, franka_panda"),
+    ('"box"', "3", "objects.cube.shape: 3 is unknown; allowed: bin, bowl, box"),
+    ('labels = ["cube", "block"]', 'labels = [""]', "objects.cube.labels[0]: expected text of length >= 1, not ''"),
+    ("x = [-0.1, 0]", "x = [0.5, 0.7]", "objects.cube.x: must be within -0.6 to 0.6 m to be on the table"),
+    ("yaw_deg = [-30, 30]", 'on = "plate"', "objects.cube.x: must be within -0.08 to 0.08 m to be on plate"),
+    (
+        'object = "cube"\nlift',
+        'object = "closet"\nlift',
+        "oracle[0].object: 'closet' cannot be carried; allowed: cube, plate",
+    ),
+    ('object = "cube"\nlift', 'object = "plate"\nlift', "oracle[1].object: no step before it picks up 'cube'"),
+    ("lift = 0.2", "offset = [0, 0, nan]", "oracle[0].offset[2]: expected a number >= -2.0, not nan"),
     ('shape = "box"', 'shape = "bux"', "objects.cube.shape: 'bux' is unknown; allowed: bin, bowl, box"),
     ('shape = "box"\n', "", "objects.cube.shape: is missing; allowed: bin"),
-    ("radius = 0.08\n", "", "objects.plate: object missing required field 'radius'"),
-    ("radius = 0.08", "radius = -0.08", "objects.plate.radius: expected 'float' > 0.001"),
+    ("radius = 0.08\n", "", "objects.plate.radius: is missing"),
+    ("radius = 0.08", "radius = -0.08", "objects.plate.radius: expected a number > 0.001, not -0.08"),
     (
         "radius = 0.08",
-        "radius = 0.08\nwidth = 1",
-        "objects.plate.width: no such field; allowed: color, fixed, friction",
+        "radious = 0.08",
+        "objects.plate.radious: no such field; allowed: color, fixed, friction, height, joints",
     ),
     ('color = "red"', 'color = "rad"', "objects.cube.color: 'rad' is unknown; allowed: black, blue"),
-    ("mass_kg = 0.05", "mass_kg = 0", "objects.cube.mass_kg: expected 'float' >= 0.005"),
+    ("mass_kg = 0.05", "mass_kg = 0", "objects.cube.mass_kg: expected a number >= 0.005, not 0"),
     ("x = [-0.1, 0]", "x = [0, -0.1]", "objects.cube.x: a range is [low, high] with low <= high, not [0, -0.1]"),
-    ("x = [-0.1, 0]", "x = 0", "objects.cube.x: expected 'array', got 'int'"),
+    ("x = [-0.1, 0]", "x = 0", "objects.cube.x: expected a list, got a whole number"),
     ("x = [-0.1, 0]", "x = [nan, 0]", "objects.cube.x: a range is [low, high]"),
     ("size = [0.14, 0.18, 0.14]", "size = [0.14, 0.18, 0.06]", "objects.closet: handle_length must be"),
     ("door = [30, 60]", "door = [30, 160]", "objects.closet.joints.door: must be [low, high] within 0 to 110"),
@@ -195,7 +214,7 @@ WRONG = [
     ('{ object = "cube", relation', "[] #", "goal[0][0]: must be a list that is not empty"),
     ('do = "pick"', 'do = "grab"', "oracle[0].do: 'grab' is unknown; allowed: hand_over, home"),
     ('object = "cube"\nlift', 'object = "cup"\nlift', "oracle[0].object: there is no object 'cup'; allowed: closet"),
-    ("lift = 0.2", "lift = 2", "oracle[0].lift: expected 'float' <= 0.5"),
+    ("lift = 0.2", "lift = 2", "oracle[0].lift: expected a number <= 0.5, not 2"),
     ("lift = 0.2", 'arm = "left"', "oracle[0].arm: there is no arm 'left'; allowed: arm"),
 ]
 
@@ -221,16 +240,31 @@ GOALS = [
         JOINT.replace("closet", "cube") + ', joint = "door", range = [0, 1]',
         "joint: cube has no joint 'door'; it has: none",
     ),
+    (
+        JOINT.replace("closet", "closet/door") + ', joint = "door", range = [0, 1]',
+        "joint: closet/door has no joint 'door'; it has: none (joints belong to whole objects)",
+    ),
+    (JOINT.replace("closet", "table") + ', joint = "door", range = [0, 1]', "joint: table has no joint 'door'"),
+    (JOINT + ', joint = "door", range = [120, 130]', "range: is out of the joint's reach, 0 to 110 deg"),
+    ('type = "range", object = "cube", z = [nan, 1]', "z: an interval is [low, high]"),
     (JOINT + ', joint = "lid", range = [0, 1]', "it has: door"),
     (JOINT + ', joint = "door", range = [1, 0]', "range: must be [low, high]"),
-    ('type = "status", object = "closet", statuses = [{ lid = [0, 1] }]', "statuses: must name joints of closet"),
+    (
+        'type = "status", object = "closet", statuses = [{ lid = [0, 1] }]',
+        "statuses[0].lid: closet has no joint 'lid'; it has: door",
+    ),
+    (
+        'type = "status", object = "closet", statuses = [{ door = [200, 300] }]',
+        "is out of the joint's reach, 0 to 110 deg",
+    ),
+    ('type = "status", object = "closet", statuses = [{}]', "statuses[0]: expected a table of length >= 1"),
     (COUNT + ", at_least = 2", "at_least: must be at most 1"),
-    (MATCH + ", constraints = []", "constraints: expected 'array' of length >= 1"),
+    (MATCH + ", constraints = []", "constraints: expected a list of length >= 1"),
     (
         MATCH + ', constraints = [{ axis = "w", world_axis = "z", angle_deg = [0, 1] }]',
         "constraints[0].axis: 'w' is unknown; allowed: +x, +y",
     ),
-    (ALIGN + ", threshold_deg = 200", "threshold_deg: expected 'float' <= 180"),
+    (ALIGN + ", threshold_deg = 200", "threshold_deg: expected a number <= 180.0, not 200"),
 ]
 
 
@@ -243,6 +277,7 @@ def test_a_mistake_in_a_subgoal_is_told(goal: str, message: str) -> None:
     assert message in told.value.message
 
 
+PICK = 'do = "pick"\nobject = "cube"\narm = "left"'
 STEPS = [
     ('do = "pick"\nobject = "cube"', "oracle[0].arm: is missing, and the robot has several; allowed: left, right"),
     ('do = "operate"\nobject = "cube"\njoint = "a"\nto = 1\narm = "left"', "joint: cube has no joint 'a'"),
@@ -253,6 +288,10 @@ STEPS = [
     (
         'do = "place"\nobject = "cube"\ntarget = "plate"\nframe = "magic"\narm = "left"',
         "frame: 'magic' is unknown; allowed: target, world",
+    ),
+    (
+        f'{PICK}\n[[oracle]]\ndo = "hand_over"\nobject = "cube"\narm = "left"\nto_arm = "left"\nat = [0, 0, 1.2]',
+        "oracle[1].to_arm: must be another arm than 'left'",
     ),
 ]
 
@@ -275,6 +314,13 @@ def test_an_unknown_task_is_told_with_those_that_exist(tmp_path: Path) -> None:
         find_task("panda_cube_in_bow")
     with pytest.raises(TaskError, match=r"gone\.toml: cannot be read"):
         find_task(str(tmp_path / "gone.toml"))
+
+
+@pytest.mark.parametrize("name", ["..toml", ".hidden.toml", "-x.toml"])
+def test_a_file_whose_name_makes_no_folder_is_told(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(GOOD)
+    with pytest.raises(TaskError, match="must begin with a letter or a digit"):
+        load_task(tmp_path / name)
 
 
 def test_a_file_that_is_not_text_is_told(tmp_path: Path) -> None:

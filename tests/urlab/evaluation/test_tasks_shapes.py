@@ -103,7 +103,7 @@ def test_links_move_as_in_mujoco(name: str) -> None:
     data.mocap_pos[0], data.mocap_quat[0] = pose.pos, pose.quat_wxyz
     data.joint(joint).qpos[0] = value
     mujoco.mj_forward(model, data)
-    ours = spec.link_poses_w(pose, {joint: value})[joint]
+    ours = pose.apply(spec.link(joint).pose({joint: value}))
     assert ours.pos == pytest.approx(data.body(joint).xpos, abs=1e-9)
     assert ours.quat_wxyz == pytest.approx(data.body(joint).xquat, abs=1e-9)
     placed = PlacedObjects({"thing": spec}, {"thing": pose}, {"thing": {joint: value}})
@@ -151,6 +151,9 @@ def test_a_ball_let_go_over_the_support_comes_to_rest_on_it(name: str) -> None:
         (HandledBlock((0.06, 0.05, 0.05)), "the handle must fit"),
         (Bin((0.2, 0.2, 0.01)), "wall is too thick"),
         (Tray((0.2, 0.2, 0.015)), "handle_thickness must be"),
+        (Tray((0.2, 0.2, 0.03), wall=0.02), "wall is too thick"),
+        (Bowl(0.08, 0.01), "wall is too thick"),
+        (Cup(0.01, 0.08), "wall is too thick"),
         (Bowl(0.05, 0.06, lean_deg=40.0), "leave a floor"),
         (DrawerCabinet((0.2, 0.2, 0.1), 0.19), "travel must be"),
         (DoorCabinet((0.14, 0.18, 0.08)), "handle_length must be"),

@@ -26,6 +26,12 @@ def test_a_pattern_fits_every_robot_and_the_later_rule_wins(ruled):
     assert ruled("/go2/camera/front/image_raw/compressed", PICTURES, *rules) == PICTURES
 
 
+def test_a_rule_that_fits_no_topic_is_known(backend: DdsBackend):
+    ruled = RuledBackend(backend, map(parse_rule, ("/clok=reliable", "*/image_raw=depth=5")))
+    ruled.publisher("/panda/camera/wrist/image_raw", "sensor_msgs/msg/Image", PICTURES).close()
+    assert ruled.unused == ["/clok"]
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "joint_states", "/joint_states", "joint_states=reliable", "/a=", "/a=fast", "/a=depth", "/a=depth=0",

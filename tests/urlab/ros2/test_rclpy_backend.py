@@ -1,10 +1,8 @@
 """What every backend does alike: the one on DDS, the one on rclpy, and that one on rclpy's stand-in."""
 
 import importlib.util
-import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,22 +14,10 @@ from urlab.ros2.qos import LATCHED, RELIABLE, SENSOR_DATA, Qos
 from urlab.ros2.rclpy_backend import RclpyBackend
 
 STRING, SET_BOOL = "std_msgs/msg/String", "std_srvs/srv/SetBool"
-STAND_IN = Path(__file__).parent / "rclpy_stand_in.py"
 HAS_ROS = importlib.util.find_spec("rclpy") is not None
 ROS = pytest.param("rclpy", marks=pytest.mark.skipif(not HAS_ROS, reason="ROS 2 is not installed, or not sourced"))
 
 Join = Callable[..., Backend]
-
-
-@pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = importlib.util.spec_from_file_location("rclpy_stand_in", STAND_IN)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, made in module.modules().items():
-        monkeypatch.setitem(sys.modules, name, made)
 
 
 @pytest.fixture

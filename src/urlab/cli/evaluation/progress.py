@@ -6,6 +6,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from urlab.cli.console import in_words
+
 if TYPE_CHECKING:
     from urlab.evaluation.driver import EpisodeDone
 
@@ -41,7 +43,8 @@ class RunProgress:
         self._total, self._done = total, completed
         self._progress.update(self._bar, description="episodes", total=total, completed=completed)
         again = f", {completed} of them done before" if completed else ""
-        self._console.print(f"run [bold]{escape(run_id)}[/]: {total} episodes{again}", soft_wrap=True)
+        episodes = in_words({"episodes": total}) or "no episodes"
+        self._console.print(f"run [bold]{escape(run_id)}[/]: {episodes}{again}", soft_wrap=True)
 
     def episode(self, done: "EpisodeDone") -> None:
         """An episode has ended."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from urlab.evaluation.runner import RunOutcome
 
 INTERRUPTED = 130
+_MOST_TOLD = 3
 
 
 def run(
@@ -64,6 +65,7 @@ def run(
     with redirect_stdout(sys.stderr):  # a policy may print: stdout is for the results
         outcome = _carried_out(plan_of(asked))
     _tell(outcome, report, as_json)
+    _warn(outcome)
     _judge(outcome, min_success)
 
 
@@ -104,6 +106,15 @@ def _say_where(done: "Run", report: Path | None) -> None:
     stderr().print(f"results: {done.folder}", markup=False, soft_wrap=True)
     if report is not None:
         stderr().print(f"report: {report}", markup=False, soft_wrap=True)
+
+
+def _warn(outcome: "RunOutcome") -> None:
+    """What cost no result, and is missed later: films, files."""
+    for complaint in outcome.complaints[-_MOST_TOLD:]:
+        stderr().print(f"warning: {complaint}", markup=False, soft_wrap=True)
+    more = len(outcome.complaints) - _MOST_TOLD
+    if more > 0:
+        stderr().print(f"warning: and {more} before these", markup=False, soft_wrap=True)
 
 
 def _judge(outcome: "RunOutcome", min_success: float | None) -> None:

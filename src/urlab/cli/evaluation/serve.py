@@ -2,6 +2,10 @@
 
 import ipaddress
 import logging
+import os
+import signal
+import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -34,6 +38,7 @@ ReadyFile = Annotated[
     Path | None,
     typer.Option("--ready-file", metavar="FILE", help="Write pid and url there once requests are answered."),
 ]
+EndWithStdin = Annotated[bool, typer.Option("--end-with-stdin", hidden=True, help="Stop when stdin ends.")]
 
 
 def serve(
@@ -53,6 +58,7 @@ def serve(
     insecure: Insecure = False,
     ready_file: ReadyFile = None,
     log_level: Log = LogLevel.INFO,
+    end_with_stdin: EndWithStdin = False,
 ) -> None:
     """Serve tasks to a controller of yours until Ctrl-C or SIGTERM. GenManip's clients work unchanged.
 
@@ -66,6 +72,8 @@ def serve(
         need_server_packages()
         _check_host(host, token, insecure)
         chosen = known_tasks(tasks)
+        if end_with_stdin:
+            threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
         from urlab.evaluation.http.app import ServerSettings
         from urlab.evaluation.http.app import serve as serve_until_stopped
 
@@ -87,6 +95,13 @@ def serve(
         )
         serve_until_stopped(settings, on_ready=lambda url: _say_where(url, results, chosen))
     log.info("stopped")
+
+
+def _stop_at_end_of_stdin() -> None:
+    """Whoever started the server holds the other end; when it is gone, nobody needs the server."""
+    while os.read(sys.stdin.fileno(), 1 << 10):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _check_host(host: str, token: str | None, insecure: bool) -> None:

@@ -1,15 +1,18 @@
 """SIGINT and SIGTERM as an event; a second one ends the process at once."""
 
+import contextlib
+import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STOPPING = b"\nstopping, what is done is kept; Ctrl-C again does not wait for the policy\n"
 
 
-@contextmanager
+@contextlib.contextmanager
 def stop_event() -> Iterator[threading.Event]:
     """Set by the first signal. To be used on the main thread."""
     event = threading.Event()
@@ -18,6 +21,8 @@ def stop_event() -> Iterator[threading.Event]:
         if event.is_set():
             raise KeyboardInterrupt
         event.set()
+        with contextlib.suppress(OSError, ValueError):
+            os.write(sys.stderr.fileno(), _STOPPING)  # no print: the signal may have interrupted one
 
     before = {one: signal.signal(one, receive) for one in _SIGNALS}
     try:

@@ -1,9 +1,10 @@
 """The command line of `urlab ros2`. What it needs is imported when it runs: other commands do without ROS's types."""
 
 import json
+import logging
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -20,9 +21,11 @@ from urlab.cli.serve.signals import StopSignals
 if TYPE_CHECKING:
     from urlab.ros2.backend import Backend
     from urlab.ros2.bridge import Bridge, Settings
-    from urlab.ros2.qos_rules import QosRule
+    from urlab.ros2.qos_rules import QosRule, RuledBackend
 
-_STOP_LIMIT_S = 3.0
+log = logging.getLogger("urlab.ros2")
+
+_STOP_LIMIT_S = 2.0
 """A server that is stuck may hold up the bridge for longer; whoever ends it does not wait for that."""
 
 
@@ -83,8 +86,8 @@ def ros2(
 
     Robots, sensors, cameras and the clock are topics of standard types; commands go to the robots over the control
     socket, and the services of simulation_interfaces control the simulation: whoever drives keeps the session. On a
-    terminal there is a live table. It waits for a server that is not
-    there yet, and follows it through restarts and from scene to scene. Ctrl-C ends it.
+    terminal there is a live table. It waits for a server that is not there yet, and follows it through restarts and
+    from scene to scene. Ctrl-C ends it.
 
     Example: [bold]urlab ros2 --robots panda --rate 100[/bold]; what there would be: [bold]urlab ros2 --list[/bold]
     """
@@ -107,10 +110,10 @@ def _rules(words: Sequence[str]) -> list["QosRule"]:
         raise typer.BadParameter(str(wrong), param_hint="--qos") from wrong
 
 
-def _ruled(node: "Backend", rules: Sequence["QosRule"]) -> "Backend":
+def _ruled(node: "Backend", rules: Sequence["QosRule"]) -> "RuledBackend":
     from urlab.ros2.qos_rules import RuledBackend
 
-    return RuledBackend(node, rules) if rules else node
+    return RuledBackend(node, rules)
 
 
 def _settings(
@@ -121,9 +124,20 @@ def _settings(
         from urlab.ros2.topics import Choice
     except ImportError as missing:
         raise CommandError(str(missing)) from missing
+    _check_address(address)
     robots, cameras = chosen
     choice = Choice(_words(robots), () if cameras == "none" else _words(cameras))
     return Settings(address, step_port, state_port, choice, rate_hz)
+
+
+def _check_address(address: str) -> None:
+    """What can never be a server is not waited for."""
+    from urlab_client.transports.address import check_base
+
+    try:
+        check_base(address, own_transport=False)
+    except ValueError as wrong:
+        raise typer.BadParameter(str(wrong), param_hint="--address") from wrong
 
 
 def _words(text: str | None) -> tuple[str, ...] | None:
@@ -131,49 +145,69 @@ def _words(text: str | None) -> tuple[str, ...] | None:
 
 
 def _open(backend: BackendName, domain: int | None) -> "Backend":
+    from urlab.ros2.backend import BackendError
+
     try:
-        if backend is not BackendName.DDS:
-            try:
-                from urlab.ros2.rclpy_backend import RclpyBackend
-
-                return RclpyBackend(domain=domain)
-            except ImportError as missing:
-                if backend is BackendName.RCLPY:
-                    raise CommandError(f"{missing}. Source ROS first, or use --backend dds.") from missing
-        from urlab.ros2.dds import DdsBackend
-
-        return DdsBackend(domain=domain)
-    except ImportError as missing:
-        raise CommandError(str(missing)) from missing
+        return _open_any(backend, domain)
+    except (ImportError, BackendError) as failed:
+        raise CommandError(str(failed)) from failed
 
 
-def _serve(node: "Backend", settings: "Settings", ready_file: Path | None) -> None:
+def _open_any(backend: BackendName, domain: int | None) -> "Backend":
+    if backend is not BackendName.DDS:
+        try:
+            from urlab.ros2.rclpy_backend import RclpyBackend
+
+            return RclpyBackend(domain=domain)
+        except ImportError:
+            if backend is BackendName.RCLPY:
+                raise
+    from urlab.ros2.dds import DdsBackend
+
+    return DdsBackend(domain=domain)
+
+
+def _serve(node: "RuledBackend", settings: "Settings", ready_file: Path | None) -> None:
     from urlab.ros2.bridge import Bridge
 
     bridge = Bridge(node, settings)
     thread = threading.Thread(target=bridge.run, name="urlab-ros2-bridge", daemon=True)
     try:
         thread.start()
-        _watch(bridge, node.name, ready_file)
+        _watch(bridge, node, ready_file)
     finally:
         bridge.stop()
         thread.join(_STOP_LIMIT_S)
-        node.close()
+        _close(node)
         if ready_file is not None:
             ready_file.unlink(missing_ok=True)
         stderr().print("stopped")
 
 
-def _watch(bridge: "Bridge", backend: str, ready_file: Path | None) -> None:
+def _close(node: "RuledBackend") -> None:
+    """Leave the graph; a request that a stuck server does not answer is left behind."""
+    closing = threading.Thread(target=node.close, name="urlab-ros2-close", daemon=True)
+    closing.start()
+    closing.join(_STOP_LIMIT_S)
+
+
+def _watch(bridge: "Bridge", node: "RuledBackend", ready_file: Path | None) -> None:
     from urlab.cli.ros2.table import show
 
     told = False
-    for topics in show(bridge, backend):
-        if topics and not told and ready_file is not None:
-            document = {"pid": os.getpid(), "backend": backend, "topics": sorted(topics)}
-            with replacing(ready_file) as file:
-                file.write(json.dumps(document).encode())
+    for topics in show(bridge, node.name):
+        if topics and not told:
             told = True
+            for pattern in node.unused:
+                log.warning("no topic of this scene fits --qos %s", pattern)
+            if ready_file is not None:
+                _tell_ready(ready_file, node.name, topics)
+
+
+def _tell_ready(file: Path, backend: str, topics: Iterable[str]) -> None:
+    document = {"pid": os.getpid(), "backend": backend, "topics": sorted(topics)}
+    with replacing(file) as replaced:
+        replaced.write(json.dumps(document).encode())
 
 
 def _list(settings: "Settings", *, as_json: bool) -> None:

@@ -5,8 +5,10 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from urlab.cli.console import stderr
 
@@ -26,7 +28,7 @@ def show(bridge: "Bridge", backend: str) -> Iterator["Mapping[str, TopicTally]"]
     with Live(console=stderr(), auto_refresh=False, transient=True) as live:
         while True:
             topics = bridge.look()
-            live.update(live_table(topics, backend, bridge.problem), refresh=True)
+            live.update(Group(heading(backend, bridge.problem), live_table(topics)), refresh=True)
             yield topics if bridge.is_ready else {}
             time.sleep(_PERIOD_S)
 
@@ -42,10 +44,14 @@ def listing_table(rows: list[dict[str, str]]) -> Table:
     return table
 
 
-def live_table(topics: "Mapping[str, TopicTally]", backend: str, problem: str | None) -> Table:
-    """What a terminal shows."""
-    state = f"waiting: {problem}" if problem else "running"
-    table = Table(title=f"urlab ros2, {backend}: {state}", title_justify="left", box=None, pad_edge=False)
+def heading(backend: str, problem: str | None) -> Text:
+    """How the bridge does; as wide as the terminal, where a title would be as narrow as an empty table."""
+    return Text(f"urlab ros2, {backend}: {f'waiting: {problem}' if problem else 'running'}", style="italic")
+
+
+def live_table(topics: "Mapping[str, TopicTally]") -> Table:
+    """What a terminal shows of the topics."""
+    table = Table(box=None, pad_edge=False)
     table.add_column("topic")
     table.add_column("type")
     for column in ("Hz", "subscribers", "refused"):

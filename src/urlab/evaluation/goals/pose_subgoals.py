@@ -50,7 +50,7 @@ class Range(Subgoal, frozen=True, tag="range"):
 
     def problem(self, objects: Mapping[str, ObjectSpec]) -> tuple[str, str] | None:  # noqa: ARG002
         for axis, interval, relative in self._axes():
-            if interval is not None and interval[0] > interval[1]:
+            if interval is not None and not interval[0] <= interval[1]:
                 return "xyz"[axis], "an interval is [low, high] with low <= high"
             if interval is None and relative is not None:
                 return f"{'xyz'[axis]}_of", f"needs an interval {'xyz'[axis]}"

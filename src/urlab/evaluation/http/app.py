@@ -1,5 +1,6 @@
 """The evaluation server as an ASGI application, and its life as a process."""
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -15,6 +16,8 @@ from urlab.evaluation.problems import Problem
 from urlab.evaluation.settings import ServerSettings
 
 __all__ = ["ServerSettings", "create_app", "serve"]
+
+log = logging.getLogger("urlab.evaluation.http")
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
@@ -38,10 +41,12 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = Non
     """Serve until SIGINT or SIGTERM. Once requests are answered, the ready file has ``pid`` and ``url``, and
     ``on_ready`` is told the url.
     """
-    run_server(create_app(settings), settings, on_ready)
+    app = create_app(settings)
+    run_server(app, settings, on_ready, app.state.desk.close)
 
 
-async def _explain(_request: Request, problem: Exception) -> JSONResponse:
+async def _explain(request: Request, problem: Exception) -> JSONResponse:
     status = problem.status if isinstance(problem, Problem) else 400
     message = problem.message if isinstance(problem, UrlabError) else str(problem)
+    log.debug("%s refused with %d: %s", request.url.path, status, message)
     return JSONResponse({"detail": message}, status)

@@ -1,14 +1,18 @@
 """What the endpoints do, without HTTP: one desk per server, on its event loop."""
 
 import asyncio
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from urlab.evaluation.http.generations import Generations
 from urlab.evaluation.job_request import JobDesk
+from urlab.evaluation.run import Run
 from urlab.evaluation.settings import ServerSettings
 from urlab.evaluation.worker_pool import Replies, WorkerPool
 from urlab.evaluation.worker_slot import Wanted
+
+log = logging.getLogger("urlab.evaluation")
 
 DEFAULT_WORKER = "0"
 
@@ -21,6 +25,7 @@ class Desk:
         self._generations = Generations()
         self._switching = asyncio.Lock()
         self.pool = WorkerPool(settings, self._jobs.default_run())
+        log.info("run %s: %s", self.pool.run.job.run_id, self.pool.run.job.in_a_line)
 
     def create(self, worker_ids: Sequence[str]) -> None:
         """Clients of spec 004's generation announce their workers."""
@@ -48,11 +53,21 @@ class Desk:
     async def step_chunk(
         self, chunk: Sequence[Mapping[str, object]], wanted: Wanted, *, is_stock: bool
     ) -> dict[str, Any]:
-        """A chunk; the replies are of every worker in it."""
-        executed = await self.pool.step_chunk(chunk, wanted)
-        ids = list(dict.fromkeys(one for entry in chunk for one in entry))
-        replies = await self._replies(ids, wanted, is_stock)
-        return {"obs": replies, "executed_steps": executed, "stopped_early": executed < len(chunk)}
+        """A chunk, each worker up to the end of its own episode; the replies are of every worker in it.
+
+        ``executed_steps`` is of the worker that got farthest, ``stopped_early`` says whether some actions were left.
+        """
+        chunks = by_worker(chunk)
+        moved = await self.pool.step_chunk(chunks, wanted)
+        executed = {one: move.executed for one, move in moved.items()}
+        farthest = max(executed.values())
+        left = any(move.is_over and move.executed < len(chunks[one]) for one, move in moved.items())
+        return {
+            "obs": await self._replies(list(chunks), wanted, is_stock),
+            "executed_steps": farthest,
+            "stopped_early": left or farthest < max(map(len, chunks.values())),
+            "executed_by_worker": executed,
+        }
 
     async def kill(self, worker_ids: Sequence[str]) -> None:
         """End workers and forget whose they were."""
@@ -63,19 +78,34 @@ class Desk:
         """Another job in place of the present one."""
         async with self._switching:
             run = await asyncio.to_thread(self._jobs.run, self._jobs.read(data))
-            self._generations.forget(self.pool.worker_ids)
+            self._generations.forget_all()
             await self.pool.start(run)
+            await self._find_finished(run)
+            log.info("run %s: %s", run.job.run_id, run.job.in_a_line)
 
     async def status(self, *, refresh: bool) -> dict[str, Any]:
         """How far the job is."""
         run = self.pool.run
         if refresh:
-            run.job.add_finished(await asyncio.to_thread(run.folder.read_finished, run.job.units))
+            await self._find_finished(run)
         return run.status(self.pool.worker_ids)
 
     async def close(self) -> None:
         """End all workers; finished episodes keep their files."""
         await self.pool.close()
 
+    async def _find_finished(self, run: Run) -> None:
+        """Workers write until they end: a run that goes on under its name has only now all that is there."""
+        run.job.add_finished(await asyncio.to_thread(run.folder.read_finished, run.job.units))
+
     async def _replies(self, ids: list[str], wanted: Wanted, is_stock: bool) -> Replies:
         return await self.pool.look(self.pool.companions(ids) if is_stock else ids, wanted)
+
+
+def by_worker(chunk: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:
+    """The actions of each worker, in order; a worker may be missing in some entries."""
+    chunks: dict[str, list[object]] = {}
+    for entry in chunk:
+        for one, action in entry.items():
+            chunks.setdefault(one, []).append(action)
+    return chunks

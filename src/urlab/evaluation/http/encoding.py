@@ -86,7 +86,8 @@ def checked_dtype(name: object) -> np.dtype[Any]:
     with contextlib.suppress(TypeError):
         if isinstance(name, str) and _DTYPE.fullmatch(name):
             return np.dtype(name)
-    raise BadBody("an array must have a dtype of numbers, such as 'float64', 'float32', 'int64' or 'bool'")
+    sent = f", not {name[:20]!r}" if isinstance(name, str) else ""
+    raise BadBody(f"an array must have a dtype of numbers, such as 'float64', 'float32', 'int64' or 'bool'{sent}")
 
 
 def checked_array(raw: object, dtype: np.dtype[Any], shape: object, order: object) -> NDArray[Any]:

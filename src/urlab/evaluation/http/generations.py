@@ -8,6 +8,8 @@ from enum import Enum
 
 from urlab.evaluation.goals.scoring import HOLD_STEPS_P2, HOLD_STEPS_P4
 
+_MOST_CREATED = 1000
+
 
 class Generation(Enum):
     """The value is how many control steps a subgoal must hold."""
@@ -23,12 +25,18 @@ class Generations:
         self._created: set[str] = set()
 
     def created(self, worker_ids: Iterable[str]) -> None:
-        """These workers were asked for by /create_workers."""
+        """These workers were asked for by /create_workers; of names without end only so many are kept."""
         self._created.update(worker_ids)
+        while len(self._created) > _MOST_CREATED:
+            self._created.pop()
 
     def forget(self, worker_ids: Iterable[str]) -> None:
         """These workers were killed: whoever resets them next is judged anew."""
         self._created.difference_update(worker_ids)
+
+    def forget_all(self) -> None:
+        """Another job: all workers have ended, and so have the announcements of those that never came."""
+        self._created.clear()
 
     def of(self, worker_id: str) -> Generation:
         """The generation of the client that drives a worker."""

@@ -172,7 +172,8 @@ def _into(target: dict[str, Any], pairs: list[Any]) -> dict[str, Any]:
         raise BadBody("Invalid pickle: a key without a value")
     for key, value in zip(pairs[::2], pairs[1::2], strict=True):
         if not isinstance(key, str):
-            raise BadBody(f"Invalid pickle: the keys of a dict must be text, one is of type {type(key).__name__}")
+            kind = type(key).__name__
+            raise BadBody(f"Invalid pickle: the keys of a dict must be text ('0' and not 0), one is of type {kind}")
         target[key] = value
     return target
 

@@ -91,6 +91,7 @@ def _add_job_routes(router: APIRouter, desk: Desk) -> None:
 
 
 _SUCCESS = {"data": {"success": True}}
+_BY_WORKER = "a dict of actions by worker, such as {'0': {'action', 'control_type'}}"
 
 
 def _wanted(request: Request, wire: Wire) -> Wanted:
@@ -109,7 +110,9 @@ def _worker_ids(body: object) -> list[str] | None:
 
 def _actions(body: object) -> Mapping[str, object]:
     if not isinstance(body, dict) or not body:
-        raise BadBody("the body must be a dict of actions by worker, such as {'0': {'action', 'control_type'}}")
+        raise BadBody(f"the body must be {_BY_WORKER}")
+    if "control_type" in body and not isinstance(body["control_type"], dict):
+        raise BadBody(f"that is an action without a worker; the body must be {_BY_WORKER}")
     check_worker_ids(list(body))
     return body
 

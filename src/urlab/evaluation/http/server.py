@@ -1,12 +1,13 @@
 """One uvicorn process: it binds, says where it is, and ends cleanly."""
 
+import asyncio
 import contextlib
 import json
 import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import uvicorn
@@ -21,8 +22,16 @@ _KEEP_ALIVE_S = 600
 """A policy may think for long between two steps on one connection."""
 
 
-def run_server(app: Any, settings: ServerSettings, on_ready: Callable[[str], None] | None = None) -> None:
-    """Serve ``app`` until SIGINT or SIGTERM. ConfigError if the port is taken or the ready file cannot be written."""
+def run_server(
+    app: Any,
+    settings: ServerSettings,
+    on_ready: Callable[[str], None] | None,
+    on_stop: Callable[[], Awaitable[None]],
+) -> None:
+    """Serve ``app`` until SIGINT or SIGTERM. ConfigError if the port is taken or the ready file cannot be written.
+
+    ``on_stop`` ends what requests may be waiting for, so that they are answered before the server is gone.
+    """
     listening = _bind(settings)
     config = uvicorn.Config(
         app,
@@ -34,16 +43,22 @@ def run_server(app: Any, settings: ServerSettings, on_ready: Callable[[str], Non
         date_header=False,
     )
     with listening:
-        _Server(config, settings, _url(settings, listening), on_ready).run([listening])
+        _Server(config, settings, _url(settings, listening), on_ready, on_stop).run([listening])
 
 
 class _Server(uvicorn.Server):
     """Has a ready file for as long as it answers."""
 
     def __init__(
-        self, config: uvicorn.Config, settings: ServerSettings, url: str, on_ready: Callable[[str], None] | None
+        self,
+        config: uvicorn.Config,
+        settings: ServerSettings,
+        url: str,
+        on_ready: Callable[[str], None] | None,
+        on_stop: Callable[[], Awaitable[None]],
     ) -> None:
         super().__init__(config)
+        self._on_stop = on_stop
         self._ready_file, self._url, self._on_ready = settings.ready_file, url, on_ready
 
     @contextlib.contextmanager
@@ -73,7 +88,7 @@ class _Server(uvicorn.Server):
         if self._ready_file is not None:
             with contextlib.suppress(OSError):
                 self._ready_file.unlink(missing_ok=True)
-        await super().shutdown(sockets)
+        await asyncio.gather(super().shutdown(sockets), self._on_stop())
 
 
 def _bind(settings: ServerSettings) -> socket.socket:

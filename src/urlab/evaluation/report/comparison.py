@@ -38,9 +38,19 @@ def _against(first: Run, second: Run) -> Markup:
     return join(
         tag("h3", f"{second.name} against {first.name}"),
         tag("p", verdict(found, first.name, second.name), cls="verdict"),
+        _warning(first, second),
         _table(found, first.name, second.name),
         _flips(first, second),
     )
+
+
+def _warning(first: Run, second: Run) -> Markup:
+    """Runs that were not judged alike say so."""
+    if not first.hold_steps or not second.hold_steps or first.hold_steps == second.hold_steps:
+        return Markup("")
+    one, other = (" and ".join(map(str, run.hold_steps)) for run in (first, second))
+    words = f"Not judged alike: subgoals had to last {one} control steps in {first.name}, {other} in {second.name}."
+    return tag("p", words, cls="bad")
 
 
 def _table(found: Comparison, first: str, second: str) -> Markup:

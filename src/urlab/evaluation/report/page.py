@@ -7,7 +7,7 @@ from pathlib import Path
 from urlab.atomic_file import replacing
 from urlab.evaluation.report.comparison import comparison_section
 from urlab.evaluation.report.markup import Markup, join, tag
-from urlab.evaluation.report.run_folder import Run
+from urlab.evaluation.report.run_folder import Run, named_apart
 from urlab.evaluation.report.sections import (
     cards,
     conditions_section,
@@ -36,13 +36,14 @@ def write_report(runs: Sequence[Run], path: Path) -> None:
 
 def page(runs: Sequence[Run], folder: Path) -> str:
     """The page's text, for a file in ``folder``: links to videos are relative to it."""
+    runs = named_apart(runs)
     summaries = [summarise(run) for run in runs]
     title = "Evaluation of " + ", ".join(dict.fromkeys(run.policy for run in runs))
     body = join(
         tag("header", tag("h1", title), tag("p", _subtitle(runs), cls="note")),
         cards(runs, summaries),
         tasks_section(summaries),
-        comparison_section(list(runs)),
+        comparison_section(runs),
         endings_section(summaries),
         _failures(runs, folder),
         episodes_section(runs),

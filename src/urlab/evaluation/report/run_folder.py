@@ -6,11 +6,15 @@ A run is a folder with ``<task>/<seed>/result_info.json`` for each episode; ``re
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 RUN_INFO = "run_info.json"
 JOB_INFO = "job.json"
@@ -28,7 +32,10 @@ class RunFolderError(Exception):
 
 @dataclass(frozen=True)
 class EpisodeRecord:
-    """One episode that came to its end. ``seed`` is as its folder is named; what nobody wrote down is None."""
+    """One episode that came to its end. ``seed`` is as its folder is named; what nobody wrote down is None.
+
+    ``hold_steps`` is how many control steps a subgoal had to last.
+    """
 
     task: str
     seed: str
@@ -37,6 +44,8 @@ class EpisodeRecord:
     steps: int | None = None
     reason: str | None = None
     seconds: float | None = None
+    instruction: str | None = None
+    hold_steps: int | None = None
     videos: dict[str, Path] = field(default_factory=dict)
 
     @property
@@ -62,6 +71,11 @@ class Run:
         return max(int(self.info.get("total_episodes", planned)), len(self.episodes))
 
     @property
+    def hold_steps(self) -> tuple[int, ...]:
+        """How many control steps subgoals had to last: one number, unless several kinds of clients took part."""
+        return tuple(sorted({one.hold_steps for one in self.episodes if one.hold_steps is not None}))
+
+    @property
     def policy(self) -> str:
         """Who was evaluated, as far as it is known."""
         return str(self.info.get("policy") or self.name)
@@ -81,6 +95,14 @@ def read_run(folder: Path) -> Run:
     return Run(str(info.get("run_id") or folder.name), folder, info, tuple(found[key] for key in sorted(found)))
 
 
+def named_apart(runs: Sequence[Run]) -> list[Run]:
+    """The runs under names that differ: their policies' if those do, else their own, with numbers if need be."""
+    for names in ([run.policy for run in runs], [run.name for run in runs]):
+        if len(set(names)) == len(names):
+            return [replace(run, name=name) for run, name in zip(runs, names, strict=True)]
+    return [replace(run, name=f"{run.name} ({number})") for number, run in enumerate(runs, 1)]
+
+
 def _refuse_several(folder: Path) -> None:
     """Whoever names a folder above the runs is told which there are, and not given their sum."""
     runs = sorted({path.parent for name in _RUN_FILES for path in folder.rglob(name)} - {folder})
@@ -94,23 +116,38 @@ def _episodes(folder: Path, file_name: str) -> Iterator[EpisodeRecord]:
         document = _json(path)
         seed = place[-1].removesuffix(_OLD_SUFFIXES[0]).removesuffix(_OLD_SUFFIXES[1]) if place else ""
         if len(place) >= 2 and seed.isdecimal() and document:
-            yield _episode("/".join(place[:-1]), seed, document, path.parent)
+            with suppress(TypeError, ValueError):
+                yield _episode("/".join(place[:-1]), seed, document, path.parent)
 
 
 def _episode(task: str, seed: str, document: dict[str, Any], folder: Path) -> EpisodeRecord:
-    log = document.get("log_info") or {}
-    rate = float(document.get("success_rate", document.get("sr", 0.0)))
-    steps = document.get("steps", log.get("steps"))
+    """TypeError or ValueError when a number is none."""
+    log = document.get("log_info")
+    log = log if isinstance(log, dict) else {}
+    rate = _finite(document.get("success_rate", document.get("sr", 0.0)))
     return EpisodeRecord(
         task=task,
         seed=seed,
-        score=float(document.get("score", rate)),
+        score=_finite(document.get("score", rate)),
         success=rate > 0.5,
-        steps=None if steps is None else int(steps),
-        reason=document.get("termination_reason", log.get("termination_reason")),
+        steps=_if_told(int, document.get("steps", log.get("steps"))),
+        reason=_if_told(str, document.get("termination_reason", log.get("termination_reason"))),
         seconds=_seconds(log.get("episode_start_time"), log.get("episode_end_time")),
+        instruction=_if_told(str, document.get("instruction")),
+        hold_steps=_if_told(int, document.get("hold_steps")),
         videos={path.stem: path for path in sorted(folder.glob("*.mp4"))},
     )
+
+
+def _if_told(kind: Callable[[Any], T], value: Any) -> T | None:
+    return None if value is None else kind(value)
+
+
+def _finite(value: Any) -> float:
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no score")
+    return number
 
 
 def _seconds(begin: object, end: object) -> float | None:

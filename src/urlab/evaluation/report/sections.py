@@ -1,6 +1,6 @@
 """The parts of the page that every report has."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from urlab.evaluation.report.charts import COLOURS, key_of_the_chart, percent, rate_bar, share_bar
@@ -20,6 +20,11 @@ _CONDITIONS = (
     ("machine", "machine"),
     ("versions", "versions"),
 )
+
+_COLUMNS = ("seed", "result", "score", "steps", "ended by", "took", "told")
+
+_FEW_EPISODES = 12
+"""A run of so many shows them all at once."""
 
 
 def cards(runs: Sequence[Run], summaries: Sequence[RunSummary]) -> Markup:
@@ -52,8 +57,10 @@ def episodes_section(runs: Sequence[Run]) -> Markup:
     for run in runs:
         if len(runs) > 1:
             parts.append(tag("h3", run.name))
-        tasks = sorted({one.task for one in run.episodes})
-        parts += [_episode_table(task, [one for one in run.episodes if one.task == task]) for task in tasks]
+        is_open = len(run.episodes) <= _FEW_EPISODES
+        for task in sorted({one.task for one in run.episodes}):
+            episodes = [one for one in run.episodes if one.task == task]
+            parts += [_episode_table(task, episodes, is_open=is_open)]
     return tag("section", *parts)
 
 
@@ -66,9 +73,8 @@ def conditions_section(runs: Sequence[Run]) -> Markup:
             parts.append(tag("h3", run.name))
         if command:
             parts.append(tag("pre", command))
-        rows = [(label, _words(run.info[key])) for key, label in _CONDITIONS if run.info.get(key) not in (None, "", [])]
-        rows.append(("results", run.folder.name))
-        parts.append(tag("table", *(_fact(name, value) for name, value in rows), cls="facts"))
+        rows = (_fact(name, value) for name, value in _conditions(run))
+        parts.append(tag("table", *rows, cls="facts"))
     return tag("section", *parts)
 
 
@@ -107,22 +113,38 @@ def _chart_line(name: str, chart: Markup, words: str) -> Markup:
     return tag("div", tag("span", name, cls="name"), chart, tag("span", words, cls="words"), cls="line")
 
 
-def _episode_table(task: str, episodes: Sequence[EpisodeRecord]) -> Markup:
+def _episode_table(task: str, episodes: Sequence[EpisodeRecord], *, is_open: bool) -> Markup:
     solved = sum(one.success for one in episodes)
-    head = tag(
-        "tr", *(tag("th", name, scope="col") for name in ("seed", "result", "score", "steps", "ended by", "took"))
-    )
+    head = tag("tr", *(tag("th", name, scope="col") for name in _COLUMNS))
     table = tag("table", tag("thead", head), tag("tbody", *(_episode_row(one) for one in episodes)), cls="episodes")
     summary = tag("summary", task, tag("span", f" {solved} of {len(episodes)} solved", cls="note"))
-    return tag("details", summary, tag("div", table, cls="scroll"), open=len(episodes) <= 5)
+    return tag("details", summary, tag("div", table, cls="scroll"), open=is_open)
 
 
 def _episode_row(one: EpisodeRecord) -> Markup:
     result = tag("td", "solved" if one.success else "failed", cls="good" if one.success else "bad")
     took = "" if one.seconds is None else f"{one.seconds:.1f} s"
     steps = "" if one.steps is None else str(one.steps)
-    values = (f"{one.score:.2f}", steps, one.reason or "", took)
+    values = (f"{one.score:.2f}", steps, one.reason or "", took, one.instruction or "")
     return tag("tr", tag("td", one.seed), result, *(tag("td", value) for value in values))
+
+
+def _conditions(run: Run) -> Iterator[tuple[str, str]]:
+    """What was written down of the conditions, in words."""
+    yield "run", run.folder.name
+    info = {"machine": run.info.get("platform"), **run.info}
+    for key, label in _CONDITIONS:
+        value = info.get(key)
+        if value not in (None, "", []):
+            yield label, _by_robot(value) if key == "tasks" and isinstance(value, dict) else _words(value)
+    if run.hold_steps:
+        yield "a subgoal lasts", f"more than {_words(run.hold_steps)} control steps"
+
+
+def _by_robot(tasks: dict[str, Any]) -> str:
+    """Tasks and their robots, as a list for each robot."""
+    robots = dict.fromkeys(map(str, tasks.values()))
+    return "; ".join(f"{robot}: {', '.join(task for task in tasks if str(tasks[task]) == robot)}" for robot in robots)
 
 
 def _fact(name: str, value: str) -> Markup:

@@ -13,6 +13,7 @@ from urlab.evaluation.report.run_folder import EpisodeRecord
 MAX_EMBEDDED_BYTES = 400_000
 MAX_EMBEDDED_IN_ALL_BYTES = 12_000_000
 MAX_SHOWN = 24
+_NOTE = "Small films are in this page; the others, and what other cameras saw, are links into the run's folder."
 _OVERVIEWS = ("obs_camera", "top_camera", "obs_camera_2")
 
 
@@ -29,7 +30,7 @@ class VideoShelf:
         figures = [self._figure(run, one) for run, one in filmed[:MAX_SHOWN]]
         left_out = len(filmed) - len(figures)
         more = tag("p", f"{left_out} more are in the run's folder.", cls="note") if left_out > 0 else ""
-        return join(tag("div", *figures, cls="gallery"), more)
+        return join(tag("p", _NOTE, cls="note"), tag("div", *figures, cls="gallery"), more)
 
     def _figure(self, run: str, episode: EpisodeRecord) -> Markup:
         camera = next((name for name in _OVERVIEWS if name in episode.videos), next(iter(episode.videos)))
@@ -41,7 +42,8 @@ class VideoShelf:
         caption = tag(
             "figcaption",
             tag("b", f"{run} {episode.task} {episode.seed}".strip()),
-            f" {episode.reason or ''} score {episode.score:.2f} ",
+            f"{episode.reason or 'ended'}, score {episode.score:.2f}",
+            tag("small", episode.instruction) if episode.instruction else "",
             tag("small", camera, *others),
         )
         return tag("figure", video, caption)

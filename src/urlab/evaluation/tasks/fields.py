@@ -15,6 +15,16 @@ T = TypeVar("T", bound=msgspec.Struct)
 _AT = re.compile(r" - at `\$\.?([^`]*)`$")
 _NOT_A_WORD = re.compile(r"Invalid enum value '([^']*)'")
 _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
+_MISSING = re.compile(r"missing required field `([^`]*)`")
+_TYPES = re.compile(r"`([^`]*)`")
+_TYPE_WORDS = {
+    "array": "a list",
+    "object": "a table",
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+}
 
 
 class Table:
@@ -45,15 +55,17 @@ class Table:
     def word(self, field: str, words: Collection[str], default: str | None = None) -> str:
         """A field that must be one of ``words``."""
         value = self.raw.get(field, default)
-        if value not in words:
+        if not isinstance(value, str) or value not in words:
             raise self.error(field, word_problem(value, words))
-        return str(value)
+        return value
 
-    def split(self, kind: type[msgspec.Struct]) -> tuple["Table", "Table"]:
-        """The fields that ``kind`` knows, and the others."""
+    def split(self, kind: type[msgspec.Struct], other: type[msgspec.Struct]) -> tuple["Table", "Table"]:
+        """The fields that ``kind`` knows, and those that ``other`` knows; an error when there are more."""
         known = {*_field_names(kind), kind.__struct_config__.tag_field}
         own = {key: value for key, value in self.raw.items() if key in known}
         rest = {key: value for key, value in self.raw.items() if key not in known}
+        for field in rest.keys() - set(_field_names(other)):
+            raise self.error(field, _unknown_field(field, [*_field_names(kind), *_field_names(other)]))
         return Table(self.source, self.path, own), Table(self.source, self.path, rest)
 
     def _explained(self, message: str, kind: type[msgspec.Struct]) -> TaskError:
@@ -61,11 +73,21 @@ class Table:
         field, problem = (at[1], message[: at.start()]) if at else ("", message)
         unknown = _UNKNOWN.search(problem)
         if unknown and not field:
-            return self.error(unknown[1], f"no such field; {allowed_words(unknown[1], _field_names(kind))}")
+            return self.error(unknown[1], _unknown_field(unknown[1], _field_names(kind)))
+        missing = _MISSING.search(problem)
+        if missing:
+            return self.error(f"{field}.{missing[1]}" if field else missing[1], "is missing")
         word = _NOT_A_WORD.search(problem)
         if word:
             return self.error(field, word_problem(word[1], _words(kind, field)))
-        return self.error(field, problem[:1].lower() + problem[1:].replace("`", "'"))
+        return self.error(field, _in_plain_words(problem, self._stated(field)))
+
+    def _stated(self, path: str) -> str:
+        """The number or text at a path like ``size[0]``, for messages; "" when there is none."""
+        value: Any = self.raw
+        for step in re.findall(r"[^.\[\]]+", path):
+            value = value.get(step) if isinstance(value, Mapping) else value[int(step)] if step.isdigit() else None
+        return repr(value) if isinstance(value, int | float | str) else ""
 
 
 def word_problem(value: object, words: Collection[str]) -> str:
@@ -79,6 +101,21 @@ def allowed_words(word: str, words: Collection[str]) -> str:
     close = difflib.get_close_matches(word, words, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     return f"allowed: {', '.join(sorted(words))}{hint}"
+
+
+def _unknown_field(field: str, known: Collection[str]) -> str:
+    return f"no such field; {allowed_words(field, known)}"
+
+
+def _in_plain_words(problem: str, stated: str) -> str:
+    """A complaint of the reader in the words of somebody who writes TOML."""
+    told = _TYPES.sub(lambda types: _type_words(types[1]), problem)
+    told = told[:1].lower() + told[1:]
+    return told if ", got " in told or not stated else f"{told}, not {stated}"
+
+
+def _type_words(types: str) -> str:
+    return " or ".join(_TYPE_WORDS.get(one, one) for one in types.split(" | ") if one != "null")
 
 
 def _field_names(kind: type[msgspec.Struct]) -> list[str]:

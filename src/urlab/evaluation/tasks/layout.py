@@ -36,15 +36,22 @@ def sample_layout(task: Task, seed: int) -> Layout:
     """
     stream = RandomStream(f"{task.name}/{seed}")
     instruction = _instruction(task, stream)
+    crowded = 0
     for _ in range(_TRIES):
         joints = {name: _joints(spec, stream) for name, spec in task.objects.items() if spec.joints}
         poses = _poses(task.objects, joints, stream)
-        if poses is not None and not task.goal.stages[0].holds(PlacedObjects(task.objects, poses, joints)):
+        if poses is None:
+            crowded += 1
+        elif not task.goal.stages[0].holds(PlacedObjects(task.objects, poses, joints)):
             return Layout(seed, instruction, poses, joints)
-    raise TaskError(
-        f"task {task.name}: no layout for seed {seed}: either the ranges of the objects are too tight "
-        f"to keep them {GAP_M} m apart, or the goal is reached wherever they are"
-    )
+    raise TaskError(f"task {task.name}: no layout for seed {seed}: {_why_none(crowded)}")
+
+
+def _why_none(crowded: int) -> str:
+    """What kept all tries from being a layout; ``crowded`` of them had no room."""
+    if crowded > _TRIES / 2:
+        return f"the ranges of the objects are too tight to keep them {GAP_M} m apart"
+    return "the first stage of the goal is reached wherever the objects are"
 
 
 def _instruction(task: Task, stream: RandomStream) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from urlab.evaluation.tasks.parts import Joint, Link, Part
-from urlab.evaluation.tasks.pose import Pose, rotation_matrix
+from urlab.evaluation.tasks.pose import rotation_matrix
 from urlab.evaluation.tasks.shapes import Shape
 from urlab.geometry import Vec3
 
@@ -93,10 +93,6 @@ class ObjectSpec:
     def link(self, name: str) -> Link:
         """By name; KeyError when there is none."""
         return {link.name: link for link in self.links}[name]
-
-    def link_poses_w(self, pose_w: Pose, joints: Mapping[str, float]) -> dict[str, Pose]:
-        """Where its links are in the world."""
-        return {link.name: pose_w.apply(link.pose(joints)) for link in self.links}
 
 
 def bounds_of(parts: Iterator[Part]) -> tuple[Vec3, Vec3]:

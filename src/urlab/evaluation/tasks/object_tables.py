@@ -8,10 +8,11 @@ from typing import Annotated
 import msgspec
 
 from urlab.evaluation.tasks.fields import Table, word_problem
-from urlab.evaluation.tasks.object_spec import COLORS, ObjectSpec, Placement, Range
+from urlab.evaluation.tasks.object_spec import COLORS, ObjectSpec, Placement, Range, bounds_of
 from urlab.evaluation.tasks.parts import Joint
 from urlab.evaluation.tasks.shapes import SHAPES, Shape
-from urlab.evaluation.tasks.table import TABLE_NAME
+from urlab.evaluation.tasks.table import TABLE, TABLE_NAME
+from urlab.geometry import Vec3
 
 RESERVED = frozenset({TABLE_NAME, "robot", "cameras", "floor", "world"})
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -26,7 +27,7 @@ class _Common(msgspec.Struct, forbid_unknown_fields=True):
     on: str | None = None
     joints: dict[str, Range] = {}
     color: str = "grey"
-    labels: list[str] = []
+    labels: list[Annotated[str, msgspec.Meta(min_length=1)]] = []
     mass_kg: Annotated[float, msgspec.Meta(ge=0.005, le=20)] = 0.08
     friction: Annotated[float, msgspec.Meta(ge=0.05, le=5)] = 1.0
     fixed: bool = False
@@ -40,13 +41,14 @@ def read_objects(source: str, raw: object) -> dict[str, ObjectSpec]:
         raise table.error("", "a task needs at least one object")
     for name, spec in objects.items():
         _check_support(table, name, spec, objects)
+        _check_ranges(table, name, spec, objects)
     return objects
 
 
 def _object(name: str, table: Table) -> ObjectSpec:
     _check_name(name, table)
     kind = SHAPES[table.word("shape", SHAPES)]
-    own, rest = table.split(kind)
+    own, rest = table.split(kind, _Common)
     shape = own.read(kind)
     problem = shape.problem()
     if problem:
@@ -100,6 +102,23 @@ def _check_support(table: Table, name: str, spec: ObjectSpec, objects: Mapping[s
         raise table.error(f"{name}.on", f"must be an object or a link stated before it: {allowed}")
     if spec.placement.on is not None and spec.fixed:
         raise table.error(f"{name}.on", "a fixed object stands on the table")
+
+
+def _check_ranges(table: Table, name: str, spec: ObjectSpec, objects: Mapping[str, ObjectSpec]) -> None:
+    """The object's origin is over what it rests on."""
+    place = spec.placement
+    low, high = _extent(place.on or TABLE_NAME, objects)
+    for axis, (field, stated) in enumerate((("x", place.x), ("y", place.y))):
+        if not low[axis] <= stated[0] <= stated[1] <= high[axis]:
+            limits = f"{low[axis]:g} to {high[axis]:g}"
+            raise table.error(f"{name}.{field}", f"must be within {limits} m to be on {place.on or 'the table'}")
+
+
+def _extent(name: str, objects: Mapping[str, ObjectSpec]) -> tuple[Vec3, Vec3]:
+    """The corners of the box around an object, a link or the table, in its own frame."""
+    own, _, link = name.partition("/")
+    spec = TABLE if own == TABLE_NAME else objects[own]
+    return bounds_of(iter(spec.link(link).parts)) if link else spec.bounds
 
 
 def object_names(objects: Mapping[str, ObjectSpec]) -> list[str]:

@@ -6,17 +6,24 @@ gripper open unless it holds something.
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
-Offset = tuple[float, float, float]
+Length = Annotated[float, msgspec.Meta(ge=-2.0, le=2.0)]
+Offset = tuple[Length, Length, Length]
+Yaw = Annotated[float, msgspec.Meta(ge=-360.0, le=360.0)]
 Height = Annotated[float, msgspec.Meta(ge=0.0, le=0.5)]
 Count = Annotated[int, msgspec.Meta(ge=1, le=2000)]
 
 
 class OracleStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do"):
-    """One step. Declaring one with a ``tag`` and listing it below makes it known to task files."""
+    """One step. Declaring one with a ``tag`` and listing it below makes it known to task files.
+
+    A step that ``carries`` moves its ``object`` about, so that must be one that can be moved.
+    """
+
+    carries: ClassVar[bool] = False
 
     def references(self) -> Iterator[tuple[str, str]]:
         """The objects (or links, ``object/link``) that it names: (field, name)."""
@@ -39,10 +46,11 @@ class Pick(OracleStep, frozen=True, tag="pick"):
     object's x axis turned by ``yaw_deg``, or along whatever quarter turn of that is the easiest if ``any_yaw``.
     """
 
+    carries: ClassVar[bool] = True
     object: str
     arm: str | None = None
     offset: Offset = (0.0, 0.0, 0.0)
-    yaw_deg: float = 0.0
+    yaw_deg: Yaw = 0.0
     any_yaw: bool = False
     lift: Height = 0.15
 
@@ -56,6 +64,7 @@ class Place(OracleStep, frozen=True, tag="place"):
     the same axes; left out, the object keeps the yaw that it has.
     """
 
+    carries: ClassVar[bool] = True
     object: str
     target: str
     other: str | None = None
@@ -63,7 +72,7 @@ class Place(OracleStep, frozen=True, tag="place"):
     offset: Offset = (0.0, 0.0, 0.005)
     frame: Literal["world", "target"] = "world"
     surface: Literal["target", "table"] = "target"
-    yaw_deg: float | None = None
+    yaw_deg: Yaw | None = None
 
 
 class Operate(OracleStep, frozen=True, tag="operate"):
@@ -85,11 +94,12 @@ class LiftTogether(OracleStep, frozen=True, tag="lift_together"):
     The fingers close along the object's x axis turned by ``yaw_deg``. The hands keep hold.
     """
 
+    carries: ClassVar[bool] = True
     object: str
     left_offset: Offset
     right_offset: Offset
     height: Height
-    yaw_deg: float = 0.0
+    yaw_deg: Yaw = 0.0
 
 
 class HandOver(OracleStep, frozen=True, tag="hand_over"):
@@ -99,13 +109,14 @@ class HandOver(OracleStep, frozen=True, tag="hand_over"):
     from the origin, in the object's frame, with its fingers along the object's x axis turned by ``yaw_deg``.
     """
 
+    carries: ClassVar[bool] = True
     object: str
     arm: str
     to_arm: str
     at: Offset
-    object_yaw_deg: float = 0.0
+    object_yaw_deg: Yaw = 0.0
     offset: Offset = (0.0, 0.0, 0.0)
-    yaw_deg: float = 0.0
+    yaw_deg: Yaw = 0.0
 
 
 class Wait(OracleStep, frozen=True, tag="wait"):

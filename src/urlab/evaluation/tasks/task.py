@@ -73,6 +73,8 @@ def find_task(name: str) -> Task:
 def load_task(path: Path | str) -> Task:
     """The task in a file; TaskError says what is wrong with it."""
     path = Path(path)
+    if not path.stem[:1].isalnum():
+        raise task_error(str(path), "", "the name of the file is the task's: it must begin with a letter or a digit")
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as unreadable:
@@ -122,4 +124,6 @@ def _template_fields(table: Table, number: int, template: str) -> list[str]:
         parts = list(string.Formatter().parse(template))
     except ValueError as broken:
         raise table.error(f"instructions[{number}]", f"braces must be in pairs: {broken}") from broken
+    if any(spec or conversion for _, _, spec, conversion in parts):
+        raise table.error(f"instructions[{number}]", "braces hold the name of an object and nothing else: {cube}")
     return [field for _, field, _, _ in parts if field is not None]

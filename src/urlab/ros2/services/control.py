@@ -64,6 +64,10 @@ def step(client: OperatorClient, request: Any) -> dict[str, Any]:
     left, portion = int(request.steps), _FEW_STEPS
     while left:
         _check_steppable(client, int(request.steps) - left)
+        if client.ending.is_set():
+            raise Refused(
+                Code.OPERATION_FAILED, f"the bridge ends, after {int(request.steps) - left} of {request.steps} steps"
+            )
         begin, count = time.monotonic(), min(left, portion)
         client.step(count)
         left -= count

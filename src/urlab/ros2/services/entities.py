@@ -1,6 +1,5 @@
 """What there is: names, states, kinds, sizes; and where it is put."""
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 from urlab.ros2.convert.pose import Array, Pose
 from urlab.ros2.messages import make
 from urlab.ros2.services.bounds import bounds_message, box_in, overlap
+from urlab.ros2.services.name_filter import name_filter
 from urlab.ros2.services.operating import OperatorClient
 from urlab.ros2.services.placing import move_actor, needed_pose
 from urlab.ros2.services.restarting import change_scene
@@ -124,7 +124,7 @@ def _put_fixed(client: OperatorClient, thing: Thing, pose: Pose) -> str:
 
 def _matching(client: OperatorClient, filters: Any) -> Iterator[Thing]:
     things = Things(client)
-    name = _pattern(filters.filter)
+    name = name_filter(filters.filter)
     categories = {one.category for one in filters.categories}
     region = overlap(filters.bounds) if filters.bounds.type else None
     if region is not None:
@@ -133,13 +133,6 @@ def _matching(client: OperatorClient, filters: Any) -> Iterator[Thing]:
         fits = name.search(thing.name) and (not categories or thing.category in categories)
         if fits and _has_tags(thing, filters.tags) and (region is None or region.meets(client, thing)):
             yield thing
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return re.compile(text)
-    except re.error as broken:
-        raise Refused(Code.OPERATION_FAILED, f"the filter {text!r} is not a regular expression: {broken}") from broken
 
 
 def _has_tags(thing: Thing, wanted: Any) -> bool:

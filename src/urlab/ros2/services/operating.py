@@ -24,14 +24,24 @@ def _nothing(_hushed: bool) -> None:
 
 
 class OperatorClient(URLabClient):
-    """The client; ``hush`` is told True before a scene is taken down, and False when it or another one goes on."""
+    """The client; ``hush`` is told True before a scene is taken down, and False when it or another one goes on.
 
-    def __init__(self, address: str, step_port: int, hush: Callable[[bool], None] = _nothing) -> None:
+    Whatever takes long looks at ``ending`` now and then: once it is set, nobody waits for the work any more.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        step_port: int,
+        hush: Callable[[bool], None] = _nothing,
+        ending: threading.Event | None = None,
+    ) -> None:
         super().__init__(
             address, step_port=step_port, operator=True, step_mode="direct", camera_streams=False,
             rcv_timeout_ms=_PATIENCE_MS,
         )  # fmt: skip
         self.hush = hush
+        self.ending = ending or threading.Event()
 
 
 class Operator:
@@ -43,11 +53,13 @@ class Operator:
     def __init__(self, address: str, step_port: int, hush: Callable[[bool], None] = _nothing) -> None:
         self._address, self._step_port, self._hush = address, step_port, hush
         self._turn = threading.Lock()
+        self._ending = threading.Event()
         self._client: OperatorClient | None = None
 
     def do(self, work: Callable[[OperatorClient], _Done]) -> _Done:
         """Let a function use the client; what goes wrong with the server is `Refused` with the reason."""
         with self._turn:
+            self._refuse_if_ending()
             self._refuse_if_gone()
             try:
                 return self._do(work)
@@ -59,10 +71,19 @@ class Operator:
                     self._leave()
                 raise Refused(Code.OPERATION_FAILED, str(failed)) from failed
 
+    def end(self) -> None:
+        """Begin no call any more, and let one that takes long give up. Any thread, at any time."""
+        self._ending.set()
+
     def close(self) -> None:
         """End the session, once a call that is under way has returned."""
+        self.end()
         with self._turn:
             self._leave()
+
+    def _refuse_if_ending(self) -> None:
+        if self._ending.is_set():
+            raise Refused(Code.OPERATION_FAILED, "the bridge ends: call again when it is back")
 
     def _refuse_if_gone(self) -> None:
         """A request would wait for a server to come."""
@@ -85,7 +106,7 @@ class Operator:
         return work(client)
 
     def _meet(self) -> OperatorClient:
-        client = OperatorClient(self._address, self._step_port, self._hush)
+        client = OperatorClient(self._address, self._step_port, self._hush, self._ending)
         try:
             client.discover()
         except BaseException:

@@ -42,7 +42,8 @@ class SimulationServices:
         return list(self._open)
 
     def close(self) -> None:
-        """Withdraw them, once a request that is under way has been answered."""
+        """Withdraw them, once a request that is under way has been answered; a long row of steps is broken off."""
+        self._operator.end()
         for one in self._open.values():
             one.close()
         self._operator.close()
@@ -72,10 +73,20 @@ class SimulationServices:
         if work is None:
             return {"features": features(self._open)}
         try:
-            request = deserialise(cdr, f"{service.type_name}_Request")
+            request = _read(cdr, f"{service.type_name}_Request")
             return self._operator.do(lambda client: work(client, request))
         except Refused as refused:
             return {"result": result(refused.code, refused.message)}
         except Exception as crashed:
             log.exception("/%s failed", service.name)
             return {"result": result(Code.OPERATION_FAILED, f"{type(crashed).__name__}: {crashed}")}
+
+
+def _read(cdr: bytes, type_name: str) -> Any:
+    try:
+        return deserialise(cdr, type_name)
+    except Exception as broken:
+        raise Refused(
+            Code.OPERATION_FAILED,
+            f"{len(cdr)} bytes are no {type_name}: {broken}. Are both sides of one ROS_DISTRO?",
+        ) from broken

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 from urlab.ros2.convert.pose import Pose
 from urlab.ros2.messages import make
+from urlab.ros2.services.name_filter import LONGEST_NAME
 from urlab.ros2.services.operating import OperatorClient
 from urlab.ros2.services.placing import move_actor, needed_pose
 from urlab.ros2.services.restarting import change_scene
@@ -130,6 +131,8 @@ def _free_name(things: Things, wanted: str, *, allow_renaming: bool, stem: str) 
         raise Refused(
             SpawnCode.NAME_INVALID, f"{wanted!r} is not a name: letters, digits and _ it is, with - . / between them"
         )
+    if len(wanted) > LONGEST_NAME:
+        raise Refused(SpawnCode.NAME_INVALID, f"the name has {len(wanted)} characters; {LONGEST_NAME} are allowed")
     base = wanted or stem
     if not things.is_taken(base):
         return base

@@ -39,13 +39,16 @@ EASY = SHORT.replace("num_steps = 12", "num_steps = 150").replace(
 )
 
 _SERVE = """
-import json, sys
+import json, resource, sys
 from pathlib import Path
 from urlab.evaluation.http.app import ServerSettings, serve
 from urlab.evaluation.settings import TimeLimits
 given = json.loads(sys.argv[1])
 for name in ("results", "ready_file"):
     given[name] = Path(given[name])
+largest_file = given.pop("largest_file", None)
+if largest_file is not None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, largest_file))
 if "limits" in given:
     given["limits"] = TimeLimits(**given["limits"])
 serve(ServerSettings(**given))

@@ -45,7 +45,12 @@ def _check_records(folder: Any, films: set[str]) -> None:
     assert np.shape(meta["joint_positions"]) == (13, 7)
     assert np.shape(meta["gripper_positions"]) == (13, 2)
     assert np.shape(meta["base_positions"]) == (13, 3)
-    assert [one["arm_action"] for one in meta["model_output"]] == [HOLD["action"]] * 12
+    assert meta["model_output"] == [{"arm_action": HOLD["action"], "base_motion": [0.0] * 3}] * 12
+    assert meta["instruction"] == "Put the grey cube on the grey plate."
+    assert meta.keys() == {
+        *("joint_positions", "gripper_positions", "base_positions"),
+        *("instruction", "model_output", "robot_id"),
+    }
     assert meta["robot_id"] == "manip/franka/panda_hand"
     rows = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
     assert [row["timestep"] for row in rows] == list(range(13))
@@ -58,6 +63,22 @@ def _check_records(folder: Any, films: set[str]) -> None:
     assert [imageio_ffmpeg.count_frames_and_secs(str(folder / film))[0] for film in sorted(films)] == [13] * len(films)
 
 
+def test_without_ffmpeg_there_are_no_films_and_one_word_about_it(
+    make_server: Any, make_raw: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("IMAGEIO_FFMPEG_EXE", "/there/is/no/ffmpeg")
+    server = make_server(cameras=True, run_id="unfilmed", episodes=1)
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    for steps in (12, 150):
+        reply = raw.pickled("/step_chunk", [{"0": HOLD}] * steps)["obs"]["0"]
+    assert (reply["obs"], reply["metric"].keys()) == (None, {"short", "easy"})
+    (problem,) = raw.status()["problems"]
+    assert "ffmpeg cannot begin the film of obs_camera" in problem
+    names = {path.name for path in (server.results / "urlab" / "unfilmed" / "short" / "000").iterdir()}
+    assert names == {"result_info.json", "meta_record.pkl", "steps.jsonl", "terminal_observation.npz"}
+
+
 def test_our_client_gets_the_job_done(server: Any) -> None:
     with EvalClient(server.url.removeprefix("http://"), ("0", "1")) as client:
         client.submit(["short"], run_id="ours", episodes=2, seed=5)
@@ -68,9 +89,9 @@ def test_our_client_gets_the_job_done(server: Any) -> None:
         with pytest.raises(BadRequest, match="control_type"):
             client.step({"0": {}})
         replies = client.step_chunk([{"0": HOLD, "1": HOLD}] * 50)
-        assert client.executed_steps == 11
+        assert client.executed_steps == 12
         assert replies["1"]["episode_result"]["seed"] == "006"
-        replies = client.step_chunk([{"0": {**HOLD, "action": np.array(HOLD["action"])}}])
+        assert replies["0"]["episode_result"]["steps"] == 12
         assert replies["0"]["metric"] == {"short": {"score": 0.0, "sr": 0.0}}
         assert client.status()["status"] == "complete"
     assert EvalClient(server.url).status()["active_workers"] == []

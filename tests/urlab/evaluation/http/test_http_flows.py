@@ -134,15 +134,29 @@ def test_a_reply_to_some_workers_has_all_that_were_reset_together(raw: RawClient
     assert answer["executed_steps"] == 3
 
 
-def test_a_chunk_of_two_workers_stops_when_one_episode_ends(raw: RawClient) -> None:
+def test_in_a_chunk_of_two_workers_each_stops_at_the_end_of_its_own_episode(raw: RawClient) -> None:
     raw.start("short", episodes=4)
     raw.pickled("/reset", {"worker_ids": ["0", "1"]})
     raw.pickled("/step_chunk", [{"0": HOLD}] * 10)
     answer = raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 5)
-    assert (answer["executed_steps"], answer["stopped_early"]) == (2, True)
-    assert {one: reply["obs"]["timestep"] for one, reply in answer["obs"].items()} == {"0": 0, "1": 2}
+    assert (answer["executed_steps"], answer["stopped_early"]) == (5, True)
+    assert answer["executed_by_worker"] == {"0": 2, "1": 5}
+    assert {one: reply["obs"]["timestep"] for one, reply in answer["obs"].items()} == {"0": 0, "1": 5}
     assert answer["obs"]["0"]["episode_result"]["seed"] == "000"
     assert answer["obs"]["1"]["episode_result"] is None
+
+
+def test_a_chunk_with_a_worker_that_is_done_is_carried_out_for_the_other(raw: RawClient) -> None:
+    raw.start("short", episodes=2)
+    raw.pickled("/reset", {"worker_ids": ["0", "1"]})
+    raw.pickled("/step_chunk", [{"0": HOLD}] * 12)
+    answer = raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 5)
+    assert (answer["executed_steps"], answer["stopped_early"]) == (5, False)
+    assert answer["obs"]["0"]["obs"] is None
+    assert answer["obs"]["1"]["obs"]["timestep"] == 5
+    answer = raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 7)
+    assert (answer["executed_steps"], answer["stopped_early"]) == (7, False)
+    assert all(reply["metric"] is not None and reply["obs"] is None for reply in answer["obs"].values())
 
 
 def test_reset_result_shows_where_the_workers_are(raw: RawClient) -> None:
@@ -181,6 +195,87 @@ def test_omitted_is_rel_means_a_change_and_the_flag_is_honoured(raw: RawClient) 
     absolute = {"0": {**back["0"], "is_rel": False}}
     there = raw.pickled("/step_chunk", [absolute] * 8)["obs"]["0"]["obs"]
     assert _array(there["joint_position_state"])[:7] == pytest.approx(first[:7], abs=2e-3)
+
+
+def test_ee_poses_come_as_tuples_of_any_sequence(raw: RawClient) -> None:
+    """As stock clients send them: tuples of lists, of arrays, of tuples."""
+    raw.start("short")
+    first = raw.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]
+    position, quat, grip = [0.0, 0.0, -0.002], [1.0, 0.0, 0.0, 0.0], [0.04, 0.04]
+    forms = [
+        (position, quat, grip),
+        (np.array(position), np.array(quat, np.float32), np.array(grip)),
+        [tuple(position), tuple(quat), tuple(grip)],
+    ]
+    for form in forms * 2:
+        action = {"action": form, "base_motion": [0.0] * 3, "control_type": "ee_pose", "is_rel": True}
+        raw.pickled("/step", {"0": action})
+    reply = raw.pickled("/step_chunk", [{"0": EE}] * 5)["obs"]["0"]
+    moved = _array(reply["obs"]["ee_pose_state"][0]) - _array(first["ee_pose_state"][0])
+    assert moved == pytest.approx([0.0, 0.0, -0.012], abs=2e-3)
+
+
+_MOVE = ([0.001, 0.001, 0.001], [1.0, 0.0, 0.0, 0.0])
+_ROBOTS = {
+    "panda_cube_on_plate": ([0.0] * 9, (*_MOVE, [0.04, 0.04]), 9),
+    "robotiq_tower": ([0] * 13, (*_MOVE, [0.7853, 0.7853, -0.7853, -0.7853, -0.7853, -0.7853]), 13),
+    "aloha_lift_tray": ([*[0.0] * 6, 0.05, 0.05] * 2, ((*_MOVE, [0.05, 0.05]), (*_MOVE, [0.05, 0.05])), 16),
+}
+
+
+@pytest.mark.parametrize("task", _ROBOTS)
+def test_every_robot_takes_both_kinds_of_action_as_stock_clients_send_them(raw: RawClient, task: str) -> None:
+    joints, ee_pose, length = _ROBOTS[task]
+    more = {"base_motion": [0.0, 0.0, 0.0], "is_rel": True}
+    by_joints = {"action": joints, "control_type": "joint_position", **more}
+    by_pose = {"action": ee_pose, "control_type": "ee_pose", **more}
+    raw.start(task, episodes=1)
+    assert raw.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]["reset"] is True
+    for step, action in enumerate((by_joints, by_pose), start=1):
+        assert raw.pickled("/step", {"0": action})["0"]["obs"]["timestep"] == step
+    observation = raw.pickled("/step_chunk", [{"0": by_pose}, {"0": by_joints}])["obs"]["0"]["obs"]
+    assert (observation["timestep"], observation["joint_position_state"]["shape"]) == (4, (length,))
+    arms = observation["ee_pose_state"] if length == 16 else [observation["ee_pose_state"]]
+    assert [[len(_array(part)) for part in arm] for arm in arms] == [[3, 4]] * len(arms)
+
+
+def test_another_job_forgets_who_announced_workers(raw: RawClient) -> None:
+    raw.json("/create_workers", {"data": {"worker_ids": ["0"]}})
+    raw.start("easy", episodes=1)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    assert raw.pickled("/step_chunk", [{"0": HOLD}] * 150)["executed_steps"] == 60
+
+
+def test_a_job_of_the_same_name_goes_on_with_what_was_just_finished(raw: RawClient) -> None:
+    raw.start("short", run_id="same", episodes=3)
+    for done in (1, 2, 3):
+        assert raw.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]["timestep"] == 0
+        raw.pickled("/step_chunk", [{"0": HOLD}] * 12)
+        raw.start("short", run_id="same", episodes=3)
+        assert raw.status()["completed_episodes"] == done
+    reply = raw.pickled("/reset", {"worker_ids": ["0"]})["0"]
+    assert (reply["obs"], reply["metric"]) == (None, {"short": {"score": 0.0, "sr": 0.0}})
+
+
+def test_a_connection_for_every_request_will_do(raw: RawClient) -> None:
+    """As ``requests.post`` makes them."""
+    raw.start("short")
+    raw.headers = {"Connection": "close"}
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    for step in (1, 2, 3):
+        assert raw.pickled("/step", {"0": HOLD})["0"]["obs"]["timestep"] == step
+
+
+def test_an_absolute_server_takes_actions_without_a_flag_as_they_are(make_server: Any, make_raw: Any) -> None:
+    client = make_raw(make_server(absolute=True).url)
+    first = _array(client.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]["joint_position_state"])
+    there = {"0": {**HOLD, "action": first + np.array([0.1, *[0.0] * 8], np.float32)}}
+    client.pickled("/step_chunk", [there] * 4)
+    change = {"0": {**HOLD, "action": [0.05, *[0.0] * 6, 0.04, 0.04], "is_rel": True}}
+    still = {"0": {**HOLD, "is_rel": True}}
+    reply = client.pickled("/step_chunk", [change, *[still] * 6])["obs"]["0"]["obs"]
+    moved = _array(reply["joint_position_state"]) - first
+    assert moved[:7] == pytest.approx([0.15, *[0.0] * 6], abs=0.01)
 
 
 def test_headers_queries_and_prefixes_of_hosted_services_are_accepted(raw: RawClient) -> None:

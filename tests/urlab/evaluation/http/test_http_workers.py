@@ -126,6 +126,76 @@ def test_two_clients_work_at_the_same_time(make_server: Any, make_raw: Any) -> N
     assert sorted(ends["a"] + ends["b"]) == [("easy", "000"), ("easy", "001"), ("short", "000"), ("short", "001")]
 
 
+def test_a_disk_without_room_costs_files_but_no_result(make_server: Any, make_raw: Any) -> None:
+    """No file may grow beyond 2 kB: the records do not fit, the result does, and nothing half is left."""
+    server = make_server(run_id="full", episodes=1, largest_file=2000)
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    raw.pickled("/step_chunk", [{"0": HOLD}] * 12)
+    reply = raw.pickled("/step_chunk", [{"0": HOLD}] * 150)["obs"]["0"]
+    assert (reply["obs"], reply["metric"].keys()) == (None, {"short", "easy"})
+    assert any("cannot write" in problem and "steps.jsonl" in problem for problem in raw.status()["problems"])
+    run = server.results / "urlab" / "full"
+    assert {path.name for path in (run / "short" / "000").iterdir()} == {"result_info.json"}
+    assert json.loads((run / "result.json").read_text()).keys() == {"(1/1)short", "(1/1)easy"}
+
+
+def _step_in_vain(raw: Any, server: Any, told: list[tuple[int, str]]) -> tuple[int, threading.Thread]:
+    """Stop the only worker and step it in a thread; the worker's process, and the thread whose answer is ``told``."""
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    (worker,) = server.workers()
+    os.kill(worker, signal.SIGSTOP)
+    thread = threading.Thread(target=lambda: told.append(raw.refused("/step", {"0": HOLD})))
+    thread.start()
+    return worker, thread
+
+
+def test_a_worker_that_hangs_in_a_step_can_be_killed_and_reset(make_server: Any, make_raw: Any) -> None:
+    server = make_server(limits={"busy_s": 0.3})
+    told: list[tuple[int, str]] = []
+    worker, thread = _step_in_vain(make_raw(server.url), server, told)
+    raw = make_raw(server.url)
+    killing = threading.Thread(target=lambda: make_raw(server.url).json("/kill", {"data": {"worker_ids": ["0"]}}))
+    killing.start()
+    while raw.status()["active_workers"]:
+        time.sleep(0.01)
+    reply = raw.pickled("/reset", {"worker_ids": ["0"]})["0"]
+    killing.join()
+    thread.join()
+    assert told == [(400, "worker 0 was ended; reset it to go on")]
+    assert _wait_gone(worker)
+    assert reply["obs"]["episode_id"].endswith("short/000")
+    assert raw.pickled("/step", {"0": HOLD})["0"]["obs"]["timestep"] == 1
+
+
+def test_a_server_with_a_worker_that_hangs_in_a_step_can_be_stopped(make_server: Any, make_raw: Any) -> None:
+    server = make_server(limits={"busy_s": 0.3})
+    told: list[tuple[int, str]] = []
+    worker, thread = _step_in_vain(make_raw(server.url), server, told)
+    time.sleep(0.2)  # nothing shows from outside that the request is being worked on
+    assert server.stop() == 0
+    thread.join()
+    assert told == [(400, "worker 0 was ended; reset it to go on")]
+    assert _wait_gone(worker)
+    assert "Traceback" not in server.log.read_text()
+
+
+def test_episodes_leave_no_memory_behind(make_server: Any, make_raw: Any) -> None:
+    server = make_server(episodes=60)
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    (worker,) = server.workers()
+
+    def used_kb() -> int:
+        return int(Path(f"/proc/{worker}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
+
+    used = []
+    for _ in range(50):
+        raw.pickled("/step_chunk", [{"0": HOLD}] * 12)
+        used.append(used_kb())
+    assert used[-1] - used[9] < 8 << 10
+
+
 def test_an_unwritable_folder_costs_files_but_no_result(make_server: Any, make_raw: Any) -> None:
     server = make_server(run_id="blocked", episodes=1)
     run = server.results / "urlab" / "blocked"

@@ -19,7 +19,8 @@ class Aloha:
     Grippers are 0 for closed and 1 for open. There is no ``cam_low``.
     """
 
-    width: ClassVar[int] = 2 * _ARM_WIDTH
+    arms: ClassVar[int] = 2
+    width: ClassVar[int] = arms * _ARM_WIDTH
     row_hz: ClassVar[float] = 50.0
     default_rows: ClassVar[int] = 25
 

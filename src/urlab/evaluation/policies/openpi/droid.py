@@ -18,6 +18,7 @@ _CLOSES_ABOVE = 0.5
 class Droid:
     """Rows of 8 at 15 Hz: 7 joint velocities from -1 to 1, and the gripper, closed above a half."""
 
+    arms: ClassVar[int] = 1
     width: ClassVar[int] = 8
     row_hz: ClassVar[float] = 15.0
     default_rows: ClassVar[int] = 8

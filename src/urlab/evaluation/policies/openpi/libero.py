@@ -24,6 +24,7 @@ class Libero:
     The gripper is -1 for open and 1 for closed. Motions start from where the hand is when the rows are asked for.
     """
 
+    arms: ClassVar[int] = 1
     width: ClassVar[int] = 7
     row_hz: ClassVar[float] = 20.0
     default_rows: ClassVar[int] = 5

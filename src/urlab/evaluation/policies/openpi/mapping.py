@@ -12,8 +12,12 @@ Rows = NDArray[np.float64]
 
 
 class Mapping(Protocol):
-    """One family: ``width`` numbers in a row of actions, ``row_hz`` rows a second, ``default_rows`` carried out."""
+    """One family: ``width`` numbers in a row of actions, ``row_hz`` rows a second, ``default_rows`` carried out.
 
+    ``arms`` is how many the robot must have.
+    """
+
+    arms: ClassVar[int]
     width: ClassVar[int]
     row_hz: ClassVar[float]
     default_rows: ClassVar[int]

@@ -21,7 +21,7 @@ def unpack(frame: bytes) -> Any:
     """From bytes; arrays are read-only. PolicyError for what is no MessagePack, or no honest array."""
     try:
         return _rich(msgspec.msgpack.decode(frame))
-    except (msgspec.DecodeError, ValueError, TypeError, KeyError) as broken:
+    except (msgspec.DecodeError, ValueError, TypeError, KeyError, RecursionError) as broken:
         raise PolicyError(f"the policy server sent {len(frame)} bytes that cannot be read: {broken}") from broken
 
 

@@ -42,9 +42,11 @@ class OpenPiPolicy:
 
     def reset(self, observation: Observation) -> None:
         """Choose the mapping; the protocol has no word for a reset."""
-        name = self._keys or BY_EMBODIMENT.get(embodiment_of(observation).name)
-        if name is None:
-            raise PolicyError(f"no openpi keys for the robot {observation['robot_id']!r}")
+        embodiment = embodiment_of(observation)
+        name = self._keys or BY_EMBODIMENT[embodiment.name]
+        arms = MAPPINGS[name].arms
+        if arms != len(embodiment.arms):
+            raise PolicyError(f"keys={name} is for a robot with {arms} arm(s); {embodiment.name} has another number")
         self._mapping = MAPPINGS[name]()
 
     def act(self, observation: Observation) -> list[Action]:

@@ -17,6 +17,7 @@ from urlab.evaluation.slots import slots_of
 from urlab.evaluation.tasks.object_spec import ObjectSpec
 from urlab.evaluation.tasks.oracle_steps import Pick
 from urlab.evaluation.tasks.pose import pose_of
+from urlab.evaluation.tasks.table import TABLE, TABLE_NAME, TABLE_POSE_W
 from urlab.evaluation.tasks.task import Task
 from urlab.geometry import Pose, Vec3
 
@@ -50,7 +51,8 @@ class World:
     def see(self, observation: Observation) -> None:
         """Take in where everything is."""
         privileged = observation["privileged"]
-        self._objects = {name: pose_of(one["pos"], one["quat_wxyz"]) for name, one in privileged["objects"].items()}
+        poses = {name: pose_of(one["pos"], one["quat_wxyz"]) for name, one in privileged["objects"].items()}
+        self._objects = {TABLE_NAME: TABLE_POSE_W, **poses}
         self._joints: dict[str, dict[str, float]] = privileged["object_joints"]
         for hand, ee_pose, joints in self._states(observation):
             hand.see(ee_pose, joints)
@@ -72,11 +74,11 @@ class World:
         return next(hand for hand in self._hands if hand.name == name)
 
     def spec(self, name: str) -> ObjectSpec:
-        """What an object is; a link's name gives the whole object."""
-        return self.task.objects[name.split("/")[0]]
+        """What an object (or the table) is; a link's name gives the whole object."""
+        return TABLE if name == TABLE_NAME else self.task.objects[name.split("/")[0]]
 
     def pose(self, name: str) -> Pose:
-        """Where an object (or one of its links, ``object/link``) is in the world."""
+        """Where an object (or one of its links, ``object/link``, or the table) is in the world."""
         root, _, link = name.partition("/")
         pose = self._objects[root]
         return pose.apply(self.spec(root).link(link).pose(self._joints[root])) if link else pose

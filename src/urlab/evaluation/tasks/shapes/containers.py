@@ -1,6 +1,7 @@
 """Open containers: bin, tray with handles, bowl, cup. Their walls are primitives, so that things can lie inside."""
 
 import math
+from collections.abc import Iterable
 
 from urlab.evaluation.tasks.parts import Link, Part, PartKind, bar, box
 from urlab.evaluation.tasks.pose import angle_quat
@@ -20,7 +21,7 @@ class Bin(Shape, frozen=True, tag="bin"):
         return (Link("base", open_box(self.size, self.wall), self.wall - self.size[2] / 2),)
 
     def problem(self) -> str | None:
-        return None if min(self.size) > 2.5 * self.wall else "wall is too thick for the size"
+        return wall_problem(self.size, self.wall)
 
 
 class Tray(Shape, frozen=True, tag="tray"):
@@ -41,7 +42,8 @@ class Tray(Shape, frozen=True, tag="tray"):
         return (Link("base", (*open_box(self.size, self.wall), *handles), self.wall - self.size[2] / 2),)
 
     def problem(self) -> str | None:
-        return None if self.handle_thickness <= self.size[2] else "handle_thickness must be at most z of size"
+        fits = self.handle_thickness <= self.size[2]
+        return wall_problem(self.size, self.wall) if fits else "handle_thickness must be at most z of size"
 
 
 class Bowl(Shape, frozen=True, tag="bowl"):
@@ -57,7 +59,8 @@ class Bowl(Shape, frozen=True, tag="bowl"):
         return (Link("base", walls, self.wall - self.height / 2),)
 
     def problem(self) -> str | None:
-        return lean_problem(self.radius, self.height, self.lean_deg)
+        lean = lean_problem(self.radius, self.height, self.lean_deg)
+        return lean or wall_problem((self.radius, self.height), self.wall)
 
 
 class Cup(Shape, frozen=True, tag="cup"):
@@ -78,6 +81,9 @@ class Cup(Shape, frozen=True, tag="cup"):
         grip = bar("z", length, thick, (0.0, self.radius + self.ear - thick / 2, 0.0))
         return (Link("base", (*walls, *arms, grip), self.wall - self.height / 2),)
 
+    def problem(self) -> str | None:
+        return wall_problem((self.radius, self.height), self.wall)
+
 
 def open_box(size: Vec3, wall: float, pos: Vec3 = (0.0, 0.0, 0.0)) -> tuple[Part, ...]:
     """A floor and four walls; ``size`` is the outside, ``pos`` its middle."""
@@ -97,6 +103,11 @@ def round_walls(radius: float, height: float, wall: float, lean_deg: float) -> t
     floor = Part(PartKind.CYLINDER, (foot, wall / 2), (0.0, 0.0, -height / 2 + wall / 2), shade=0.8)
     width = 2 * radius * math.tan(math.pi / _WALLS)
     return (floor, *(_wall(number, middle, (wall, width, slope), lean) for number in range(_WALLS)))
+
+
+def wall_problem(lengths: Iterable[float], wall: float) -> str | None:
+    """Whether the walls leave room inside."""
+    return None if min(lengths) > 2.5 * wall else "wall is too thick for the size"
 
 
 def lean_problem(radius: float, height: float, lean_deg: float) -> str | None:

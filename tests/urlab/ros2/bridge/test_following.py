@@ -1,0 +1,193 @@
+"""Which topics there are, and how they follow a server that comes, goes and changes."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from urlab.ros2.bridge import Bridge, Settings
+from urlab.ros2.qos import LATCHED
+from urlab_client import URLabClient
+from urlab_wire.ops.stepping import split_s
+
+PATIENCE_S = 10.0
+JOINT = "sensor_msgs/msg/JointState"
+
+
+def stamped(message: Any, seconds: float) -> bool:
+    return (message.header.stamp.sec, message.header.stamp.nanosec) == split_s(seconds)
+
+
+def test_with_one_robot_there_are_plain_names_too(shared_bridge: Any):
+    _, graph, _ = shared_bridge
+    for name in ("joint_states", "odom", "imu", "sensor_data", "robot_description"):
+        assert {f"/{name}", f"/rover/{name}"} <= graph.topics
+    assert {"/camera/image_raw", "/camera/camera_info", "/camera/image_raw/compressed"} <= graph.topics
+    assert {"/control", "/rover/control", "/cmd_vel"} <= {topic for topic, heard in graph.heard.items() if heard}
+
+
+def test_with_two_robots_there_are_none(serve: Any, bridged: Any, graph: Any):
+    bridged(serve("duo"))
+    assert {"/rover/joint_states", "/post/joint_states", "/tf", "/clock"} <= graph.topics
+    assert not {"/joint_states", "/camera/image_raw", "/robot_description"} & graph.topics
+    assert not graph.heard["/joint_command"]
+    assert graph.heard["/post/joint_command"]
+
+
+def test_robots_and_cameras_may_be_chosen(serve: Any, bridged: Any, graph: Any, caplog: pytest.LogCaptureFixture):
+    bridged(serve("duo"), robots=("post", "dog"), cameras=())
+    assert {"/post/joint_states", "/joint_states"} <= graph.topics
+    assert not [topic for topic in graph.topics if topic.startswith("/rover") or "camera" in topic]
+    assert "there is no robot 'dog' to bridge; there are: rover, post" in caplog.text
+
+
+def test_a_late_joiner_hears_the_description(shared_bridge: Any):
+    _, graph, _ = shared_bridge
+    description = graph.ear("/robot_description", "std_msgs/msg/String", LATCHED)
+    assert "<robot" in description.first().data
+    assert "turn" in description.first().data
+    still = graph.ear("/tf_static", "tf2_msgs/msg/TFMessage", LATCHED)
+    assert "rover/eye_optical_frame" in {one.child_frame_id for one in still.first().transforms}
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bridge looks after the server more often than it otherwise does, and waits for less long."""
+    monkeypatch.setattr("urlab.ros2.bridge._STATUS_S", 0.1)
+    monkeypatch.setattr("urlab.ros2.bridge._PATIENCE_MS", 300)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_another_level_brings_other_topics(server: Any, driver: URLabClient, bridged: Any, graph: Any, wait_until: Any):
+    bridged(server)
+    driver.sim.start(level_path="/Game/Levels/yard")
+    wait_until(lambda: "/post/joint_states" in graph.topics)
+    assert not [topic for topic in graph.topics if topic.startswith("/rover")]
+    assert not graph.heard["/rover/control"]
+    joints = graph.ear("/joint_states", JOINT)
+    assert joints.after(0).name == ["swing"]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_play_that_stops_is_waited_for(
+    server: Any, driver: URLabClient, bridged: Any, graph: Any, caplog: pytest.LogCaptureFixture, wait_until: Any
+):
+    bridge = bridged(server)
+    offered = set(graph.offered)
+    driver.sim.stop()
+    wait_until(lambda: not bridge.is_ready)
+    assert bridge.problem == "the server plays nothing"
+    driver.sim.start()
+    wait_until(lambda: bridge.is_ready)
+    joints = graph.ear("/rover/joint_states", JOINT)
+    driver.step()
+    joints.after(0)
+    assert set(graph.offered) == offered
+    assert caplog.text.count("waiting:") == 1
+
+
+def test_a_reset_keeps_topics_streams_and_session(server: Any, driver: URLabClient, bridged: Any, graph: Any):
+    joints = graph.ear("/rover/joint_states", JOINT)
+    bridge = bridged(server)
+    listening = {one.ident for one in threading.enumerate()}
+    offered = set(graph.offered)
+    for _ in range(5):
+        driver.step(n_steps=20)
+        driver.reset()
+        driver.step()
+    _, data = server.truth()
+    joints.first(lambda one: stamped(one, data.time))
+    assert bridge.is_ready
+    assert set(graph.offered) == offered
+    assert listening <= {one.ident for one in threading.enumerate()}
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_is_restarted_is_found_again(serve: Any, bridged: Any, graph: Any, wait_until: Any):
+    server = serve()
+    ports = server.ports
+    bridge = bridged(server)
+    server.close()
+    wait_until(lambda: not bridge.is_ready)
+    serve("duo", ports=ports)
+    wait_until(lambda: bridge.is_ready and "/post/joint_states" in graph.topics)
+    graph.ear("/rover/joint_states", JOINT).after(0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_is_not_there_yet_is_waited_for_and_that_is_said_once(
+    serve: Any, run: Any, graph: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, wait_until: Any
+):
+    met: list[Bridge] = []
+    meet = Bridge._meet
+    monkeypatch.setattr(Bridge, "_meet", lambda self: met.append(self) or meet(self))
+    gone = serve()
+    ports = gone.ports
+    gone.close()
+    bridge = run(graph, Settings(step_port=ports.step))
+    wait_until(lambda: "waiting:" in caplog.text)
+    wait_until(lambda: len(met) >= 3)
+    assert caplog.text.count("waiting:") == 1
+    assert not bridge.is_ready
+    assert not graph.topics
+    serve(ports=ports)
+    wait_until(lambda: bridge.is_ready)
+    graph.ear("/joint_states", JOINT).after(0)
+
+
+def test_whoever_drives_is_not_disturbed(serve: Any, bridged: Any, graph: Any):
+    server = serve()
+    with URLabClient("tcp://127.0.0.1", step_port=server.port, step_mode="live", camera_streams=False) as policy:
+        policy.discover()
+        session = policy.session_id
+        bridged(server)
+        graph.ear("/rover/joint_states", JOINT).after(0)
+        graph.ear("/rover/camera/eye/image_raw", "sensor_msgs/msg/Image").after(0)
+        times = [policy.step()["time"] for _ in range(20)]
+        assert policy.session_id == session
+        assert policy.sim.status().mode == "live"
+        assert times == sorted(times)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_many_plays_leave_nothing_behind(server: Any, driver: URLabClient, bridged: Any, graph: Any, wait_until: Any):
+    bridge = bridged(server)
+    pictures = [graph.ear(f"/{name}/image_raw", "sensor_msgs/msg/Image") for name in ("rover/camera/eye", "camera")]
+    pictures[0].after(0)
+
+    def play(level: str, topic: str) -> None:
+        driver.sim.start(level_path=f"/Game/Levels/{level}")
+        wait_until(lambda: bridge.is_ready and topic in graph.topics)
+
+    play("yard", "/post/joint_states")
+    play("lab", "/rover/joint_states")
+    pictures[0].after()
+    files, threads, sockets = used()
+    for _ in range(2):
+        play("yard", "/post/joint_states")
+        play("lab", "/rover/joint_states")
+    pictures[0].after()
+    wait_until(lambda: used() <= (files + 2, threads, sockets))
+
+
+def used() -> tuple[int, int, int]:
+    names = [one.name for one in threading.enumerate()]
+    return len(list(Path("/proc/self/fd").iterdir())), len(names), sum(name.startswith("urlab-ros2") for name in names)
+
+
+def test_stopping_is_quick_and_leaves_no_thread_and_no_topic(server: Any, graph: Any):
+    before = {one.ident for one in threading.enumerate()}
+    bridge = Bridge(graph, Settings(step_port=server.port))
+    thread = threading.Thread(target=bridge.run)
+    thread.start()
+    graph.ear("/rover/camera/eye/image_raw", "sensor_msgs/msg/Image").after(0)
+    begin = time.monotonic()
+    bridge.stop()
+    thread.join(PATIENCE_S)
+    assert time.monotonic() - begin < 1.0
+    assert not graph.topics
+    ours = [one.name for one in threading.enumerate() if one.name.startswith("urlab-ros2") and one.ident not in before]
+    assert not ours
+    assert not any(heard for topic, heard in graph.heard.items() if "command" in topic)

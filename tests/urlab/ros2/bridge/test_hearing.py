@@ -1,0 +1,100 @@
+"""Commands from the graph: good ones reach the robot, bad ones are refused, logged and counted."""
+
+import logging
+import math
+from typing import Any
+
+import pytest
+
+from urlab.ros2 import messages
+
+
+def turned(server: Any) -> float:
+    return float(server.truth()[1].qpos[7])
+
+
+JOINT, ARRAY, TWIST = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray", "geometry_msgs/msg/Twist"
+
+
+def is_connected(server: Any, graph: Any) -> bool:
+    """Whether commands arrive: those of the first moments may be lost."""
+    graph.say("/rover/control", ARRAY, data=[0.0])
+    return server.counters()["control"]["received"] > 0
+
+
+def test_commands_move_the_robot(server: Any, bridged: Any, graph: Any, wait_until: Any):
+    bridge = bridged(server)
+    wait_until(lambda: is_connected(server, graph))
+    graph.say("/rover/joint_command", JOINT, name=["turn"], position=[0.5])
+    wait_until(lambda: turned(server) > 0.3)
+    graph.say("/control", ARRAY, data=[-0.5])
+    wait_until(lambda: turned(server) < -0.3)
+    linear = messages.make("geometry_msgs/msg/Vector3", x=0.3)
+    graph.say("/cmd_vel", TWIST, linear=linear, angular=messages.make("geometry_msgs/msg/Vector3", z=-0.2))
+    twist = server.play.manager.articulations["rover"].twist
+    wait_until(lambda: "0.3" in str(vars(twist)) and "-0.2" in str(vars(twist)))
+    assert bridge.look()["/cmd_vel"].messages == 1
+    assert bridge.look()["/cmd_vel"].refused == 0
+
+
+BAD = [
+    ("/rover/joint_command", JOINT, {"name": ["turn"], "position": [math.nan]}, "finite"),
+    ("/rover/joint_command", JOINT, {"name": ["turn"], "position": [0.1, 0.2]}, "2 numbers of position"),
+    ("/rover/joint_command", JOINT, {"name": ["elbow"], "position": [0.5]}, "nothing drives 'elbow'"),
+    ("/rover/joint_command", JOINT, {}, "names no joint"),
+    ("/rover/control", ARRAY, {"data": [0.5, 0.5]}, "2 numbers"),
+    ("/rover/control", ARRAY, {"data": [math.inf]}, "finite"),
+    ("/rover/cmd_vel", TWIST, {"linear": messages.make("geometry_msgs/msg/Vector3", y=math.nan)}, "finite"),
+]
+
+
+def is_settled(server: Any) -> bool:
+    """Whether no command is on its way."""
+    before = server.counters()["control"]["received"]
+    return server.counters()["control"]["received"] == before
+
+
+def unchanged(server: Any) -> Any:
+    robot = server.play.manager.articulations["rover"]
+    received = server.counters()["control"]["received"]
+    return vars(robot.twist).copy(), received
+
+
+@pytest.mark.parametrize(("topic", "type_name", "fields", "why"), BAD, ids=[f"{one[0]} {one[3]}" for one in BAD])
+def test_a_bad_command_is_refused_logged_and_counted(
+    shared_bridge: Any,
+    caplog: pytest.LogCaptureFixture,
+    topic: str,
+    type_name: str,
+    fields: dict[str, Any],
+    why: str,
+    wait_until: Any,
+):
+    server, graph, bridge = shared_bridge
+    graph.say(topic, type_name, **GOOD[topic])  # a good one in between: the first bad one of a series is logged
+    wait_until(lambda: is_settled(server))
+    refused, before = bridge.look()[topic].refused, unchanged(server)
+    graph.say(topic, type_name, **fields)
+    assert bridge.look()[topic].refused == refused + 1
+    told = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+    assert len(told) == 1
+    assert topic in told[0]
+    assert why in told[0]
+    assert unchanged(server) == before
+
+
+GOOD: dict[str, dict[str, Any]] = {
+    "/rover/joint_command": {"name": ["turn"], "position": [0.0]},
+    "/rover/control": {"data": [0.0]},
+    "/rover/cmd_vel": {},
+}
+
+
+def test_garbage_is_refused_and_a_flood_of_it_is_logged_sparingly(shared_bridge: Any, caplog: pytest.LogCaptureFixture):
+    _, graph, bridge = shared_bridge
+    graph.say("/control", ARRAY, data=[0.0])
+    before = bridge.look()["/control"].refused
+    for cdr in [b"", b"\0\1", b"\0\1\0\0" + b"\xff" * 40] * 50:
+        graph.utter("/control", cdr)
+    assert bridge.look()["/control"].refused == before + 150
+    assert 1 <= len([one for one in caplog.records if "/control" in one.getMessage()]) <= 2

@@ -1,0 +1,139 @@
+"""Requests in masses, requests that are none, and requests without end: the rest of the bridge goes on."""
+
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from urlab.ros2 import messages
+from urlab.ros2.qos import CLOCK, RELIABLE
+from urlab.ros2.services import SERVICES
+from urlab.ros2.services.name_filter import LONGEST_NAME, name_filter
+from urlab.ros2.services.results import Refused
+
+FAILED = 4
+PAUSED = 2
+PATIENCE_S = 20.0
+HEADER = b"\x00\x01\x00\x00"
+WITH_RESULT = [one.name for one in SERVICES if one.work is not None]
+TYPES = {one.name: one.type_name for one in SERVICES}
+
+
+def used() -> tuple[int, int]:
+    return len(list(Path("/proc/self/fd").iterdir())), threading.active_count()
+
+
+def longest_silence_s(heard: list[Any]) -> float:
+    return float(np.diff([at_s for at_s, _ in heard]).max())
+
+
+@pytest.mark.parametrize("service", WITH_RESULT)
+def test_bytes_that_are_no_request_are_answered_with_what_was_expected(
+    graph: Any, caplog: pytest.LogCaptureFixture, service: str
+) -> None:
+    reply = graph.node.exchange(service, HEADER)
+    told = messages.deserialise(reply, f"{TYPES[service]}_Response").result
+    assert told.result == FAILED
+    assert f"are no {TYPES[service]}_Request" in told.error_message
+    assert not caplog.records, "whoever sends garbage cannot fill the log"
+
+
+def test_any_bytes_get_an_answer_and_change_nothing(server: Any, graph: Any) -> None:
+    graph.set_state(PAUSED)
+    before = server.truth()[1]
+    chance = random.Random(6)
+    harmless = [name for name in WITH_RESULT if name.startswith("get_")]
+    for _ in range(30):
+        for service in harmless:
+            graph.node.exchange(service, HEADER + chance.randbytes(chance.choice((1, 4, 9, 40, 300))))
+    after = server.truth()[1]
+    assert (after.time, after.qpos.tolist()) == (before.time, before.qpos.tolist())
+    assert graph.state() == PAUSED
+
+
+def test_clock_and_states_flow_while_requests_come_in_masses_and_nothing_is_left_behind(
+    bridged: Any, wait_until: Any
+) -> None:
+    bridge, graph = bridged
+    clock = graph.node.listen("/clock", "rosgraph_msgs/msg/Clock", CLOCK)
+    joints = graph.node.listen("/rover/joint_states", "sensor_msgs/msg/JointState", RELIABLE)
+    wait_until(lambda: len(clock) > 20 and len(joints) > 20)
+    for service in WITH_RESULT:
+        graph.node.exchange(service, HEADER)
+    graph.entities()
+    graph.state()
+    files, threads = used()
+    begin, counts = time.monotonic(), (len(clock), len(joints))
+    for number in range(100):
+        graph.state()
+        graph.node.exchange(WITH_RESULT[number % len(WITH_RESULT)], HEADER)
+        graph.entities()
+    passed_s = time.monotonic() - begin
+    told = len(clock) - counts[0], len(joints) - counts[1]
+    assert told[0] > 100 * passed_s, f"{told} in {passed_s} s"
+    assert told[1] > 50 * passed_s, f"{told} in {passed_s} s"
+    assert max(longest_silence_s(clock[counts[0] :]), longest_silence_s(joints[counts[1] :])) < 0.5
+    assert bridge.is_ready
+    wait_until(lambda: used()[0] <= files and used()[1] <= threads)
+
+
+def test_steps_without_end_are_broken_off_when_the_bridge_ends(server: Any, bridged: Any, wait_until: Any) -> None:
+    bridge, graph = bridged
+    graph.set_state(PAUSED)
+    before = server.truth()[1].time
+    answers: list[Any] = []
+    asking = threading.Thread(target=lambda: answers.append(graph.refused("step_simulation", steps=2**63)))
+    asking.start()
+    wait_until(lambda: server.truth()[1].time > before)
+    begin = time.monotonic()
+    bridge.stop()
+    asking.join(PATIENCE_S)
+    assert time.monotonic() - begin < 3.0
+    code, told = answers[0]
+    assert (code, "the bridge ends, after" in told) == (FAILED, True)
+
+
+ENDLESS = [
+    "(a+)+$",
+    "(.*)*x",
+    "(a|aa)+$",
+    "(a?){30}x",
+    "a?" * 30 + "x",
+    ".*" * 6 + "x",
+    "(?x)(a+) +$",
+    "([a-z]+)*[0-9]",
+]
+
+
+@pytest.mark.parametrize("text", ENDLESS)
+def test_a_filter_that_could_take_for_ever_is_refused(text: str) -> None:
+    with pytest.raises(Refused, match="could take too long"):
+        name_filter(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "fits"),
+    [
+        ("", "box", True),
+        ("^.o", "rover", True),
+        ("(box|crate)_[0-9]+$", "crate_12", True),
+        ("(box|crate)?_1", "_1", True),
+        (r"\+\*\?\{", "a+*?{", True),
+        ("[*+?{)(]+x", "(+x", True),
+        ("[]*+)]+x", "a", False),
+        (".*?robot.{2,3}$", "my_robot_12", True),
+    ],
+)
+def test_a_filter_searches_names(text: str, name: str, fits: bool) -> None:
+    assert bool(name_filter(text).search(name)) is fits
+
+
+@pytest.mark.parametrize("text", [".*.*.*x", ".+?.+?.+?x", "a*a*a*b", "[ab]*[ac]*[ad]*x"])
+def test_the_worst_filter_takes_no_time_to_speak_of(text: str) -> None:
+    begin = time.thread_time()
+    assert not name_filter(text).search("a" * LONGEST_NAME)
+    assert time.thread_time() - begin < 1.0
