@@ -9,7 +9,7 @@ from urlab.evaluation.problems import BadJob
 from urlab.evaluation.results import check_run_id
 from urlab.evaluation.run import Run
 from urlab.evaluation.settings import ServerSettings
-from urlab.evaluation.tasks.task import Task, find_task, task_names
+from urlab.evaluation.tasks.task import Task, find_task, own_tasks, task_names
 
 ALL = "all"
 MAX_EPISODES = 10_000
@@ -31,13 +31,10 @@ class JobDesk:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
-        names = [word for word in settings.tasks if word.endswith(".toml")]
-        self._tasks = {name: find_task(name) for name in task_names()}
-        own = [find_task(name) for name in names]
-        self._tasks |= {task.name: task for task in own}
-        words = tuple(
-            dict(zip(names, (task.name for task in own), strict=True)).get(word, word) for word in settings.tasks
-        )
+        files = list(dict.fromkeys(word for word in settings.tasks if word.endswith(".toml")))
+        own = dict(zip(files, own_tasks(files), strict=True))
+        self._tasks = {task.name: task for task in (*map(find_task, task_names()), *own.values())}
+        words = tuple(own[word].name if word in own else word for word in settings.tasks)
         self._default = JobRequest(words, settings.run_id, settings.episodes, settings.seed)
 
     def default_run(self) -> Run:

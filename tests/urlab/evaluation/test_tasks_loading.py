@@ -8,7 +8,7 @@ import pytest
 from urlab.evaluation.goals.subgoals import Range, Relationship
 from urlab.evaluation.tasks.oracle_steps import HandOver, LiftTogether, Operate, Pick, Place
 from urlab.evaluation.tasks.shapes.solids import Box, Plate
-from urlab.evaluation.tasks.task import TaskError, find_task, load_task, parse_task, task_names
+from urlab.evaluation.tasks.task import TaskError, find_task, load_task, own_tasks, parse_task, task_names
 
 GOOD = """
 embodiment = "franka_panda"
@@ -332,3 +332,19 @@ def test_a_file_that_is_not_text_is_told(tmp_path: Path) -> None:
 
 def test_shipped_tasks_are_found_by_name() -> None:
     assert all(find_task(name).name == name for name in task_names())
+
+
+def test_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    """Results are kept by the task's name: one of them would hide the other."""
+    paths = [
+        tmp_path / folder / f"{name}.toml" for folder, name in (("a", "tidy"), ("b", "tidy"), ("a", task_names()[0]))
+    ]
+    for path in paths:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(GOOD)
+    tidy, other, shipped = map(str, paths)
+    assert [task.name for task in own_tasks([tidy, tidy])] == ["tidy"]
+    with pytest.raises(TaskError, match=r"a/tidy.toml is called 'tidy' as well: rename the file"):
+        own_tasks([tidy, other])
+    with pytest.raises(TaskError, match=r"a shipped task is called .* as well: rename the file"):
+        own_tasks([shipped])

@@ -2,7 +2,7 @@
 
 import string
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from urlab.evaluation.tasks.oracle_steps import OracleStep
 from urlab.evaluation.tasks.oracle_tables import read_oracle
 from urlab.evaluation.tasks.task_error import TaskError, task_error
 
-__all__ = ["Task", "TaskError", "find_task", "load_task", "parse_task", "task_names"]
+__all__ = ["Task", "TaskError", "find_task", "load_task", "own_tasks", "parse_task", "task_names"]
 
 _DATA = Path(__file__).resolve().parent / "data"
 
@@ -68,6 +68,19 @@ def find_task(name: str) -> Task:
     if name.endswith(".toml"):
         return load_task(Path(name))
     raise TaskError(f"there is no task {name!r}, nor is it a .toml file; {allowed_words(name, task_names())}")
+
+
+def own_tasks(paths: Iterable[str]) -> list[Task]:
+    """The tasks in these files; TaskError also where two tasks would have one name, as results are kept by name."""
+    found: dict[str, str] = dict.fromkeys(task_names(), "a shipped task")
+    tasks = []
+    for path in dict.fromkeys(paths):
+        task = load_task(Path(path))
+        if task.name in found:
+            raise task_error(path, "", f"{found[task.name]} is called {task.name!r} as well: rename the file")
+        found[task.name] = path
+        tasks.append(task)
+    return tasks
 
 
 def load_task(path: Path | str) -> Task:
