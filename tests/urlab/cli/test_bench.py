@@ -17,7 +17,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from urlab.cli.bench import bench
-from urlab.cli.bench.command import INSTALL, write_files
+from urlab.cli.bench.command import write_files
+from urlab.cli.bench.parts import INSTALL, MACHINE
 from urlab.cli.bench.plan import FULL, QUICK, SCENES, make_plan
 from urlab.cli.bench.report import print_report
 from urlab.cli.bench.results import BenchResult, StepResult
@@ -156,7 +157,7 @@ def test_without_the_plot_library_there_is_no_picture_but_the_line_that_installs
 ) -> None:
     monkeypatch.delitem(sys.modules, "urlab.cli.bench.plot", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    write_files(result, tmp_path, Console(quiet=True))
+    write_files(MACHINE, result, tmp_path, Console(quiet=True))
     assert [path.name for path in tmp_path.iterdir()] == ["bench.json"]
     assert INSTALL in capsys.readouterr().err
 

@@ -19,7 +19,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from urlab.cli.bench import bench
-from urlab.cli.bench.command import INSTALL, write_transports_files
+from urlab.cli.bench.command import write_files
+from urlab.cli.bench.parts import INSTALL, PARTS
 from urlab.cli.bench.results import Timing, Verdict
 from urlab.cli.bench.soak import SERVER, growth, soak
 from urlab.cli.bench.spawn import running, serving
@@ -305,7 +306,7 @@ def test_without_the_plot_library_there_is_no_picture_but_the_line_that_installs
 ) -> None:
     monkeypatch.delitem(sys.modules, "urlab.cli.bench.transports.plot", raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    write_transports_files(result, tmp_path, Console(quiet=True))
+    write_files(PARTS["transports"], result, tmp_path, Console(quiet=True))
     assert [path.name for path in tmp_path.iterdir()] == ["transports.json"]
     assert INSTALL in capsys.readouterr().err
 

@@ -1,0 +1,48 @@
+"""The bars of policy evaluation, and what passes them."""
+
+from collections.abc import Sequence
+
+from urlab.cli.bench.evaluation.results import StepsResult, WholeResult
+from urlab.cli.bench.results import Verdict
+
+MIN_PAIR_RATIO = 1.7
+MAX_WHOLE_S = 600.0
+
+
+def judge_eval(steps: Sequence[StepsResult], whole: WholeResult) -> list[Verdict]:
+    """Every bar. Cameras are not judged, nor is an evaluation of less than everything."""
+    pairs = [_pair(one) for one in steps if not one.cameras]
+    return [*pairs, _same_state(steps), *([_whole(whole)] if whole.is_judged else [])]
+
+
+def _pair(steps: StepsResult) -> Verdict:
+    workers, bare = steps.workers, steps.bare_pair
+    told = "" if bare is None else f", bare processes {bare.ratio:.2f}"
+    return Verdict(
+        name=f"{steps.scene}: two workers in one request / one, control steps per second",
+        bar=f">= {MIN_PAIR_RATIO:g}",
+        value=workers.ratio,
+        shown=f"{workers.ratio:.2f} ({2 * workers.two.rate_hz:.0f} / {workers.one.rate_hz:.0f}{told})",
+        passed=workers.ratio >= MIN_PAIR_RATIO,
+    )
+
+
+def _same_state(steps: Sequence[StepsResult]) -> Verdict:
+    apart = sum(not one.same_state for one in steps)
+    return Verdict(
+        name="cases in which a worker's state differs from the bare physics'",
+        bar="0",
+        value=apart,
+        shown=f"{apart} of {len(steps)}",
+        passed=apart == 0,
+    )
+
+
+def _whole(whole: WholeResult) -> Verdict:
+    return Verdict(
+        name=f"{len(whole.tasks)} tasks with oracles, {whole.episodes} episodes, {whole.workers} workers, no cameras",
+        bar=f"< {MAX_WHOLE_S:g} s",
+        value=whole.took_s,
+        shown=f"{whole.took_s:.0f} s" if whole.is_complete else f"incomplete: {whole.problem}",
+        passed=whole.is_complete and whole.took_s < MAX_WHOLE_S,
+    )
