@@ -12,9 +12,10 @@ from matplotlib import pyplot as plt
 
 from urlab.cli.bench.evaluation.results import EvalResult, StepsResult
 from urlab.cli.bench.evaluation.verdicts import MIN_PAIR_RATIO
+from urlab.cli.bench.panels import FAINT, INK, dress, tell
 
 _PHYSICS, _SIMULATION, _EPISODE, _RENDER, _HTTP = "#7d8fa0", "#b8c4ce", "#5a9e6f", "#e0a458", "#1f6f8b"
-_INK, _FAINT, _GRID, _RED = "#22303c", "#5f7181", "#e3e8ec", "#c0392b"
+_RED = "#c0392b"
 _HEIGHT = 0.5
 
 
@@ -29,8 +30,8 @@ def draw_eval(result: EvalResult, path: Path) -> None:
     figure.legend(
         handles, labels, loc="outside lower center", ncols=5, frameon=False, fontsize=8, title=_footer(result)
     )
-    figure.legends[0].get_title().set(fontsize=7, color=_FAINT)
-    figure.suptitle("Policy evaluation over HTTP", x=0.01, ha="left", fontsize=13, color=_INK)
+    figure.legends[0].get_title().set(fontsize=7, color=FAINT)
+    figure.suptitle("Policy evaluation over HTTP", x=0.01, ha="left", fontsize=13, color=INK)
     figure.savefig(path, dpi=200)
     plt.close(figure)
 
@@ -59,8 +60,8 @@ def _draw_steps(panel: Any, found: Sequence[StepsResult], title: str) -> None:
         for (name, value), color in zip(shares_ms(one).items(), colors, strict=True):
             panel.barh(row, value, _HEIGHT, left=left, color=color, label=name if row == 0 else None)
             left += value
-        _tell(panel, row, left, f"{one.http.rate_hz:.0f}/s")
-    _dress(panel, title, "ms, p50", [one.scene for one in found])
+        tell(panel, row, left, f"{one.http.rate_hz:.0f}/s")
+    dress(panel, title, "ms, p50", [one.scene for one in found])
     panel.set_xlim(0, 1.3 * max(one.http.p50_us / 1e3 for one in found))
 
 
@@ -69,27 +70,11 @@ def _draw_pairs(panel: Any, found: Sequence[StepsResult]) -> None:
         panel.barh(row, one.workers.ratio, _HEIGHT, color=_HTTP)
         if one.bare_pair is not None:
             bare = one.bare_pair.ratio
-            panel.vlines(bare, row - 0.6 * _HEIGHT, row + 0.6 * _HEIGHT, color=_INK, linewidth=1.8)
-        _tell(panel, row, max(one.workers.ratio, 2.0), f"{one.workers.ratio:.2f}")
+            panel.vlines(bare, row - 0.6 * _HEIGHT, row + 0.6 * _HEIGHT, color=INK, linewidth=1.8)
+        tell(panel, row, max(one.workers.ratio, 2.0), f"{one.workers.ratio:.2f}")
     panel.axvline(MIN_PAIR_RATIO, color=_RED, linewidth=1, linestyle=":")
-    _dress(panel, "two workers / one", "mark: bare processes", [""] * len(found))
+    dress(panel, "two workers / one", "mark: bare processes", [""] * len(found))
     panel.set_xlim(0, 2.6)
-
-
-def _tell(panel: Any, row: int, x: float, text: str) -> None:
-    panel.annotate(text, (x, row), (4, 0), textcoords="offset points", va="center", fontsize=9, color=_INK)
-
-
-def _dress(panel: Any, title: str, unit: str, labels: Sequence[str]) -> None:
-    panel.set_title(title, loc="left", fontsize=10, color=_INK, fontweight="bold")
-    panel.set_yticks(range(len(labels)), labels, fontsize=8, color=_INK)
-    panel.set_ylim(len(labels) - 0.5, -0.5)
-    panel.set_xlabel(unit, fontsize=8, color=_FAINT)
-    panel.tick_params(axis="x", labelsize=8, colors=_FAINT)
-    panel.tick_params(axis="y", length=0)
-    panel.spines[["top", "right", "bottom"]].set_visible(False)
-    panel.xaxis.grid(True, color=_GRID, linewidth=0.8)
-    panel.set_axisbelow(True)
 
 
 def _footer(result: EvalResult) -> str:

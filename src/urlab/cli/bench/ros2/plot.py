@@ -1,6 +1,5 @@
 """The picture of the bridge's cost, for a page some 900 pixels wide."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,11 @@ mpl.use("Agg")
 
 from matplotlib import pyplot as plt
 
+from urlab.cli.bench.panels import FAINT, INK, dress, tell
 from urlab.cli.bench.ros2.plan import LOAD_TITLES
 from urlab.cli.bench.ros2.results import Ros2Result, Ros2Scene
 
 _BLUE, _ORANGE = "#1f6f8b", "#e0a458"
-_INK, _FAINT, _GRID = "#22303c", "#5f7181", "#e3e8ec"
 _HEIGHT = 0.5
 _SCENE_INCHES, _REST_INCHES = 2.3, 0.9
 
@@ -28,8 +27,8 @@ def draw_ros2(result: Ros2Result, path: Path) -> None:
         _draw_cpu(row[0], scene)
         _draw_age(row[1], scene)
         _draw_messages(row[2], scene)
-    figure.suptitle("What the ROS 2 bridge costs", x=0.01, ha="left", fontsize=13, color=_INK)
-    figure.supxlabel(_footer(result), fontsize=8, color=_FAINT)
+    figure.suptitle("What the ROS 2 bridge costs", x=0.01, ha="left", fontsize=13, color=INK)
+    figure.supxlabel(_footer(result), fontsize=8, color=FAINT)
     figure.savefig(path, dpi=200)
     plt.close(figure)
 
@@ -38,9 +37,9 @@ def _draw_cpu(panel: Any, scene: Ros2Scene) -> None:
     values = [load.bridge_cpu_percent for load in scene.loads]
     panel.barh(range(len(values)), values, _HEIGHT, color=_BLUE)
     for row, value in enumerate(values):
-        _tell(panel, row, value, f"{value:.0f} %")
+        tell(panel, row, value, f"{value:.0f} %")
     labels = [LOAD_TITLES[load.load].replace(", ", ",\n").replace(" and ", "\nand ", 1) for load in scene.loads]
-    _dress(panel, f"{scene.scene}: bridge CPU", "percent of a core", labels)
+    dress(panel, f"{scene.scene}: bridge CPU", "percent of a core", labels)
     panel.set_xlim(0, 1.25 * max(values))
 
 
@@ -50,36 +49,20 @@ def _draw_age(panel: Any, scene: Ros2Scene) -> None:
         if load.age is None or load.direct_age is None:
             continue
         panel.barh(row, load.age.p50_ms, _HEIGHT, color=_ORANGE)
-        panel.hlines(row, load.age.p50_ms, load.age.p99_ms, color=_FAINT, linewidth=1.3)
-        panel.vlines(load.direct_age.p50_ms, row - 0.6 * _HEIGHT, row + 0.6 * _HEIGHT, color=_INK, linewidth=1.8)
-        _tell(panel, row, load.age.p99_ms, f"{load.age.p50_ms:.1f}, p99 {load.age.p99_ms:.1f}")
-    _dress(panel, "age of joint_states", "ms, p50 to p99; mark: at the server's stream", [""] * len(scene.loads))
+        panel.hlines(row, load.age.p50_ms, load.age.p99_ms, color=FAINT, linewidth=1.3)
+        panel.vlines(load.direct_age.p50_ms, row - 0.6 * _HEIGHT, row + 0.6 * _HEIGHT, color=INK, linewidth=1.8)
+        tell(panel, row, load.age.p99_ms, f"{load.age.p50_ms:.1f}, p99 {load.age.p99_ms:.1f}")
+    dress(panel, "age of joint_states", "ms, p50 to p99; mark: at the server's stream", [""] * len(scene.loads))
     panel.set_xlim(0, 1.7 * max((load.age.p99_ms for load in scene.loads if load.age is not None), default=1))
 
 
 def _draw_messages(panel: Any, scene: Ros2Scene) -> None:
     for row, one in enumerate(scene.messages):
         panel.barh(row, one.whole.p50_us, _HEIGHT, color=_BLUE)
-        panel.vlines(one.bare.p50_us, row - 0.6 * _HEIGHT, row + 0.6 * _HEIGHT, color=_INK, linewidth=1.8)
-        _tell(panel, row, one.whole.p50_us, f"{one.whole.p50_us:.0f}")
-    _dress(panel, "cost of a message", "us, p50; mark: bytes alone", [one.what for one in scene.messages])
+        panel.vlines(one.bare.p50_us, row - 0.6 * _HEIGHT, row + 0.6 * _HEIGHT, color=INK, linewidth=1.8)
+        tell(panel, row, one.whole.p50_us, f"{one.whole.p50_us:.0f}")
+    dress(panel, "cost of a message", "us, p50; mark: bytes alone", [one.what for one in scene.messages])
     panel.set_xlim(0, 1.3 * max(one.whole.p50_us for one in scene.messages))
-
-
-def _tell(panel: Any, row: int, x: float, text: str) -> None:
-    panel.annotate(text, (x, row), (4, 0), textcoords="offset points", va="center", fontsize=9, color=_INK)
-
-
-def _dress(panel: Any, title: str, unit: str, labels: Sequence[str]) -> None:
-    panel.set_title(title, loc="left", fontsize=10, color=_INK, fontweight="bold")
-    panel.set_yticks(range(len(labels)), labels, fontsize=8, color=_INK)
-    panel.set_ylim(len(labels) - 0.5, -0.5)
-    panel.set_xlabel(unit, fontsize=8, color=_FAINT)
-    panel.tick_params(axis="x", labelsize=8, colors=_FAINT)
-    panel.tick_params(axis="y", length=0)
-    panel.spines[["top", "right", "bottom"]].set_visible(False)
-    panel.xaxis.grid(True, color=_GRID, linewidth=0.8)
-    panel.set_axisbelow(True)
 
 
 def _footer(result: Ros2Result) -> str:
