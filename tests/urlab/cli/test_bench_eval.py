@@ -98,7 +98,7 @@ def test_every_way_ends_in_the_same_state(result: EvalResult) -> None:
     assert [one for one in result.steps if not one.same_state] == []
 
 
-def test_whatever_is_around_physics_costs_more_than_physics(steps: StepsResult) -> None:
+def test_what_http_adds_is_its_step_less_the_episodes(steps: StepsResult) -> None:
     assert min(steps.physics.min_us, steps.episode.min_us, steps.http.min_us) > 0
     assert steps.added_ms == pytest.approx((steps.http.p50_us - steps.episode.p50_us) / 1000)
 
