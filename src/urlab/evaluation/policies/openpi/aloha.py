@@ -1,4 +1,8 @@
-"""ALOHA: two arms, driven by absolute joint positions."""
+"""ALOHA: two arms, driven by absolute joint positions.
+
+Keys, order and rate are those of openpi's examples for ALOHA. Joints are passed on as they are: our arms are others,
+and nobody says that their joints have the zeros and signs of ALOHA's.
+"""
 
 from typing import Any, ClassVar
 
@@ -16,7 +20,9 @@ _ARM_WIDTH = 7
 class Aloha:
     """Rows of 14 at 50 Hz: for the left arm and the right 6 joint positions in radians, and the gripper.
 
-    Grippers are 0 for closed and 1 for open. There is no ``cam_low``.
+    Grippers are 0 for closed and 1 for open, in proportion to the way of the fingers. So it is in the simulated
+    example; on the real robot an action tells the angle of the gripper's motor, which differs by up to 0.1. There is no
+    ``cam_low``: servers do without. 25 rows are carried out as on the real robot; the simulated example takes 10.
     """
 
     arms: ClassVar[int] = 2

@@ -14,7 +14,7 @@ Rows = NDArray[np.float64]
 class Mapping(Protocol):
     """One family: ``width`` numbers in a row of actions, ``row_hz`` rows a second, ``default_rows`` carried out.
 
-    ``arms`` is how many the robot must have.
+    ``arms`` is how many the robot must have. One object serves one episode.
     """
 
     arms: ClassVar[int]
@@ -52,6 +52,15 @@ def arm_joints(observation: Observation, embodiment: Embodiment, place: int) -> 
     begin = sum(len(arm.joints) + len(arm.gripper.joints) for arm in embodiment.arms[:place])
     middle = begin + len(embodiment.arms[place].joints)
     return state[begin:middle], state[middle : middle + len(embodiment.arms[place].gripper.joints)]
+
+
+def carried_on(last: Rows | None, measured: Rows, reach: float | Rows) -> Rows:
+    """Where the next rows start: at the last target, which the robot may lag behind, but within reach of the robot.
+
+    To start from the robot would lose its lag with every answer; to start from the target would wind it up against
+    whatever holds the robot.
+    """
+    return measured if last is None else measured + np.clip(last - measured, -reach, reach)
 
 
 def closedness(arm: Arm, gripper: Rows) -> float:

@@ -3,11 +3,11 @@
 from urlab.evaluation.policies.base import Action, Observation, PolicyError, PolicyNotFound, embodiment_of
 from urlab.evaluation.policies.openpi.aloha import Aloha
 from urlab.evaluation.policies.openpi.connection import PolicyServer
-from urlab.evaluation.policies.openpi.droid import Droid
+from urlab.evaluation.policies.openpi.droid import Droid, DroidJoints
 from urlab.evaluation.policies.openpi.libero import Libero
 from urlab.evaluation.policies.openpi.mapping import Mapping, checked_rows
 
-MAPPINGS: dict[str, type[Mapping]] = {"droid": Droid, "libero": Libero, "aloha": Aloha}
+MAPPINGS: dict[str, type[Mapping]] = {"droid": Droid, "droid_joints": DroidJoints, "libero": Libero, "aloha": Aloha}
 BY_EMBODIMENT = {"franka_robotiq": "droid", "franka_panda": "libero", "aloha": "aloha"}
 
 
