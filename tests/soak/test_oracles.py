@@ -88,7 +88,7 @@ def evidence(results: Path, run_id: str, policy: str, workers: int) -> dict[str,
     for path in outcome.folder.rglob("result_info.json"):
         result = json.loads(path.read_text())
         log = {key: value for key, value in result.pop("log_info").items() if not key.endswith("_time")}
-        steps = (path.parent / "steps.jsonl").read_bytes()
+        steps = (path.parent / "trace.jsonl").read_bytes()
         found[str(path.parent.relative_to(outcome.folder))] = (result, log, steps)
     return found
 

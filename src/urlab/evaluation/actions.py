@@ -6,9 +6,9 @@ An action is a dict: ``control_type`` ("joint_position" or "ee_pose") and ``acti
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
 import numpy as np
 
 from urlab.errors import known
@@ -29,8 +29,10 @@ class ControlType(StrEnum):
     EE_POSE = "ee_pose"
 
 
-@dataclass(frozen=True, slots=True)
-class ArmTarget:
+_CONTROL_TYPES = {kind.value: kind for kind in ControlType}
+
+
+class ArmTarget(msgspec.Struct, frozen=True):
     """A pose of an arm's hand in the frame of the arm's base, or a change of it, and its gripper's positions."""
 
     pos: Vec3
@@ -38,8 +40,7 @@ class ArmTarget:
     gripper: Numbers
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(msgspec.Struct, frozen=True):
     """One action, checked. ``joints`` belongs to joint_position and ``arms`` to ee_pose; the other one is empty.
 
     ``base_motion`` is (x, y, yaw in degrees). It is checked and kept, but no robot here has a base that moves.
@@ -75,18 +76,18 @@ def parse_action(raw: object, embodiment: Embodiment, *, default_is_rel: bool) -
 
 
 def _control_type(raw: Mapping[object, object]) -> ControlType:
-    allowed = f"control_type is one of {known(ControlType)}"
+    word = raw.get("control_type")
+    kind = _CONTROL_TYPES.get(word) if isinstance(word, str) else None
+    if kind is not None:
+        return kind
+    sent = f"{describe(word)} was sent"
     if "control_type" not in raw:
-        raise ActionError(f"{allowed}, but it is missing; the keys sent are: {known(map(str, raw))}")
-    word = raw["control_type"]
-    if not isinstance(word, str) or word not in set(ControlType):
-        raise ActionError(f"{allowed}, but {describe(word)} was sent")
-    return ControlType(word)
+        sent = f"it is missing; the keys sent are: {known(map(str, raw))}"
+    raise ActionError(f"control_type is one of {known(ControlType)}, but {sent}")
 
 
 def _joints(value: object, embodiment: Embodiment) -> Numbers:
-    parts = [f"{len(arm.joints)} {arm.name} + {len(arm.gripper.joints)} gripper" for arm in embodiment.arms]
-    return read_numbers("action", value, embodiment.action_length, f"{embodiment.name}: {' + '.join(parts)}")
+    return read_numbers("action", value, embodiment.action_length, embodiment.joints_in_words)
 
 
 def _arms(value: object, embodiment: Embodiment) -> tuple[ArmTarget, ...]:

@@ -82,6 +82,12 @@ class Embodiment:
         """All joints in the order of actions."""
         return tuple(joint for arm in self.arms for joint in (*arm.joints, *arm.gripper.joints))
 
+    @cached_property
+    def joints_in_words(self) -> str:
+        """What the numbers of an action of joint positions are."""
+        parts = [f"{len(arm.joints)} {arm.name} + {len(arm.gripper.joints)} gripper" for arm in self.arms]
+        return f"{self.name}: {' + '.join(parts)}"
+
     @property
     def action_length(self) -> int:
         """Numbers in an action of joint positions."""

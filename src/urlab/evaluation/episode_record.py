@@ -3,6 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from urlab.evaluation.actions import Action, ControlType
 from urlab.evaluation.embodiments import Embodiment
 from urlab.evaluation.episode import Episode
@@ -12,7 +15,7 @@ Row = dict[str, Any]
 
 
 class EpisodeRecord:
-    """One row per control step, the first for the state before any action. Values are builtins."""
+    """One row per control step, the first for the state before any action. Values of rows are builtins."""
 
     def __init__(self, embodiment: Embodiment) -> None:
         self._embodiment = embodiment
@@ -35,24 +38,24 @@ class EpisodeRecord:
         )
 
     def meta_record(self, instruction: str) -> dict[str, Any]:
-        """The record in the shape that GenManip's own tools read."""
+        """The record in the shape that GenManip's own tools read: they draw arrays, and joint targets as actions."""
         return {
             "joint_positions": [self._part(row, "joints") for row in self.rows],
             "gripper_positions": [self._part(row, "gripper") for row in self.rows],
-            "base_positions": [[0.0, 0.0, 0.0] for _ in self.rows],
+            "base_positions": [np.zeros(3) for _ in self.rows],
             "instruction": instruction,
             "model_output": list(self._model_output()),
             "robot_id": self._embodiment.robot_id,
         }
 
-    def _part(self, row: Row, part: str) -> list[float]:
-        return [number for slot in self._slots for number in row["joints"][getattr(slot, part)]]
+    def _part(self, row: Row, part: str) -> NDArray[np.float64]:
+        return np.array([number for slot in self._slots for number in row["joints"][getattr(slot, part)]])
 
     def _model_output(self) -> Iterator[dict[str, Any]]:
         for row in self.rows:
-            action = row["action"]
-            if action is not None:
-                yield {"arm_action": action["action"], "base_motion": action["base_motion"]}
+            if row["action"] is not None:
+                base_motion = np.array(row["action"]["base_motion"])
+                yield {"arm_action": np.array(row["commanded_joints"]), "base_motion": base_motion}
 
 
 def _spelled(action: Action) -> dict[str, Any]:

@@ -128,7 +128,7 @@ class Evidence:
             pickle.dump(self._record.meta_record(self._episode.instruction), file, 4)
 
     def _write_steps(self) -> None:
-        with replacing(self._folder / "steps.jsonl") as file:
+        with replacing(self._folder / "trace.jsonl") as file:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in self._record.rows)
 
     def _write_terminal(self, terminal: Observation) -> None:

@@ -1,5 +1,7 @@
 """Numbers from strangers: read with every check, refused in words."""
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ LARGEST = 1e6
 """Beyond any joint, length or angle; sums of such numbers stay finite however long an episode is."""
 
 _REAL_KINDS = "iuf"
+_FLOATS = {float}
 _LONGEST_QUOTE = 40
 
 
@@ -20,16 +23,15 @@ class ActionError(BadValue):
 def read_numbers(field: str, value: object, length: int, meaning: str) -> tuple[float, ...]:
     """``length`` finite numbers from a list, a tuple or an array of one dimension; ActionError if it is anything else.
 
-    ``meaning`` ends the sentence "takes N numbers".
+    ``meaning`` says what the numbers are.
     """
-    expected = f"{field} takes {length} numbers{meaning and f' ({meaning})'}"
-    if isinstance(value, np.ndarray):
-        if value.shape != (length,) or value.dtype.kind not in _REAL_KINDS:
-            raise ActionError(f"{expected}, but {describe(value)} was sent")
-        value = value.tolist()
-    if not isinstance(value, list | tuple) or len(value) != length:
-        raise ActionError(f"{expected}, but {describe(value)} was sent")
-    return tuple(_number(field, index, one) for index, one in enumerate(value))
+    is_numbers = not isinstance(value, np.ndarray) or (value.ndim == 1 and value.dtype.kind in _REAL_KINDS)
+    values = value.tolist() if isinstance(value, np.ndarray) and is_numbers else value
+    if not is_numbers or not isinstance(values, list | tuple) or len(values) != length:
+        raise ActionError(f"{field} takes {length} numbers ({meaning}), but {describe(value)} was sent")
+    if _are_small_floats(values):
+        return tuple(values)
+    return tuple([_number(field, index, one) for index, one in enumerate(values)])
 
 
 def read_flag(field: str, value: object, default: bool) -> bool:
@@ -53,6 +55,13 @@ def describe(value: object) -> str:
         return "a whole number beyond all bounds"
     text = repr(value) if isinstance(value, str | int | float | np.generic) else f"a {type(value).__name__}"
     return text if len(text) <= _LONGEST_QUOTE else f"{text[:_LONGEST_QUOTE]}..."
+
+
+def _are_small_floats(values: Sequence[Any]) -> bool:
+    """As most are: nothing else needs a look at each. A NaN hides from min and max, but not in a sum."""
+    if not values or set(map(type, values)) != _FLOATS:
+        return False
+    return min(values) >= -LARGEST and max(values) <= LARGEST and math.isfinite(sum(values))
 
 
 def _number(field: str, index: int, value: Any) -> float:

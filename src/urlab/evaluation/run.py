@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import pickle
 import platform
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -11,12 +12,13 @@ from typing import Any
 from urlab.errors import UrlabError
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
 from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.http.wire import Wire
 from urlab.evaluation.job import Job
 from urlab.evaluation.results import RunFolder, new_run_id
 from urlab.evaluation.settings import BENCHMARK
 from urlab.evaluation.tasks.task import Task
 from urlab.evaluation.unit import Unit
-from urlab.evaluation.worker_messages import Begin
+from urlab.evaluation.worker_messages import Begin, Letter
 
 log = logging.getLogger("urlab.evaluation")
 
@@ -38,18 +40,24 @@ class Run:
         self._losses: dict[Unit, int] = {}
         self._writing = asyncio.Lock()
 
-    def begin(self, worker_id: str, *, hold_steps: int, text: bool) -> Begin | None:
+    def begin(self, worker_id: str, *, hold_steps: int, wire: Wire) -> Letter | None:
         """The worker's episode from its start; None when nothing is left for it."""
         unit = self.job.take(worker_id)
         if unit is None:
             return None
         task, folder = self.tasks[unit.task], self.folder.episode(unit)
         log.debug("worker %s begins %s/%s", worker_id, unit.task, unit.seed_text)
-        return Begin(task, unit.seed, hold_steps, self.episode_id(unit), folder, text)
+        begin = Begin(unit.seed, hold_steps, self.episode_id(unit), str(folder), wire)
+        return Letter(begin, pickle.dumps(task))
+
+    @property
+    def name(self) -> str:
+        """``benchmark/run_id``."""
+        return f"{BENCHMARK}/{self.job.run_id}"
 
     def episode_id(self, unit: Unit) -> str:
         """``benchmark/run_id/task/seed``."""
-        return f"{BENCHMARK}/{self.job.run_id}/{unit.task}/{unit.seed_text}"
+        return f"{self.name}/{unit.task}/{unit.seed_text}"
 
     def episode_result(self, unit: Unit, result: EpisodeResult) -> dict[str, Any]:
         """A result as clients are told it."""
@@ -76,16 +84,19 @@ class Run:
             log.info("worker %s: %s/%s ended by %s after %d steps, score %.2f", *words)
         await self.write_summary()
 
-    async def lose(self, worker_id: str, reason: str) -> None:
-        """An episode was lost. It begins again, but what fails again and again counts as failed: score 0."""
+    async def lose(self, worker_id: str, reason: str) -> dict[str, Any] | None:
+        """An episode was lost. It begins again, but what fails again and again counts as failed: its result."""
         unit = self.job.current(worker_id)
         self.note(f"worker {worker_id}: {reason}")
         if unit is None:
-            return
+            return None
         self._losses[unit] = self._losses.get(unit, 0) + 1
-        if self._losses[unit] >= _MOST_LOSSES:
-            self.note(f"{unit.task}/{unit.seed_text} failed {_MOST_LOSSES} times and is given up")
-            await self.finish(worker_id, EpisodeResult(0.0, False, [], WORKER_FAILED, 0))
+        if self._losses[unit] < _MOST_LOSSES:
+            return None
+        self.note(f"{unit.task}/{unit.seed_text} failed {_MOST_LOSSES} times and is given up")
+        result = EpisodeResult(0.0, False, [], WORKER_FAILED, 0)
+        await self.finish(worker_id, result)
+        return self.episode_result(unit, result)
 
     def note(self, problem: str) -> None:
         """Keep a problem for /status, and log it; what every episode says again is told once."""

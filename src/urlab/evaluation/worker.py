@@ -4,33 +4,37 @@ It ends when it is told to, and when its server is gone in whatever way: the pip
 while physics or drawing is busy.
 """
 
+import contextlib
+import gc
 import logging
 import os
+import pickle
 import select
 import signal
+import socket
 import sys
 import threading
 import time
-from multiprocessing.connection import Connection
-from typing import Any
+from pathlib import Path
 
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.episode import Episode, Observation
 from urlab.evaluation.evidence import Evidence, EvidenceWriter
-from urlab.evaluation.http.encoding import encode
+from urlab.evaluation.http.told import tell
+from urlab.evaluation.http.wire import Wire
 from urlab.evaluation.simulation import Simulation
 from urlab.evaluation.tasks.task import Task
 from urlab.evaluation.worker_messages import (
-    Answer,
     Begin,
     Failed,
     Flush,
-    Message,
+    Letter,
     Seen,
     Step,
     Stop,
     WorkerSettings,
 )
+from urlab.evaluation.worker_pipe import PipeBroken, WorkerEnd
 
 log = logging.getLogger("urlab.evaluation.worker")
 
@@ -47,15 +51,15 @@ class Worker:
         self._episode: Episode | None = None
         self._evidence: Evidence | None = None
 
-    def answer(self, message: Message) -> Answer:
-        """Do what ``message`` says. Whatever goes wrong in an episode becomes `Failed`, and the next may begin."""
+    def answer(self, letter: Letter) -> Letter:
+        """Do what ``letter`` says. Whatever goes wrong in an episode becomes `Failed`, and the next may begin."""
         try:
-            return self._do(message)
+            return self._do(letter)
         except Exception as problem:
             log.exception("the episode failed")
             self._give_up()
             self._close_simulation()
-            return Failed(f"{type(problem).__name__}: {problem}"[:500])
+            return Letter(Failed(f"{type(problem).__name__}: {problem}"[:500]))
 
     def close(self) -> None:
         """Give up what is running; keep what is finished."""
@@ -63,38 +67,38 @@ class Worker:
         self._writer.close()
         self._close_simulation()
 
-    def _do(self, message: Message) -> Answer:
-        match message:
-            case Begin():
-                return self._begin(message)
-            case Step():
-                return self._step(message)
+    def _do(self, letter: Letter) -> Letter:
+        match letter.message:
+            case Begin() as begin:
+                return self._begin(begin, pickle.loads(letter.body))
+            case Step() as step:
+                return self._step(step)
             case Flush():
                 self._writer.flush()
-                return Seen(problems=self._writer.take_problems())
-            case Stop():
-                raise ValueError("Stop has no answer")
+                return Letter(Seen(problems=self._writer.take_problems()))
+            case other:
+                raise ValueError(f"{type(other).__name__} has no answer")
 
-    def _begin(self, begin: Begin) -> Seen:
+    def _begin(self, begin: Begin, task: Task) -> Letter:
         self._give_up()
         settings = self._settings
         episode = Episode(
-            begin.task,
+            task,
             begin.seed,
-            self._simulation_of(begin.task),
+            self._simulation_of(task),
             hold_steps=begin.hold_steps,
-            num_steps=begin.task.num_steps,
+            num_steps=task.num_steps,
             episode_id=begin.episode_id,
             cameras=settings.cameras,
             privileged=settings.privileged,
         )
         observation = episode.reset()
         videos = settings.videos and settings.cameras
-        self._episode, self._evidence = episode, Evidence(episode, begin.folder, self._writer, videos=videos)
+        self._episode, self._evidence = episode, Evidence(episode, Path(begin.folder), self._writer, videos=videos)
         self._evidence.see(observation)
-        return self._seen(observation, begin.text)
+        return self._seen(observation, begin.wire)
 
-    def _step(self, step: Step) -> Seen:
+    def _step(self, step: Step) -> Letter:
         episode, evidence = self._running(), self._evidence
         executed = 0
         for action in step.actions:
@@ -107,20 +111,22 @@ class Worker:
         observation = episode.observe()
         if evidence is not None:
             evidence.see(observation)
-        return self._seen(observation, step.text, executed)
+        return self._seen(observation, step.wire, executed)
 
-    def _ended(self, episode: Episode, step: Step, executed: int) -> Seen:
+    def _ended(self, episode: Episode, step: Step, executed: int) -> Letter:
         terminal = episode.observe()
         if self._evidence is not None:
             self._evidence.see(terminal)
             self._evidence.finish(terminal)
         self._episode = self._evidence = None
-        observation = encode(terminal, text=step.text) if step.terminal else None
-        return Seen(observation, episode.result, executed, self._writer.take_problems())
+        seen = Seen(episode.result, executed, self._writer.take_problems())
+        return Letter(seen, self._tell(terminal, step.wire) if step.terminal else b"")
 
-    def _seen(self, observation: Observation, text: bool, executed: int = 0) -> Seen:
-        encoded: dict[str, Any] = encode(observation, text=text)
-        return Seen(encoded, None, executed, self._writer.take_problems())
+    def _seen(self, observation: Observation, wire: Wire, executed: int = 0) -> Letter:
+        return Letter(Seen(None, executed, self._writer.take_problems()), self._tell(observation, wire))
+
+    def _tell(self, observation: Observation, wire: Wire) -> bytes:
+        return tell(observation, wire, has_pictures=self._settings.cameras)
 
     def _running(self) -> Episode:
         if self._episode is None:
@@ -145,19 +151,19 @@ class Worker:
         self._episode = self._evidence = None
 
 
-def serve(pipe: Connection) -> None:
+def serve(pipe: WorkerEnd) -> None:
     """Answer what comes through ``pipe`` until `Stop` or its end."""
-    worker = Worker(pipe.recv())
+    worker = Worker(pipe.receive().message)
     try:
-        while not isinstance(message := pipe.recv(), Stop):
-            pipe.send(worker.answer(message))
-    except (EOFError, BrokenPipeError, ConnectionResetError):
+        while not isinstance((letter := pipe.receive()).message, Stop):
+            pipe.send(worker.answer(letter))
+    except PipeBroken:
         log.info("the server is gone")
     finally:
         worker.close()
 
 
-def _end_with_server(pipe: Connection) -> None:
+def _end_with_server(pipe: WorkerEnd) -> None:
     """Wait for the other end to hang up, however busy the rest of the process is; files get a moment to be finished."""
     poller = select.poll()
     poller.register(pipe.fileno(), select.POLLRDHUP)
@@ -166,11 +172,20 @@ def _end_with_server(pipe: Connection) -> None:
     os._exit(1)
 
 
+def _yield_to_who_asks() -> None:
+    """A worker computes: it must not take the core from the server that wakes it, and is about to wake others."""
+    if hasattr(os, "SCHED_BATCH"):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+
+
 def main() -> None:
     """Entry point of the process; the argument is the descriptor of its end of the pipe."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _yield_to_who_asks()
+    gc.freeze()
     logging.basicConfig(level=logging.WARNING, format="worker %(process)d: %(message)s")
-    pipe = Connection(int(sys.argv[1]))
+    pipe = WorkerEnd(socket.socket(fileno=int(sys.argv[1])))
     threading.Thread(target=_end_with_server, args=(pipe,), daemon=True).start()
     serve(pipe)
 

@@ -1,16 +1,18 @@
-"""What the server and a worker process say to each other through their pipe. Both ends are ours."""
+"""What the server and a worker process say to each other through their pipe. Both ends are ours.
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+A message is a few typed values; what is large or has no type for it goes along as its body.
+"""
+
+from typing import Any, NamedTuple
+
+import msgspec
 
 from urlab.evaluation.actions import Action
 from urlab.evaluation.episode_result import EpisodeResult
-from urlab.evaluation.tasks.task import Task
+from urlab.evaluation.http.wire import Wire
 
 
-@dataclass(frozen=True)
-class WorkerSettings:
+class WorkerSettings(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """The first message: how the worker runs all its episodes."""
 
     cameras: bool
@@ -18,56 +20,58 @@ class WorkerSettings:
     videos: bool
 
 
-@dataclass(frozen=True)
-class Begin:
-    """Begin an episode; one that is running is given up. Answer: `Seen`. ``text``: arrays as base64 text."""
+class Begin(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Begin an episode; one that is running is given up. The body is a pickled task. Answer: `Seen` in ``wire``."""
 
-    task: Task
     seed: int
     hold_steps: int
     episode_id: str
-    folder: Path
-    text: bool
+    folder: str
+    wire: Wire
 
 
-@dataclass(frozen=True)
-class Step:
-    """Carry out actions until they or the episode end. Answer: `Seen`.
+class Step(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Carry out actions until they or the episode end. Answer: `Seen` in ``wire``.
 
     It has the observation after the last action; if the episode ended, only for those who ask for it by ``terminal``.
     """
 
     actions: tuple[Action, ...]
-    text: bool
+    wire: Wire
     terminal: bool = False
 
 
-@dataclass(frozen=True)
-class Flush:
+class Flush(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """Wait until all evidence is on disk. Answer: `Seen`."""
 
 
-@dataclass(frozen=True)
-class Stop:
+class Stop(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """Flush and end. No answer."""
 
 
-@dataclass(frozen=True)
-class Seen:
-    """``observation`` is encoded. ``result`` is there when the episode has ended; ``problems`` are about evidence."""
+class Seen(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """The body is an observation as `tell` makes it, or nothing. ``result`` is there when the episode has ended.
 
-    observation: dict[str, Any] | None = None
+    ``problems`` are about evidence.
+    """
+
     result: EpisodeResult | None = None
     executed: int = 0
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """The worker could not do it; its episode is lost, the process lives on."""
 
     reason: str
 
 
-Message = Begin | Step | Flush | Stop
-Answer = Seen | Failed
+Message = WorkerSettings | Begin | Step | Flush | Stop | Seen | Failed
+Body = bytes | memoryview
+
+
+class Letter(NamedTuple):
+    """A message and its body; a large one that was received is seen where it was read."""
+
+    message: Any
+    body: Body = b""

@@ -53,9 +53,8 @@ class WorkerPool:
 
     async def look(self, worker_ids: Sequence[str], wanted: Wanted) -> Replies:
         """The replies as of now."""
-        slots = [self._slot(one) for one in worker_ids]
-        replies = await _all(slot.look(wanted) for slot in slots)
-        return dict(zip(worker_ids, replies, strict=True))
+        slots = {one: self._slot(one) for one in worker_ids}
+        return {one: await slot.look(wanted) for one, slot in slots.items()}
 
     def companions(self, worker_ids: Sequence[str]) -> list[str]:
         """These workers and those that were reset together with them: the workers of one client."""
@@ -138,15 +137,14 @@ class WorkerPool:
 async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
     """Everything at once; when something fails the rest is finished first."""
     waiting = list(works)
-    if len(waiting) == 1:
-        return [await waiting[0]]
-    outcomes = await asyncio.gather(*waiting, return_exceptions=True)
-    done: list[T] = []
-    for outcome in outcomes:
-        if isinstance(outcome, BaseException):
-            raise outcome
-        done.append(outcome)
-    return done
+    if not waiting:
+        return []
+    others = [asyncio.ensure_future(one) for one in waiting[1:]]
+    try:
+        first = await waiting[0]
+    finally:
+        await asyncio.gather(*others, return_exceptions=True)
+    return [first, *(one.result() for one in others)]
 
 
 def check_worker_ids(value: object) -> list[str]:

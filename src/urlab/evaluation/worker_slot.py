@@ -2,56 +2,67 @@
 
 import asyncio
 import contextlib
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any, TypeVar, TypeVarTuple
+import logging
+from typing import Any, NamedTuple
 
 from urlab.evaluation.actions import Action
-from urlab.evaluation.episode_result import EpisodeResult
-from urlab.evaluation.http.encoding import as_text
+from urlab.evaluation.http.told import Told
+from urlab.evaluation.http.wire import Wire
 from urlab.evaluation.problems import TimeLimit, UnknownWorker
 from urlab.evaluation.run import Run
 from urlab.evaluation.settings import TimeLimits
 from urlab.evaluation.unit import Unit
-from urlab.evaluation.worker_messages import Begin, Failed, Flush, Message, Seen, Step, WorkerSettings
-from urlab.evaluation.worker_process import WorkerDied, WorkerProcess
+from urlab.evaluation.worker_messages import Body, Failed, Flush, Letter, Seen, Step, WorkerSettings
+from urlab.evaluation.worker_pipe import NoAnswer, PipeBroken
+from urlab.evaluation.worker_process import WorkerProcess
+
+log = logging.getLogger("urlab.evaluation")
 
 Reply = dict[str, Any]
-T = TypeVar("T")
-Ts = TypeVarTuple("Ts")
 
 
 class EpisodeLost(Exception):
     """The process died or its episode failed; the text says how."""
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """How a reply is wanted: array data as text or bytes, with the last observation of an episode or not."""
+class Wanted(NamedTuple):
+    """How a reply is wanted: in which language, with the last observation of an episode or not."""
 
-    text: bool
+    wire: Wire
     terminal: bool = False
 
 
-@dataclass(frozen=True)
-class Orders:
+class Orders(NamedTuple):
     """Actions for the episode that was running when they were read; None: nothing is left to run."""
 
     unit: Unit | None
     actions: tuple[Action, ...] = ()
 
 
-@dataclass(frozen=True)
-class Moved:
+class Moved(NamedTuple):
     """``executed`` actions were carried out; ``is_over`` if the episode ended or began again."""
 
     executed: int
     is_over: bool
 
 
+class _Kept(NamedTuple):
+    """What the next reply says. ``observation`` is None when nothing is left to run."""
+
+    observation: Told | None = None
+    result: Reply | None = None
+    warnings: tuple[str, ...] = ()
+
+    def told(self, wire: Wire) -> Reply:
+        reply = {"obs": _part(self.observation, wire), "episode_result": self._result(wire)}
+        return reply | {"warning": "; ".join(self.warnings)} if self.warnings else reply
+
+    def _result(self, wire: Wire) -> Reply | None:
+        return None if self.result is None else {key: _part(one, wire) for key, one in self.result.items()}
+
+
 class WorkerSlot:
-    """Messages to its process go one at a time, through a thread of its own; a slot that was ended stays so.
+    """Messages to its process go one at a time; a slot that was ended stays so.
 
     A process that dies is replaced: the same episode begins again, and the reply says so in ``warning``.
     """
@@ -61,12 +72,9 @@ class WorkerSlot:
         self.hold_steps = 0
         self._run, self._settings, self._limits = run, settings, limits
         self._lock = asyncio.Lock()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"urlab-worker-{worker_id[:16]}")
         self._process: WorkerProcess | None = None
-        self._answering: asyncio.Future[Any] | None = None
         self._is_running = self._is_ended = False
-        self._reply: Reply = {"obs": None, "metric": None, "episode_result": None}
-        self._has_text = True
+        self._kept = _Kept()
 
     @property
     def pid(self) -> int | None:
@@ -103,11 +111,9 @@ class WorkerSlot:
         ``metric`` is None until nothing is left for the worker: the oldest clients stop as soon as there is one.
         """
         async with self._lock:
-            if wanted.text and not self._has_text:
-                self._reply, self._has_text = as_text(self._reply), True
-            reply = self._reply
-            self._reply = {"obs": reply["obs"], "metric": None, "episode_result": None}
-            return {**reply, "metric": self._run.job.scores() if reply["obs"] is None else None}
+            kept, self._kept = self._kept, _Kept(self._kept.observation)
+            metric = self._run.job.scores() if kept.observation is None else None
+            return {**kept.told(wanted.wire), "metric": metric}
 
     async def end(self) -> None:
         """Give its episode back and end its process, once it has finished its files.
@@ -115,65 +121,58 @@ class WorkerSlot:
         A process that is busy gets a moment to answer: whoever waits for it hears that the worker was ended.
         """
         self._is_ended = True
-        await self._interrupt()
+        patience = asyncio.get_running_loop().call_later(self._limits.busy_s, self._kill)
         async with self._lock:
+            patience.cancel()
             self._run.job.give_back(self.worker_id)
             self._is_running = False
             process, self._process = self._process, None
             if process is not None:
-                await self._in_thread(process.end, self._limits.end_s)
-            self._thread.shutdown(wait=False)
-
-    async def _interrupt(self) -> None:
-        answering, process = self._answering, self._process
-        if answering is None or process is None or answering.done():
-            return
-        await asyncio.wait((answering,), timeout=self._limits.busy_s)
-        if not answering.done():
-            process.kill()
-            await asyncio.wait((answering,))
+                await process.end(self._limits.end_s)
 
     async def _begin(self, wanted: Wanted, result: Reply | None = None, warning: str | None = None) -> None:
         """Episodes that are lost while they begin are tried again until the run gives them up."""
         self._is_running = False
         while (begin := self._begin_message(wanted)) is not None:
             try:
-                seen = await self._ask(begin, self._limits.reset_s)
+                seen, body = await self._ask(begin, self._limits.reset_s)
             except EpisodeLost as lost:
-                warning = f"the episode begins again: {lost}"
-                await self._run.lose(self.worker_id, str(lost))
+                given_up = await self._run.lose(self.worker_id, str(lost))
+                warning, result = _after(lost, given_up), result or given_up
                 continue
             self._is_running = True
-            self._keep(seen, wanted, result, warning)
+            self._keep(seen, self._told(body, wanted), result, warning)
             return
         await self._flush()
-        self._keep(Seen(), wanted, result, warning)
+        self._keep(Seen(), None, result, warning)
 
-    def _begin_message(self, wanted: Wanted) -> Begin | None:
+    def _begin_message(self, wanted: Wanted) -> Letter | None:
         if self._is_ended:
             raise UnknownWorker(f"worker {self.worker_id} was ended; reset it to go on")
-        return self._run.begin(self.worker_id, hold_steps=self.hold_steps, text=wanted.text)
+        return self._run.begin(self.worker_id, hold_steps=self.hold_steps, wire=wanted.wire)
 
     async def _step(self, orders: Orders, wanted: Wanted) -> Moved:
-        message = Step(orders.actions, wanted.text, terminal=wanted.terminal)
+        log.debug("worker %s carries out %d actions", self.worker_id, len(orders.actions))
+        step = Letter(Step(orders.actions, wanted.wire, terminal=wanted.terminal))
         try:
-            seen = await self._ask(message, self._limits.step_s * max(1, len(orders.actions)))
+            seen, body = await self._ask(step, self._limits.step_s * max(1, len(orders.actions)))
         except EpisodeLost as lost:
-            await self._run.lose(self.worker_id, str(lost))
-            await self._begin(wanted, warning=f"the episode begins again: {lost}")
+            given_up = await self._run.lose(self.worker_id, str(lost))
+            await self._begin(wanted, given_up, _after(lost, given_up))
             return Moved(0, is_over=True)
         if seen.result is not None:
-            await self._finish(seen, seen.result, orders.unit, wanted)
+            await self._finish(seen, body, orders.unit, wanted)
             return Moved(seen.executed, is_over=True)
-        self._keep(seen, wanted)
+        self._keep(seen, self._told(body, wanted))
         return Moved(seen.executed, is_over=False)
 
-    async def _finish(self, seen: Seen, result: EpisodeResult, unit: Unit | None, wanted: Wanted) -> None:
+    async def _finish(self, seen: Seen, body: Body, unit: Unit | None, wanted: Wanted) -> None:
+        assert seen.result is not None
         self._note(seen.problems)
-        await self._run.finish(self.worker_id, result)
-        told = {} if unit is None else self._run.episode_result(unit, result)
+        await self._run.finish(self.worker_id, seen.result)
+        told = {} if unit is None else self._run.episode_result(unit, seen.result)
         if wanted.terminal:
-            told["terminal_obs"] = seen.observation
+            told["terminal_obs"] = self._told(body, wanted)
         await self._begin(wanted, told)
 
     async def _flush(self) -> None:
@@ -181,53 +180,64 @@ class WorkerSlot:
         if self._process is None:
             return
         with contextlib.suppress(EpisodeLost, TimeLimit):
-            self._note((await self._ask(Flush(), self._limits.flush_s)).problems)
+            seen, _ = await self._ask(Letter(Flush()), self._limits.flush_s)
+            self._note(seen.problems)
 
-    def _keep(self, seen: Seen, wanted: Wanted, result: Reply | None = None, warning: str | None = None) -> None:
+    def _told(self, body: Body, wanted: Wanted) -> Told:
+        return Told(body, wanted.wire, has_pictures=self._settings.cameras)
+
+    def _keep(
+        self, seen: Seen, observation: Told | None, result: Reply | None = None, warning: str | None = None
+    ) -> None:
         self._note(seen.problems)
-        self._reply = {"obs": seen.observation, "metric": None, "episode_result": result}
-        warnings = [*([warning] if warning else []), *seen.problems]
-        if warnings:
-            self._reply["warning"] = "; ".join(warnings)
-        self._has_text = wanted.text
+        self._kept = _Kept(observation, result, (*((warning,) if warning else ()), *seen.problems))
 
     def _note(self, problems: tuple[str, ...]) -> None:
         for problem in problems:
             self._run.note(f"worker {self.worker_id}: {problem}")
 
-    async def _ask(self, message: Message, limit_s: float) -> Seen:
-        """The answer; EpisodeLost when there is none to be had, TimeLimit when it takes too long."""
-        if self._process is None:
-            self._process = await self._in_thread(WorkerProcess, self._settings)
-        answering = asyncio.get_running_loop().run_in_executor(self._thread, self._process.ask, message)
-        self._answering = answering
-        await asyncio.wait((answering,), timeout=limit_s)
-        if not answering.done():
-            await self._drop(answering)
+    async def _ask(self, letter: Letter, limit_s: float) -> tuple[Seen, Body]:
+        """The answer and its body; EpisodeLost when there is none to be had, TimeLimit when it takes too long."""
+        process = await self._living()
+        try:
+            answer, body = await process.ask(letter, limit_s)
+        except PipeBroken as broken:
+            how = await process.how_it_died()
+            self._kill()
+            raise EpisodeLost(f"its worker died ({how})") from broken
+        except NoAnswer as late:
+            self._kill()
             await self._run.lose(self.worker_id, f"no answer within {limit_s:g} s")
             raise TimeLimit(
                 f"worker {self.worker_id} timed out after {limit_s:g}s; its episode begins again with the next request"
-            )
-        try:
-            answer = answering.result()
-        except WorkerDied as died:
-            await self._drop(None)
-            raise EpisodeLost(f"its worker died ({died})") from died
+            ) from late
+        except asyncio.CancelledError:
+            self._kill()
+            raise
         if isinstance(answer, Failed):
             self._is_running = False
             raise EpisodeLost(f"its worker failed ({answer.reason})")
-        return answer
+        return answer, body
 
-    async def _drop(self, answering: "asyncio.Future[Any] | None") -> None:
+    async def _living(self) -> WorkerProcess:
+        """Its process, which is started if there is none."""
+        if self._process is None:
+            self._process = await WorkerProcess.start(self._settings)
+            if self._is_ended:
+                raise EpisodeLost("its worker was ended")
+        return self._process
+
+    def _kill(self) -> None:
+        """Whoever waits for its answer hears that it died."""
         process, self._process = self._process, None
         self._is_running = False
-        if process is None:
-            return
-        process.kill()
-        if answering is not None:
-            with contextlib.suppress(WorkerDied):
-                await answering
-        process.end(0.0)
+        if process is not None:
+            process.kill()
 
-    async def _in_thread(self, function: Callable[[*Ts], T], *arguments: *Ts) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+
+def _after(lost: EpisodeLost, given_up: Reply | None) -> str:
+    return f"the episode {'begins again' if given_up is None else 'is given up'}: {lost}"
+
+
+def _part(value: Any, wire: Wire) -> Any:
+    return value.part(wire) if isinstance(value, Told) else value

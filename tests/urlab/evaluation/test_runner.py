@@ -103,7 +103,7 @@ def policy_server() -> Iterator[str]:
 
 
 def steps(folder: Path, seed: str) -> bytes:
-    return (folder / "hurried" / seed / "steps.jsonl").read_bytes()
+    return (folder / "hurried" / seed / "trace.jsonl").read_bytes()
 
 
 def test_the_same_seeds_give_the_same_episodes_whatever_the_number_of_workers(plan: RunPlan):

@@ -10,8 +10,8 @@ from fastapi.responses import JSONResponse
 from urlab.errors import UrlabError
 from urlab.evaluation.http.desk import Desk
 from urlab.evaluation.http.gate import Gate
-from urlab.evaluation.http.routes import routes
-from urlab.evaluation.http.server import run_server
+from urlab.evaluation.http.routes import add_routes
+from urlab.evaluation.http.server import listening_on, run_server
 from urlab.evaluation.problems import Problem
 from urlab.evaluation.settings import ServerSettings
 
@@ -30,7 +30,7 @@ def create_app(settings: ServerSettings) -> FastAPI:
         await desk.close()
 
     app = FastAPI(title="URLab policy evaluation", lifespan=lifespan, redirect_slashes=False, redoc_url=None)
-    app.include_router(routes(desk))
+    add_routes(app, desk)
     app.add_middleware(Gate, token=settings.token, max_body_bytes=settings.max_body_bytes)
     app.add_exception_handler(UrlabError, _explain)
     app.state.desk = desk
@@ -41,8 +41,9 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = Non
     """Serve until SIGINT or SIGTERM. Once requests are answered, the ready file has ``pid`` and ``url``, and
     ``on_ready`` is told the url.
     """
-    app = create_app(settings)
-    run_server(app, settings, on_ready, app.state.desk.close)
+    with listening_on(settings) as listening:
+        app = create_app(settings)
+        run_server(app, settings, listening, on_ready, app.state.desk.close)
 
 
 async def _explain(request: Request, problem: Exception) -> JSONResponse:

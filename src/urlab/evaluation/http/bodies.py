@@ -1,50 +1,17 @@
-"""Bodies of requests and replies: pickle for stock clients, JSON and msgpack as safe and lean alternatives.
-
-The reply speaks the language of the request's Content-Type. A pickled reply is protocol 5 with builtins only.
+"""Bodies of requests and replies. A reply speaks the language of its request; a pickled one is protocol 5 with builtins
+only.
 """
 
 import pickle
-from enum import Enum
 
 import msgspec
 
 from urlab.evaluation.http.limits import plain
 from urlab.evaluation.http.pickle_reader import read_pickle
+from urlab.evaluation.http.wire import Wire
 from urlab.evaluation.problems import BadBody
 
 _PROTOCOL = 5
-
-
-class Wire(Enum):
-    """A language of bodies; the value is its media type."""
-
-    PICKLE = "application/octet-stream"
-    JSON = "application/json"
-    MSGPACK = "application/msgpack"
-
-    @property
-    def is_text(self) -> bool:
-        """True if array data travels as base64 text: all but msgpack."""
-        return self is not Wire.MSGPACK
-
-
-_MEDIA_TYPES = {
-    **{wire.value: wire for wire in Wire},
-    "application/x-msgpack": Wire.MSGPACK,
-    "application/vnd.msgpack": Wire.MSGPACK,
-    "application/x-pickle": Wire.PICKLE,
-}
-
-
-def wire_of(content_type: str | None, default: Wire) -> Wire:
-    """The language that a Content-Type names; without one, ``default``."""
-    if not content_type:
-        return default
-    wire = _MEDIA_TYPES.get(content_type.partition(";")[0].strip().lower())
-    if wire is None:
-        known = ", ".join(one.value for one in Wire)
-        raise BadBody(f"Content-Type {content_type[:80]!r} is not known; send {known}")
-    return wire
 
 
 def read_body(body: bytes, wire: Wire) -> object:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from urlab.evaluation.http.generations import Generations
+from urlab.evaluation.http.waiting import keep_waiting
+from urlab.evaluation.http.wire import Wire
 from urlab.evaluation.job_request import JobDesk
 from urlab.evaluation.run import Run
 from urlab.evaluation.settings import ServerSettings
@@ -39,20 +41,19 @@ class Desk:
         if run.job.is_complete:
             await run.write_summary()
         hold_steps = {one: self._generations.of(one).value for one in ids}
-        return await self.pool.reset(ids, wanted, hold_steps)
+        return self._for_client(await self.pool.reset(ids, wanted, hold_steps), wanted, is_first=True)
 
     async def look(self, worker_ids: Sequence[str] | None, wanted: Wanted) -> Replies:
         """Where the workers are; without ids, all of them."""
-        return await self.pool.look(self.pool.worker_ids if worker_ids is None else worker_ids, wanted)
+        replies = await self.pool.look(self.pool.worker_ids if worker_ids is None else worker_ids, wanted)
+        return self._for_client(replies, wanted)
 
-    async def step(self, actions: Mapping[str, object], wanted: Wanted, *, is_stock: bool) -> Replies:
-        """One step. Stock clients look for all their workers in every reply, whomever they moved."""
+    async def step(self, actions: Mapping[str, object], wanted: Wanted) -> Replies:
+        """One step."""
         await self.pool.step(actions, wanted)
-        return await self._replies(list(actions), wanted, is_stock)
+        return await self._replies(list(actions), wanted)
 
-    async def step_chunk(
-        self, chunk: Sequence[Mapping[str, object]], wanted: Wanted, *, is_stock: bool
-    ) -> dict[str, Any]:
+    async def step_chunk(self, chunk: Sequence[Mapping[str, object]], wanted: Wanted) -> dict[str, Any]:
         """A chunk, each worker up to the end of its own episode; the replies are of every worker in it.
 
         ``executed_steps`` is of the worker that got farthest, ``stopped_early`` says whether some actions were left.
@@ -63,7 +64,7 @@ class Desk:
         farthest = max(executed.values())
         left = any(move.is_over and move.executed < len(chunks[one]) for one, move in moved.items())
         return {
-            "obs": await self._replies(list(chunks), wanted, is_stock),
+            "obs": await self._replies(list(chunks), wanted),
             "executed_steps": farthest,
             "stopped_early": left or farthest < max(map(len, chunks.values())),
             "executed_by_worker": executed,
@@ -73,6 +74,11 @@ class Desk:
         """End workers and forget whose they were."""
         self._generations.forget(worker_ids)
         await self.pool.kill(worker_ids)
+
+    async def load_config(self, config_path: object) -> None:
+        """A job of one task, for the generation that came between: it announces workers as well."""
+        await self.start_job({"config_path": [config_path]})
+        self._generations.config_loaded()
 
     async def start_job(self, data: Mapping[str, object]) -> None:
         """Another job in place of the present one."""
@@ -98,8 +104,18 @@ class Desk:
         """Workers write until they end: a run that goes on under its name has only now all that is there."""
         run.job.add_finished(await asyncio.to_thread(run.folder.read_finished, run.job.units))
 
-    async def _replies(self, ids: list[str], wanted: Wanted, is_stock: bool) -> Replies:
-        return await self.pool.look(self.pool.companions(ids) if is_stock else ids, wanted)
+    async def _replies(self, ids: list[str], wanted: Wanted) -> Replies:
+        """Stock clients look for all their workers in every reply, whomever they moved."""
+        replies = await self.pool.look(self.pool.companions(ids) if _is_stock(wanted) else ids, wanted)
+        return self._for_client(replies, wanted)
+
+    def _for_client(self, replies: Replies, wanted: Wanted, *, is_first: bool = False) -> Replies:
+        return keep_waiting(replies, self.pool.run.name, is_first=is_first) if _is_stock(wanted) else replies
+
+
+def _is_stock(wanted: Wanted) -> bool:
+    """Stock clients speak pickle."""
+    return wanted.wire is Wire.PICKLE
 
 
 def by_worker(chunk: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:

@@ -22,7 +22,7 @@ class _Walk:
         if isinstance(value, dict):
             return self._copy_dict(value, depth + 1)
         if isinstance(value, list):
-            return [self.copy(one, depth + 1) for one in value]
+            return self._copy_list(value, depth + 1)
         if isinstance(value, tuple):
             return tuple([self.copy(one, depth + 1) for one in value])
         return _leaf(value)
@@ -37,8 +37,16 @@ class _Walk:
             copied[key] = self.copy(one, depth)
         return copied
 
-    def _count(self, depth: int) -> None:
-        self._values += 1
+    def _copy_list(self, value: list[object], depth: int) -> object:
+        """A list of floats, as most actions are, needs no look at each."""
+        if not all(type(one) is float for one in value):
+            return [self.copy(one, depth) for one in value]
+        if value:
+            self._count(depth, len(value))
+        return value
+
+    def _count(self, depth: int, values: int = 1) -> None:
+        self._values += values
         if depth > MAX_DEPTH:
             raise BadBody(f"the body is nested more than {MAX_DEPTH} levels deep")
         if self._values > MAX_VALUES:

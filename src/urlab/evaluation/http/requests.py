@@ -4,7 +4,8 @@ import asyncio
 
 from fastapi import Request, Response
 
-from urlab.evaluation.http.bodies import Wire, read_body, wire_of, write_body
+from urlab.evaluation.http.bodies import read_body, write_body
+from urlab.evaluation.http.wire import Wire, wire_of
 from urlab.evaluation.problems import BadBody
 
 _LARGE_BODY_BYTES = 64 << 10

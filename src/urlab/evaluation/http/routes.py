@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import FastAPI, Request, Response
 
-from urlab.evaluation.http.bodies import Wire
 from urlab.evaluation.http.desk import Desk
 from urlab.evaluation.http.requests import flag, read_data, read_request, reply
 from urlab.evaluation.http.schema import ACTIONS, CHUNK, JOB, LOAD, WORKER_DATA, WORKERS, describes
+from urlab.evaluation.http.wire import Wire
 from urlab.evaluation.problems import BadBody
 from urlab.evaluation.worker_pool import check_worker_ids
 from urlab.evaluation.worker_slot import Wanted
@@ -16,36 +16,34 @@ from urlab.evaluation.worker_slot import Wanted
 MAX_CHUNK = 10_000
 
 
-def routes(desk: Desk) -> APIRouter:
+def add_routes(app: FastAPI, desk: Desk) -> None:
     """All endpoints over one desk."""
-    router = APIRouter()
-    _add_worker_routes(router, desk)
-    _add_step_routes(router, desk)
-    _add_job_routes(router, desk)
-    return router
+    _add_worker_routes(app, desk)
+    _add_step_routes(app, desk)
+    _add_job_routes(app, desk)
 
 
-def _add_worker_routes(router: APIRouter, desk: Desk) -> None:
-    @router.post("/create_workers", openapi_extra=describes(WORKER_DATA))
+def _add_worker_routes(app: FastAPI, desk: Desk) -> None:
+    @app.post("/create_workers", openapi_extra=describes(WORKER_DATA))
     async def create_workers(request: Request) -> Response:
         """Announce workers; they start when they are reset."""
         data, wire = await read_data(request)
         desk.create(check_worker_ids(data.get("worker_ids")))
         return reply(_SUCCESS, wire)
 
-    @router.post("/reset", openapi_extra=describes(WORKERS))
+    @app.post("/reset", openapi_extra=describes(WORKERS))
     async def reset(request: Request) -> Response:
         """Begin an episode with each worker and answer with the first observations."""
         body, wire = await read_request(request, Wire.PICKLE)
         return reply(await desk.reset(_worker_ids(body), _wanted(request, wire)), wire)
 
-    @router.post("/reset_result", openapi_extra=describes(WORKERS))
+    @app.post("/reset_result", openapi_extra=describes(WORKERS))
     async def reset_result(request: Request) -> Response:
         """The current observations: resets are finished when they are answered."""
         body, wire = await read_request(request, Wire.PICKLE)
         return reply(await desk.look(_worker_ids(body), _wanted(request, wire)), wire)
 
-    @router.post("/kill", openapi_extra=describes(WORKER_DATA))
+    @app.post("/kill", openapi_extra=describes(WORKER_DATA))
     async def kill(request: Request) -> Response:
         """End workers; their unfinished episodes are free for others."""
         data, wire = await read_data(request)
@@ -53,38 +51,38 @@ def _add_worker_routes(router: APIRouter, desk: Desk) -> None:
         return reply(_SUCCESS, wire)
 
 
-def _add_step_routes(router: APIRouter, desk: Desk) -> None:
-    @router.post("/step", openapi_extra=describes(ACTIONS))
+def _add_step_routes(app: FastAPI, desk: Desk) -> None:
+    @app.post("/step", openapi_extra=describes(ACTIONS))
     async def step(request: Request) -> Response:
         """One action for each worker named; ``?terminal=1`` adds the last observation to an episode's result."""
         body, wire = await read_request(request, Wire.PICKLE)
         actions = _actions(body)
-        return reply(await desk.step(actions, _wanted(request, wire), is_stock=wire is Wire.PICKLE), wire)
+        return reply(await desk.step(actions, _wanted(request, wire)), wire)
 
-    @router.post("/step_chunk", openapi_extra=describes(CHUNK))
+    @app.post("/step_chunk", openapi_extra=describes(CHUNK))
     async def step_chunk(request: Request) -> Response:
         """Actions one after the other until they or an episode end; only the last state is observed."""
         body, wire = await read_request(request, Wire.PICKLE)
         chunk = _chunk(body)
-        return reply(await desk.step_chunk(chunk, _wanted(request, wire), is_stock=wire is Wire.PICKLE), wire)
+        return reply(await desk.step_chunk(chunk, _wanted(request, wire)), wire)
 
 
-def _add_job_routes(router: APIRouter, desk: Desk) -> None:
-    @router.post("/start_new_job", openapi_extra=describes(JOB))
+def _add_job_routes(app: FastAPI, desk: Desk) -> None:
+    @app.post("/start_new_job", openapi_extra=describes(JOB))
     async def start_new_job(request: Request) -> Response:
         """End all workers and start another job; a run_id with results goes on where it stopped."""
         data, wire = await read_data(request)
         await desk.start_job(data)
         return reply(_SUCCESS, wire)
 
-    @router.post("/load_config", openapi_extra=describes(LOAD))
+    @app.post("/load_config", openapi_extra=describes(LOAD))
     async def load_config(request: Request) -> Response:
         """As /start_new_job, for one task."""
         data, wire = await read_data(request)
-        await desk.start_job({"config_path": [data.get("config_path")]})
+        await desk.load_config(data.get("config_path"))
         return reply(_SUCCESS, wire)
 
-    @router.get("/status")
+    @app.get("/status")
     async def status(request: Request) -> dict[str, Any]:
         """How far the job is; ``?refresh=1`` looks for results on disk first."""
         return {"data": await desk.status(refresh=flag(request, "refresh"))}
@@ -95,7 +93,7 @@ _BY_WORKER = "a dict of actions by worker, such as {'0': {'action', 'control_typ
 
 
 def _wanted(request: Request, wire: Wire) -> Wanted:
-    return Wanted(text=wire.is_text, terminal=flag(request, "terminal"))
+    return Wanted(wire, terminal=flag(request, "terminal"))
 
 
 def _worker_ids(body: object) -> list[str] | None:

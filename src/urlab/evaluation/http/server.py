@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import errno
+import gc
 import json
 import os
 import signal
@@ -25,14 +27,14 @@ _KEEP_ALIVE_S = 600
 def run_server(
     app: Any,
     settings: ServerSettings,
+    listening: socket.socket,
     on_ready: Callable[[str], None] | None,
     on_stop: Callable[[], Awaitable[None]],
 ) -> None:
-    """Serve ``app`` until SIGINT or SIGTERM. ConfigError if the port is taken or the ready file cannot be written.
+    """Serve ``app`` until SIGINT or SIGTERM. ConfigError if the ready file cannot be written.
 
     ``on_stop`` ends what requests may be waiting for, so that they are answered before the server is gone.
     """
-    listening = _bind(settings)
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -40,10 +42,10 @@ def run_server(
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_CLOSE_GRACE_S,
         ws="none",
+        proxy_headers=False,
         date_header=False,
     )
-    with listening:
-        _Server(config, settings, _url(settings, listening), on_ready, on_stop).run([listening])
+    _Server(config, settings, _url(settings, listening), on_ready, on_stop).run([listening])
 
 
 class _Server(uvicorn.Server):
@@ -78,6 +80,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.started:
             return
+        gc.freeze()  # modules stay: the collector need not look at them in the middle of a request
         if self._ready_file is not None:
             with replacing(self._ready_file) as file:
                 file.write(json.dumps({"pid": os.getpid(), "url": self._url}).encode())
@@ -91,8 +94,11 @@ class _Server(uvicorn.Server):
         await asyncio.gather(super().shutdown(sockets), self._on_stop())
 
 
-def _bind(settings: ServerSettings) -> socket.socket:
-    """Connections inherit "no delay": head and body of a reply go out apart, and must not wait for each other."""
+def listening_on(settings: ServerSettings) -> socket.socket:
+    """The socket that clients connect to; ConfigError if the port is taken or the host is not of this machine.
+
+    Connections inherit "no delay": head and body of a reply go out apart, and must not wait for each other.
+    """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
@@ -103,7 +109,8 @@ def _bind(settings: ServerSettings) -> socket.socket:
     except OSError as problem:
         listening.close()
         where = f"{settings.host}:{settings.port}"
-        raise ConfigError(f"cannot listen on {where}: {problem.strerror}; choose another with --port") from problem
+        option = "--port" if problem.errno in (errno.EADDRINUSE, errno.EACCES) else "--host"
+        raise ConfigError(f"cannot listen on {where}: {problem.strerror}; choose another with {option}") from problem
     return listening
 
 

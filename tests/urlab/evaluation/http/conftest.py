@@ -39,10 +39,12 @@ EASY = SHORT.replace("num_steps = 12", "num_steps = 150").replace(
 )
 
 _SERVE = """
-import json, resource, sys
+import json, logging, resource, sys
 from pathlib import Path
 from urlab.evaluation.http.app import ServerSettings, serve
 from urlab.evaluation.settings import TimeLimits
+logging.basicConfig(level="WARNING")
+logging.getLogger("urlab.evaluation").setLevel("DEBUG")
 given = json.loads(sys.argv[1])
 for name in ("results", "ready_file"):
     given[name] = Path(given[name])

@@ -33,7 +33,7 @@ def test_an_episode_leaves_its_evidence(filmed: Any) -> None:
     folder = filmed.results / "urlab" / "films" / "short" / "000"
     names = {path.name for path in folder.iterdir()}
     films = {f"{camera}.mp4" for camera in first["camera_data"]}
-    assert names == films | {"result_info.json", "meta_record.pkl", "steps.jsonl", "terminal_observation.npz"}
+    assert names == films | {"result_info.json", "meta_record.pkl", "trace.jsonl", "terminal_observation.npz"}
     info = json.loads((folder / "result_info.json").read_text())
     assert (info["score"], info["success_rate"], info["termination_reason"]) == (0.0, 0, "step_limit")
     assert info["log_info"].keys() == {"episode_start_time", "episode_end_time", "metric_score"}
@@ -45,16 +45,19 @@ def _check_records(folder: Any, films: set[str]) -> None:
     assert np.shape(meta["joint_positions"]) == (13, 7)
     assert np.shape(meta["gripper_positions"]) == (13, 2)
     assert np.shape(meta["base_positions"]) == (13, 3)
-    assert meta["model_output"] == [{"arm_action": HOLD["action"], "base_motion": [0.0] * 3}] * 12
+    assert all(one.ndim == 1 for key in ("joint_positions", "gripper_positions", "base_positions") for one in meta[key])
+    assert np.shape([one["base_motion"] for one in meta["model_output"]]) == (12, 3)
     assert meta["instruction"] == "Put the grey cube on the grey plate."
     assert meta.keys() == {
         *("joint_positions", "gripper_positions", "base_positions"),
         *("instruction", "model_output", "robot_id"),
     }
     assert meta["robot_id"] == "manip/franka/panda_hand"
-    rows = [json.loads(line) for line in (folder / "steps.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (folder / "trace.jsonl").read_text().splitlines()]
     assert [row["timestep"] for row in rows] == list(range(13))
-    assert [row["joints"][:7] for row in rows] == meta["joint_positions"]
+    np.testing.assert_array_equal([row["joints"][:7] for row in rows], meta["joint_positions"])
+    commanded = [row["commanded_joints"] for row in rows[1:]]
+    np.testing.assert_array_equal(commanded, [one["arm_action"] for one in meta["model_output"]])
     with np.load(folder / "terminal_observation.npz") as terminal:
         assert int(terminal["timestep"]) == 12
         assert terminal["camera_data/obs_camera/depth"].shape == (480, 640)
@@ -76,7 +79,7 @@ def test_without_ffmpeg_there_are_no_films_and_one_word_about_it(
     (problem,) = raw.status()["problems"]
     assert "ffmpeg cannot begin the film of obs_camera" in problem
     names = {path.name for path in (server.results / "urlab" / "unfilmed" / "short" / "000").iterdir()}
-    assert names == {"result_info.json", "meta_record.pkl", "steps.jsonl", "terminal_observation.npz"}
+    assert names == {"result_info.json", "meta_record.pkl", "trace.jsonl", "terminal_observation.npz"}
 
 
 def test_our_client_gets_the_job_done(server: Any) -> None:
@@ -112,8 +115,8 @@ def test_the_same_seed_and_actions_give_the_same_numbers(server: Any) -> None:
             client.step_chunk([{"0": {**HOLD, "action": [0.01] * 7 + [0.0, 0.0]}}] * 12)
         folder = server.results / "urlab" / run_id / "short" / "000"
         until = time.monotonic() + 10
-        while not (folder / "steps.jsonl").exists() and time.monotonic() < until:
+        while not (folder / "trace.jsonl").exists() and time.monotonic() < until:
             time.sleep(0.01)
-        return (folder / "steps.jsonl").read_bytes()
+        return (folder / "trace.jsonl").read_bytes()
 
     assert run("one") == run("two")

@@ -152,11 +152,38 @@ def test_a_chunk_with_a_worker_that_is_done_is_carried_out_for_the_other(raw: Ra
     raw.pickled("/step_chunk", [{"0": HOLD}] * 12)
     answer = raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 5)
     assert (answer["executed_steps"], answer["stopped_early"]) == (5, False)
-    assert answer["obs"]["0"]["obs"] is None
     assert answer["obs"]["1"]["obs"]["timestep"] == 5
     answer = raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 7)
     assert (answer["executed_steps"], answer["stopped_early"]) == (7, False)
     assert all(reply["metric"] is not None and reply["obs"] is None for reply in answer["obs"].values())
+
+
+def test_a_client_goes_on_until_the_last_of_its_workers_is_done(raw: RawClient) -> None:
+    """Stock clients stop when their first worker has no observation: it gets one for as long as another is busy."""
+    raw.start("short", episodes=3, run_id="odd")
+    replies = raw.pickled("/reset", {"worker_ids": ["0", "1"]})
+    told: dict[str, list[Any]] = {"0": [], "1": []}
+    while not all(reply["metric"] is not None for reply in replies.values()):
+        assert all(reply["obs"] is not None for reply in replies.values())
+        replies = raw.pickled("/step", {"0": HOLD, "1": HOLD})
+        for one, reply in replies.items():
+            told[one].append((reply["obs"] and (reply["obs"]["episode_id"], reply["obs"]["reset"]), reply["metric"]))
+    waiting, busy = sorted("01", key=lambda one: "waiting" not in str(told[one]))
+    assert told[waiting][11:23] == [((f"urlab/odd/waiting/{waiting}", step == 0), None) for step in range(12)]
+    assert told[busy][11:23] == [(("urlab/odd/short/002", step == 0), None) for step in range(12)]
+    assert told["0"][23:] == told["1"][23:] == [(None, {"short": {"score": 0.0, "sr": 0.0}})]
+    assert raw.status()["status"] == "complete"
+
+
+def test_a_worker_without_any_episode_waits_from_the_start(raw: RawClient) -> None:
+    raw.start("short", episodes=1)
+    replies = raw.pickled("/reset", {"worker_ids": ["0", "1"]})
+    assert [replies[one]["obs"]["reset"] for one in "01"] == [True, True]
+    assert {reply["obs"]["episode_id"].rsplit("/", 2)[1] for reply in replies.values()} == {"short", "waiting"}
+    shown = raw.pickled("/reset_result", {"worker_ids": ["0", "1"]})
+    assert all(reply["obs"] is not None and reply["metric"] is None for reply in shown.values())
+    replies = raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 12)["obs"]
+    assert all(reply["obs"] is None and reply["metric"] is not None for reply in replies.values())
 
 
 def test_reset_result_shows_where_the_workers_are(raw: RawClient) -> None:
@@ -242,6 +269,14 @@ def test_every_robot_takes_both_kinds_of_action_as_stock_clients_send_them(raw: 
 def test_another_job_forgets_who_announced_workers(raw: RawClient) -> None:
     raw.json("/create_workers", {"data": {"worker_ids": ["0"]}})
     raw.start("easy", episodes=1)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    assert raw.pickled("/step_chunk", [{"0": HOLD}] * 150)["executed_steps"] == 60
+
+
+def test_workers_announced_after_load_config_are_not_of_the_first_generation(raw: RawClient) -> None:
+    raw.json("/kill", {"data": {"worker_ids": ["0"]}})
+    raw.json("/load_config", {"data": {"config_path": "easy"}})
+    raw.json("/create_workers", {"data": {"worker_ids": ["0"]}})
     raw.pickled("/reset", {"worker_ids": ["0"]})
     assert raw.pickled("/step_chunk", [{"0": HOLD}] * 150)["executed_steps"] == 60
 

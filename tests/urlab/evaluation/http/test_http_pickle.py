@@ -19,7 +19,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from urlab.evaluation.http.bodies import Wire, read_body
+from urlab.evaluation.http.bodies import read_body
+from urlab.evaluation.http.wire import Wire
 from urlab.evaluation.problems import BadBody
 
 PROTOCOLS = range(6)

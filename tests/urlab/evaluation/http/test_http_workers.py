@@ -72,6 +72,9 @@ def test_an_episode_that_always_fails_is_given_up_and_the_job_goes_on(
         os.kill(worker, signal.SIGKILL)
         reply = raw.pickled("/step", {"0": HOLD})["0"]
     assert reply["obs"]["episode_id"].endswith("easy/000")
+    result = reply["episode_result"]
+    assert (result["task_name"], result["score"], result["termination_reason"]) == ("short", 0.0, "worker_failed")
+    assert "is given up" in reply["warning"]
     assert raw.status()["results"] == {"short": 0.0}
 
 
@@ -134,7 +137,7 @@ def test_a_disk_without_room_costs_files_but_no_result(make_server: Any, make_ra
     raw.pickled("/step_chunk", [{"0": HOLD}] * 12)
     reply = raw.pickled("/step_chunk", [{"0": HOLD}] * 150)["obs"]["0"]
     assert (reply["obs"], reply["metric"].keys()) == (None, {"short", "easy"})
-    assert any("cannot write" in problem and "steps.jsonl" in problem for problem in raw.status()["problems"])
+    assert any("cannot write" in problem and "trace.jsonl" in problem for problem in raw.status()["problems"])
     run = server.results / "urlab" / "full"
     assert {path.name for path in (run / "short" / "000").iterdir()} == {"result_info.json"}
     assert json.loads((run / "result.json").read_text()).keys() == {"(1/1)short", "(1/1)easy"}
@@ -147,6 +150,8 @@ def _step_in_vain(raw: Any, server: Any, told: list[tuple[int, str]]) -> tuple[i
     os.kill(worker, signal.SIGSTOP)
     thread = threading.Thread(target=lambda: told.append(raw.refused("/step", {"0": HOLD})))
     thread.start()
+    while "worker 0 carries out 1 actions" not in server.log.read_text():
+        time.sleep(0.01)
     return worker, thread
 
 
@@ -172,7 +177,6 @@ def test_a_server_with_a_worker_that_hangs_in_a_step_can_be_stopped(make_server:
     server = make_server(limits={"busy_s": 0.3})
     told: list[tuple[int, str]] = []
     worker, thread = _step_in_vain(make_raw(server.url), server, told)
-    time.sleep(0.2)  # nothing shows from outside that the request is being worked on
     assert server.stop() == 0
     thread.join()
     assert told == [(400, "worker 0 was ended; reset it to go on")]
