@@ -33,6 +33,19 @@ def test_it_runs_to_its_end(example, server, tmp_path):
     assert done.stdout.count("\n") >= 1
 
 
+def test_the_policy_of_an_example_is_one_for_the_command_that_it_names(tmp_path):
+    (example,) = (path for path in EXAMPLES if "evaluate" in path.stem)
+    line = next(line for line in example.read_text().splitlines() if line.startswith("``urlab eval run "))
+    words = line.strip("`.").replace("examples/", f"{example.parent}/").split()[1:]
+    done = subprocess.run(
+        [sys.executable, "-m", "urlab", *words, "--episodes", "1", "--results", str(tmp_path)],
+        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "1/1 " in done.stderr
+    assert "BlindSweep" in (tmp_path / "out.html").read_text()
+
+
 def _where(example, server):
     if "--step-port" not in example.read_text():
         return []

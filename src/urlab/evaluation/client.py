@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from urlab.evaluation.client_errors import ServerUnreachable, refusal
+from urlab.evaluation.client_errors import BadAddress, ForeignServer, NotSendable, ServerUnreachable, refusal
 from urlab.evaluation.http.encoding import decode, encode
 
 Reply = dict[str, Any]
@@ -22,6 +22,7 @@ Action = Mapping[str, Any]
 _MSGPACK = "application/msgpack"
 _JSON = "application/json"
 _NO_ANSWER = (OSError, http.client.HTTPException)
+_NO_SUCH_PATH = (404, 405, 501)
 
 
 class EvalClient:
@@ -67,7 +68,10 @@ class EvalClient:
 
     def status(self, *, refresh: bool = False) -> dict[str, Any]:
         """How far the job is; ``refresh`` looks for results on disk first."""
-        data: dict[str, Any] = self._ask("GET", "/status?refresh=1" if refresh else "/status", None, _JSON)["data"]
+        answer = self._ask("GET", "/status?refresh=1" if refresh else "/status", None, _JSON)
+        data = answer.get("data") if isinstance(answer, dict) else None
+        if not isinstance(data, dict):
+            raise self._foreign("says nothing of a job")
         return data
 
     def submit(
@@ -102,7 +106,13 @@ class EvalClient:
             self._connection.close()
 
     def _post(self, path: str, value: object) -> Any:
-        return decode(self._ask("POST", path, msgspec.msgpack.encode(encode(value, text=False)), _MSGPACK))
+        try:
+            body = msgspec.msgpack.encode(encode(value, text=False))
+        except (TypeError, OverflowError) as unfit:
+            raise NotSendable(
+                f"an action cannot be sent: {unfit}; it may hold numbers, text, lists and NumPy arrays"
+            ) from unfit
+        return decode(self._ask("POST", path, body, _MSGPACK))
 
     def _control(self, path: str, data: Mapping[str, Any]) -> None:
         self._ask("POST", path, msgspec.json.encode({"data": data}), _JSON)
@@ -120,9 +130,17 @@ class EvalClient:
             raise ServerUnreachable(
                 f"no answer from {self._base_url}: {problem or type(problem).__name__}"
             ) from problem
+        if response.status in _NO_SUCH_PATH:
+            raise self._foreign(f"answers {path} with HTTP {response.status}")
         if response.status != 200:
             raise refusal(response.status, answer)
-        return (msgspec.msgpack if media_type == _MSGPACK else msgspec.json).decode(answer)
+        try:
+            return (msgspec.msgpack if media_type == _MSGPACK else msgspec.json).decode(answer)
+        except msgspec.DecodeError as unreadable:
+            raise self._foreign(f"answers with what is no {media_type}") from unreadable
+
+    def _foreign(self, what: str) -> ForeignServer:
+        return ForeignServer(f"what is at {self._base_url} is no evaluation server: it {what}")
 
     def _drop_if_closed(self) -> None:
         """Between requests nothing is to be read: if there is, it is the server's good-bye."""
@@ -139,8 +157,12 @@ class _Connection(http.client.HTTPConnection):
 
 
 def _connection(base_url: str, timeout_s: float) -> tuple[http.client.HTTPConnection, str]:
-    parts = urlsplit(base_url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ServerUnreachable(f"{base_url!r} is not the address of a server, such as http://127.0.0.1:8087")
+    try:
+        parts = urlsplit(base_url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https"):
+        raise BadAddress(f"{base_url!r} is not the address of a server, such as http://127.0.0.1:8087")
     kind = http.client.HTTPSConnection if parts.scheme == "https" else _Connection
-    return kind(parts.hostname, parts.port, timeout=timeout_s), parts.path.rstrip("/")
+    return kind(host, port, timeout=timeout_s), parts.path.rstrip("/")

@@ -13,6 +13,18 @@ class ServerUnreachable(EvalClientError):
     """There is no server, or the connection broke; whether the request was carried out is not known."""
 
 
+class BadAddress(ServerUnreachable):
+    """What was given is not the address of a server."""
+
+
+class ForeignServer(EvalClientError):
+    """Somebody answered, but it is no evaluation server."""
+
+
+class NotSendable(EvalClientError):
+    """A request holds something that has no place in one, such as a tensor; nothing was sent."""
+
+
 class RequestRefused(EvalClientError):
     """The server answered with an error; the message is its own. ``status`` is HTTP's."""
 

@@ -67,7 +67,7 @@ class Driver:
             return method(observation)
         except PolicyError:
             raise
-        except Exception as failed:
+        except (Exception, SystemExit) as failed:
             name = getattr(method, "__name__", "call")
             raise PolicyError(f"the policy's {name}() failed {_where(observation)}: {in_a_line(failed)}") from failed
 

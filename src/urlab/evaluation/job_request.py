@@ -14,6 +14,7 @@ from urlab.evaluation.tasks.task import Task, find_task, own_tasks, task_names
 ALL = "all"
 MAX_EPISODES = 10_000
 _MAX_WORDS = 1000
+_FILES = "; files of one's own are named when the server starts: urlab eval serve --tasks"
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class JobDesk:
             robots = known({task.embodiment for task in self._tasks.values()})
             raise BadJob(
                 f"there is no task {word[:60]!r}; tasks: {known(self._tasks)}; all tasks of a robot: {robots}; {ALL}"
+                + (_FILES if word.endswith(".toml") else "")
             )
         return found
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from urlab.errors import UrlabError
+from urlab.evaluation.problems import BadJob
+from urlab.evaluation.report.run_folder import RunFolderError, read_run
 from urlab.evaluation.run_plan import RunPlan
 
 _PACKAGES = ("urlab-headless", "mujoco", "numpy")
@@ -19,6 +21,7 @@ def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:
     known: dict[str, Any] = {
         "run_id": run_id,
         "policy": plan.policy.name,
+        "policy_arguments": list(plan.policy_arguments),
         "command": plan.command,
         "started": now(),
         "server": plan.url or "started by the run",
@@ -31,6 +34,26 @@ def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:
     if plan.tasks is not None:
         known |= {"episodes": plan.episodes, "seeds": f"{plan.seed} to {plan.seed + plan.episodes - 1}"}
     return known
+
+
+def refuse_other_policy(folder: Path, plan: RunPlan) -> None:
+    """BadJob if the folder has results of another policy, which would be told as this one's."""
+    try:
+        before = read_run(folder).info
+    except RunFolderError:
+        return
+    ours = (plan.policy.name, list(plan.policy_arguments))
+    theirs = (before.get("policy", ours[0]), before.get("policy_arguments", ours[1]))
+    if theirs != ours:
+        wanted = "--tasks and another --run-id" if plan.tasks is None else "another --run-id"
+        raise BadJob(
+            f"run {before.get('run_id', folder.name)} has results of {_in_words(*theirs)}, "
+            f"and this is {_in_words(*ours)}: give {wanted}"
+        )
+
+
+def _in_words(policy: str, arguments: list[str]) -> str:
+    return f"{policy} ({', '.join(arguments)})" if arguments else policy
 
 
 def now() -> str:

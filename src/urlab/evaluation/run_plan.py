@@ -12,7 +12,8 @@ class RunPlan:
     """One policy on some tasks, ``episodes`` seeds each from ``seed`` on.
 
     Without ``url`` a server is started for it and ended after it. With ``url`` that server is asked to run ``tasks``;
-    None goes on with the job that it has. ``cameras`` and ``videos`` are for our own server only.
+    None goes on with the job that it has. ``cameras`` and ``videos`` are for our own server only. ``policy_arguments``
+    are those, as they were written, that make the policy another one.
     """
 
     policy: PolicySource
@@ -27,3 +28,4 @@ class RunPlan:
     url: str | None = None
     token: str | None = None
     command: str = ""
+    policy_arguments: tuple[str, ...] = ()

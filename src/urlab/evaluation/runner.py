@@ -6,16 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from urlab.evaluation.client import EvalClient
 from urlab.evaluation.client_errors import EvalClientError, ServerUnreachable
 from urlab.evaluation.driver import Driver, EpisodeDone
+from urlab.evaluation.job_status import at_work
 from urlab.evaluation.kept_results import keep_result, remove_videos
 from urlab.evaluation.policies import Policy
+from urlab.evaluation.policies.loading import in_a_line
+from urlab.evaluation.problems import BadJob
 from urlab.evaluation.report.run_folder import RUN_INFO
 from urlab.evaluation.results import RunFolder, new_run_id, write_json
-from urlab.evaluation.run_info import describe, now
+from urlab.evaluation.run_info import describe, now, refuse_other_policy
 from urlab.evaluation.run_plan import RunPlan
 from urlab.evaluation.server_child import ServerChild
 from urlab.evaluation.video_choice import Videos
@@ -43,7 +46,7 @@ class Watcher(Protocol):
 class RunOutcome:
     """What a run came to. ``problem`` is what ended it early, ``was_stopped`` whether somebody asked for that.
 
-    ``complaints`` are the server's about what went wrong and cost no result, such as films that could not be made.
+    ``complaints`` are about what went wrong and cost no result, such as films that could not be made.
     ``folder`` holds the results, those of earlier runs under the same name too; ``finished`` is new.
     """
 
@@ -77,6 +80,8 @@ def run_plan(plan: RunPlan, watcher: Watcher, stop: threading.Event) -> RunOutco
 
     ``stop`` may be set by any thread or signal handler: what is done is kept.
     """
+    if plan.run_id is not None:
+        refuse_other_policy(RunFolder(plan.results, plan.run_id).path, plan)
     policy = plan.policy.make()
     with _server(plan) as (server, outcome):
         _count(server, outcome)
@@ -84,7 +89,7 @@ def run_plan(plan: RunPlan, watcher: Watcher, stop: threading.Event) -> RunOutco
         known = {**describe(plan, outcome.run_id), "total_episodes": outcome.total}
         write_json(outcome.folder / RUN_INFO, known)
         _Drive(plan, server, outcome, watcher, stop).run(policy)
-        outcome.complaints = _complaints(server)
+        outcome.complaints += _complaints(server)
     write_json(outcome.folder / RUN_INFO, {**known, "ended": now()})
     if plan.url is None and plan.videos is Videos.FAILURES:
         remove_videos(outcome.folder, [one for one in outcome.finished if one.success])
@@ -107,9 +112,20 @@ def _known_server(plan: RunPlan, url: str) -> tuple[_Server, RunOutcome]:
     server = _Server(url, plan.token, None)
     client = server.client()
     if plan.tasks is not None:
+        _refuse_to_interrupt(client.status())
         client.submit(list(plan.tasks), run_id=plan.run_id, episodes=plan.episodes, seed=plan.seed)
     run_id = str(client.status()["run_id"])
-    return server, RunOutcome(run_id, RunFolder(plan.results, run_id).path)
+    if plan.run_id not in (None, run_id):
+        raise BadJob(f"the server has the run {run_id!r}, not {plan.run_id!r}: with --tasks it begins another one")
+    folder = RunFolder(plan.results, run_id).path
+    refuse_other_policy(folder, plan)
+    return server, RunOutcome(run_id, folder)
+
+
+def _refuse_to_interrupt(status: dict[str, Any]) -> None:
+    busy = at_work(status)
+    if busy is not None:
+        raise BadJob(f"{busy}: wait for it (urlab eval status), or end it with urlab eval submit --force")
 
 
 def _count(server: _Server, outcome: RunOutcome) -> None:
@@ -144,6 +160,13 @@ class _Drive:
             threading.Thread(
                 target=self._work, args=(str(place), policy), name=f"urlab-drive-{place}", daemon=True
             ).start()
+        try:
+            self._wait()
+        except KeyboardInterrupt:  # whoever insists does not wait for policies, but gets what is done
+            self._outcome.was_stopped = True
+            self._ending.set()
+
+    def _wait(self) -> None:
         working, patience_s = self._plan.workers, STOP_GRACE_S
         while working and patience_s > 0:
             working -= self._hear()
@@ -200,4 +223,11 @@ class _Drive:
             with HttpWorker(self._server.client(worker), worker) as link:
                 Driver(link, policy, self._ending, self._news.put).drive()
         finally:
+            self._close(policy)
+
+    def _close(self, policy: Policy) -> None:
+        """One that fails costs no result, and hides no problem that came before."""
+        try:
             policy.close()
+        except (Exception, SystemExit) as failed:  # noqa: BLE001 - it is kept, and told
+            self._outcome.complaints.append(f"the policy's close() failed: {in_a_line(failed)}")

@@ -6,23 +6,29 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
+
+from urlab.evaluation.client import EvalClient
 
 LIMIT_S = 30.0
 BLOCKER = """
 import sys
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("fastapi", "uvicorn", "websockets"):
+        if name.partition(".")[0] in ("fastapi", "scipy", "uvicorn", "websockets"):
             raise ImportError("no " + name)
 sys.meta_path.insert(0, Blocker())
 from urlab.cli.main import main
@@ -48,6 +54,8 @@ x = [-0.12, -0.02]
 y = [-0.22, -0.12]
 """
 POLICIES = """
+import pathlib, threading
+
 class Still:
     needs_cameras = False
     def __init__(self, numbers=9):
@@ -66,6 +74,25 @@ class Fails(Still):
 class Mute(Still):
     def act(self, observation):
         return None
+
+class Leaves(Still):
+    def act(self, observation):
+        raise SystemExit(3)
+
+class Tensor(Still):
+    def act(self, observation):
+        return {"control_type": "joint_position", "action": self}
+
+class Clings(Still):
+    def close(self):
+        raise OSError("it is still in use")
+
+class Thinks(Still):
+    def act(self, observation):
+        if observation["episode_id"].endswith("001"):
+            pathlib.Path("thinking").touch()
+            threading.Event().wait()
+        return super().act(observation)
 """
 
 
@@ -171,6 +198,8 @@ def test_a_policy_of_ones_own_runs_and_may_print(desk: Desk):
     [
         ("own.py:Fails", (), "the policy's act() failed at step 0 of urlab/"),
         ("own.py:Mute", (), "the policy's act() returned nothing at step 0"),
+        ("own.py:Leaves", (), "SystemExit: 3"),
+        ("own.py:Tensor", (), "an action cannot be sent: Encoding objects of type Tensor is unsupported"),
         ("own.py:Still", ("--policy-arg", "numbers=4"), "the server refused the policy's action: HTTP 400: worker 0"),
     ],
 )
@@ -197,6 +226,39 @@ def test_ctrl_c_keeps_what_is_done(desk: Desk):
     assert "interrupted; --run-id stopped goes on from here" in said
     assert not (desk.run_folder("stopped") / "patient" / "000" / "result_info.json").exists()
     assert "incomplete: 1 of 2 episodes have no result" in (desk.folder / "stopped.html").read_text()
+
+
+def test_a_second_ctrl_c_does_not_wait_for_the_policy_and_keeps_what_is_done(desk: Desk):
+    process = desk.start(
+        "run", "--policy", "own:Thinks", "--tasks", "hurried.toml", "--episodes", "2", "--run-id", "insisted",
+        "--report", "insisted.html",
+    )  # fmt: skip
+    until(lambda: (desk.folder / "thinking").exists() or process.poll() is not None)
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert any("stopping" in line for line in process.stderr)
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=LIMIT_S)[1]
+    assert process.returncode == 130, said
+    assert "interrupted; --run-id insisted goes on from here" in said
+    assert "incomplete: 1 of 2 episodes have no result" in (desk.folder / "insisted.html").read_text()
+
+
+def test_a_run_is_not_continued_with_another_policy(desk: Desk):
+    line = ("run", "--tasks", "hurried.toml", "--episodes", "1", "--run-id", "whose")
+    assert desk.eval(*line, "--policy", "own:Still").returncode == 0
+    other = desk.eval(*line, "--policy", "random")
+    assert (other.returncode, other.stdout) == (2, "")
+    assert "run whose has results of own:Still, and this is random: give another --run-id" in other.stderr
+    argued = desk.eval(*line, "--policy", "own:Still", "--policy-arg", "numbers=9")
+    assert argued.returncode == 2
+    assert "has results of own:Still, and this is own:Still (numbers=9)" in argued.stderr
+
+
+def test_a_policy_that_cannot_close_costs_a_warning(desk: Desk):
+    done = desk.eval("run", "--policy", "own:Clings", "--tasks", "hurried.toml", "--episodes", "1")
+    assert done.returncode == 0, done.stderr
+    assert "warning: the policy's close() failed: OSError: it is still in use (" in done.stderr
 
 
 def _children(pid: int) -> list[int]:
@@ -253,6 +315,40 @@ def test_a_server_tells_what_happens(desk: Desk):
         assert words in said
 
 
+@contextmanager
+def serving(desk: Desk, *options: str) -> Iterator[str]:
+    """A server of one episode of few steps; its address."""
+    ready_file = desk.folder / "serving.json"
+    words = ("--port", "0", "--no-cameras", "--tasks", "hurried.toml", "--episodes", "1")
+    process = desk.start("serve", *words, "--ready-file", str(ready_file), *options)
+    until(lambda: ready_file.exists() or process.poll() is not None)
+    assert process.poll() is None, process.communicate()[1]
+    yield json.loads(ready_file.read_text())["url"]
+    process.send_signal(signal.SIGTERM)
+    said = process.communicate(timeout=LIMIT_S)[1]
+    assert process.returncode == 0, said
+
+
+@pytest.mark.parametrize(("run_id", "options"), [("deltas", ()), ("absolute", ("--absolute",))])
+def test_a_flag_says_what_an_action_without_is_rel_means(desk: Desk, run_id: str, options: tuple[str, ...]):
+    with serving(desk, "--run-id", run_id, *options) as url, EvalClient(url) as client:
+        begin = client.reset()["0"]["obs"]["joint_position_state"].astype(float)
+        sent = begin + np.array([0.05] * 7 + [0.0] * 2)
+        client.step({"0": {"control_type": "joint_position", "action": sent}})
+        hold = {"control_type": "joint_position", "action": [0.0] * 7 + [0.04] * 2, "is_rel": True}
+        reached = client.step_chunk([{"0": hold}] * 10)["0"]["obs"]["joint_position_state"]
+        assert client.step({"0": hold})["0"]["episode_result"]["termination_reason"] == "step_limit"
+    rows = (desk.run_folder(run_id) / "hurried" / "000" / "trace.jsonl").read_text().splitlines()
+    commanded = np.array(json.loads(rows[1])["commanded_joints"])
+    elbow = 3  # it begins bent, by far more than the tolerances
+    if options:
+        assert np.allclose(commanded[:7], sent[:7], atol=1e-6)
+        assert np.allclose(reached[:7], sent[:7], atol=0.01)
+    else:
+        assert np.allclose(commanded[:7], begin[:7] + sent[:7], atol=1e-6)
+        assert reached[elbow] < begin[elbow] - 0.2
+
+
 def test_a_running_server_tells_how_far_it_is_and_takes_other_jobs(desk: Desk, server: dict[str, Any]):
     bare = server["url"].removeprefix("http://")
     at = ("--url", bare, "--token", "secret")
@@ -271,6 +367,19 @@ def test_a_running_server_tells_how_far_it_is_and_takes_other_jobs(desk: Desk, s
     assert (status["run_id"], status["total_episodes"], status["completed_episodes"]) == ("other", 1, 0)
 
 
+def test_a_job_that_somebody_works_on_is_not_ended_unasked(desk: Desk, server: dict[str, Any]):
+    at = ("--url", server["url"], "--token", "secret")
+    desk.eval("submit", "hurried", "--episodes", "1", "--run-id", "theirs", "--force", *at)
+    with EvalClient(server["url"], token="secret") as client:
+        client.reset()
+        for words in (("submit", "hurried"), ("run", "--policy", "own:Still", "--tasks", "hurried")):
+            refused = desk.eval(*words, *at)
+            assert refused.returncode != 0
+            assert "run theirs is running with 1 workers, 0 of 1 episodes done" in refused.stderr
+            assert "--force" in refused.stderr
+        assert client.status()["run_id"] == "theirs"
+
+
 def test_what_a_server_refuses_is_told(desk: Desk, server: dict[str, Any]):
     at = ("--url", server["url"])
     refused = desk.eval("status", *at)
@@ -279,6 +388,20 @@ def test_what_a_server_refuses_is_told(desk: Desk, server: dict[str, Any]):
     unknown = desk.eval("submit", "nothing", *at, "--token", "secret")
     assert unknown.returncode == 2
     assert "there is no task 'nothing'; tasks: " in unknown.stderr
+
+
+def test_somebody_elses_server_is_told_apart(desk: Desk):
+    with HTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as other:
+        threading.Thread(target=other.handle_request).start()
+        done = desk.eval("status", "--url", f"127.0.0.1:{other.server_port}")
+    assert done.returncode == 1
+    assert "is no evaluation server: it answers /status with HTTP 501" in done.stderr
+
+
+def test_a_server_has_the_run_that_it_has(desk: Desk, server: dict[str, Any]):
+    done = desk.eval("run", "--policy", "own:Still", "--url", server["url"], "--token", "secret", "--run-id", "dreamt")
+    assert done.returncode == 2
+    assert "not 'dreamt': with --tasks it begins another one" in done.stderr
 
 
 def test_runs_are_reported_by_name_and_compared(desk: Desk):
@@ -299,10 +422,23 @@ def test_tasks_are_listed(desk: Desk):
     assert "panda_cube_on_plate" in desk.eval("tasks").stdout
 
 
+@pytest.mark.parametrize("command", [("run", "--policy", "own:Still", "--cameras"), ("serve", "--port", "0")])
+def test_a_machine_that_cannot_draw_is_told_before_the_first_episode(desk: Desk, command: tuple[str, ...]):
+    done = subprocess.run(
+        [sys.executable, "-m", "urlab", "eval", *command],
+        capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=desk.folder,
+        env={**desk.environment, "MUJOCO_GL": "off"},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: nothing can be drawn, as MUJOCO_GL=off switches drawing off")
+    assert "run with --no-cameras" in done.stderr
+
+
 def test_a_taken_port_is_named(desk: Desk):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = desk.eval("serve", "--port", port, "--tasks", "hurried.toml")
+        done = desk.eval("serve", "--port", port, "--tasks", "hurried.toml", "--run-id", "unborn", "--no-cameras")
+    assert not desk.run_folder("unborn").exists()
     assert done.returncode == 2
     assert f"127.0.0.1:{port}" in done.stderr
     assert "--port" in done.stderr
@@ -312,19 +448,31 @@ def test_a_taken_port_is_named(desk: Desk):
     ("arguments", "code", "says"),
     [
         (("run", "--policy", "banana"), 2, "there is no policy 'banana'"),
-        (("run", "--policy", "own:Nobody"), 2, "own has no class 'Nobody'; it has: Fails, Mute, Still"),
+        (("run", "--policy", "own:Nobody"), 2, "own has no class 'Nobody'; it has: Clings, Fails, Leaves, Mute, S"),
         (("run", "--policy", "own:Still", "--policy-arg", "x"), 2, "--policy-arg 'x' is not KEY=VALUE"),
         (("run", "--policy", "own:Still", "--policy-arg", "x=1"), 2, "unexpected keyword argument 'x'"),
-        (("run", "--policy", "random", "--tasks", "panda_cube_in_bowll"), 2, "panda_cube_in_bowl"),
+        (("run", "--policy", "random", "--tasks", "panda_cube_in_bowll"), 2, "did you mean 'panda_cube_in_bowl'?"),
+        (("run", "--policy", "random", "--tasks", "hurried"), 2, "no task 'hurried', but a file hurried.toml"),
+        (("run", "--policy", "random", "--tasks", "gone.toml"), 2, "gone.toml: cannot be read: No such file"),
         (("run", "--policy", "random", "--tasks", ","), 2, "names no task; there are: all, aloha"),
+        (("run", "--policy", "random", "--report", "."), 2, "--report . is a folder; name a file in it"),
+        (("run", "--policy", "random", "--results", "own.py"), 2, "own.py is a file, and a folder is needed"),
+        (("run", "--policy", "random", "--url", "127.0.0.1:9", "--videos", "all"), 2, "with --url the server chooses"),
         (("run", "--policy", "random", "--run-id", "../x"), 2, "run_id '../x' cannot name a folder"),
         (("run", "--policy", "random", "--videos", "all", "--no-cameras"), 2, "--no-cameras forbids them"),
         (("run", "--policy", "random", "--url", "127.0.0.1:9"), 1, "`urlab eval serve` starts one"),
         (("run", "--policy", "ws://127.0.0.1:9", "--policy-arg", "connect_timeout_s=0.1"), 1, "no policy server at"),
-        (("serve", "--tasks", "nothing"), 2, "there is no task 'nothing'"),
+        (
+            ("serve", "--tasks", "nothing"),
+            2,
+            "no task 'nothing', nor is it a .toml file; allowed: all, aloha, ",
+        ),
         (("serve", "--host", "0.0.0.0"), 2, "give it a --token, or say --insecure"),
+        (("serve", "--ready-file", "."), 2, "--ready-file . is a folder; name a file in it"),
         (("status", "--url", "127.0.0.1:9"), 1, "Is there a server at http://127.0.0.1:9?"),
+        (("status", "--url", "127.0.0.1:port"), 2, "'http://127.0.0.1:port' is not the address of a server"),
         (("report", "nobody"), 2, "there is no run 'nobody'; runs in eval-results/urlab are: "),
+        (("report", "nobody", "--results", "else"), 2, "are: none (--results names another folder)"),
         (("report", "eval-results"), 2, "is not one run; runs below it are: "),
     ],
 )
@@ -336,7 +484,14 @@ def test_typical_mistakes_are_told_in_a_line(desk: Desk, arguments: tuple[str, .
 
 
 @pytest.mark.parametrize(
-    "arguments", [("run", "--policy", "random"), ("serve",), ("run", "--url", "x", "--policy", "ws://127.0.0.1:9")]
+    "arguments",
+    [
+        ("run", "--policy", "random"),
+        ("run", "--url", "x", "--policy", "oracle"),
+        ("run", "--url", "x", "--policy", "ws://127.0.0.1:9"),
+        ("serve",),
+        ("tasks",),
+    ],
 )
 def test_a_missing_extra_is_answered_with_the_line_that_installs_it(desk: Desk, arguments: tuple[str, ...]):
     done = subprocess.run(

@@ -107,6 +107,9 @@ def test_a_function_may_make_the_policy(own: str):
     ("word", "says"),
     [
         ("banana", "there is no policy 'banana'; there are: .*random, or module:Class"),
+        ("Oracle", r"did you mean 'oracle'\?"),
+        ("own.py", "for this file: own.py:Class"),
+        ("http://127.0.0.1:8000", "asked over a websocket: ws://127.0.0.1:8000"),
         ("nowhere_at_all:Policy", "there is no module 'nowhere_at_all' in /.*file.py:Class"),
         ("nowhere/at/all.py:Policy", "there is no file nowhere/at/all.py"),
         ("{own}:Missing", "has no class 'Missing'; it has: Broken, Half, Still"),
@@ -130,6 +133,8 @@ def test_arguments_that_do_not_fit_are_told(own: str):
     [
         ("import no_such_package_here", "cannot be imported: ModuleNotFoundError: .*no_such_package_here.*line 1"),
         ("x = 1\nraise ValueError('not today')", r"cannot be imported: ValueError: not today \(.*line 2"),
+        ("raise SystemExit('no such option')", r"cannot be imported: SystemExit: no such option \(.*line 1"),
+        ("class Policy\n", r"cannot be imported: SyntaxError: .*, line 1\)$"),
     ],
 )
 def test_a_module_that_breaks_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str):

@@ -5,12 +5,14 @@ import importlib.util
 from urlab.cli.complaint import CommandError
 
 INSTALL_LINE = "pip install 'urlab-headless[eval]'"
-_SERVER_PACKAGES = ("fastapi", "uvicorn")
+
+FOR_TASKS = ("scipy",)
+FOR_A_SERVER = ("fastapi", "scipy", "uvicorn")
 
 
-def need_server_packages() -> None:
+def need_packages(names: tuple[str, ...]) -> None:
     """CommandError with the line that installs them, if a package is missing."""
-    missing = [name for name in _SERVER_PACKAGES if not _is_there(name)]
+    missing = [name for name in names if not _is_there(name)]
     if missing:
         raise CommandError(f"this needs packages that are missing ({', '.join(missing)}): {INSTALL_LINE}")
 

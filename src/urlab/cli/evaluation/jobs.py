@@ -18,7 +18,9 @@ from urlab.cli.options import AsJson
 if TYPE_CHECKING:
     from urlab.evaluation.client import EvalClient
 
-Names = Annotated[list[str], typer.Argument(metavar="TASK...", help="Tasks by name, or 'all'.")]
+Names = Annotated[
+    list[str], typer.Argument(metavar="TASK...", help="Tasks by name, a robot's name for all its tasks, or 'all'.")
+]
 Force = Annotated[bool, typer.Option("--force", help="End a job that is running.")]
 
 _TIMEOUT_S = 60.0
@@ -65,12 +67,11 @@ def _connected(url: str, token: str | None) -> "Iterator[EvalClient]":
 
 
 def _refuse_to_interrupt(status: dict[str, Any], force: bool) -> None:
-    workers = status["active_workers"]
-    if status["status"] == "running" and workers and not force:
-        raise CommandError(
-            f"run {status['run_id']} is running with {len(workers)} workers, "
-            f"{status['completed_episodes']} of {status['total_episodes']} episodes done; --force ends it"
-        )
+    from urlab.evaluation.job_status import at_work
+
+    busy = at_work(status)
+    if busy is not None and not force:
+        raise CommandError(f"{busy}; --force ends it")
 
 
 def _show(status: dict[str, Any], as_json: bool) -> None:

@@ -11,7 +11,7 @@ TOKEN_VARIABLE = "URLAB_EVAL_TOKEN"
 
 Episodes = Annotated[int, typer.Option("--episodes", min=1, help="Episodes of each task, each with a seed of its own.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The first seed; the others follow it.")]
-Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="Where the results go.")]
+Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="The folder of results.")]
 RunId = Annotated[
     str | None,
     typer.Option(

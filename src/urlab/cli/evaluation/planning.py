@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from urlab.evaluation.run_plan import RunPlan
 
 
+_SECRETS = ("key", "token", "password")
+_NOT_THE_POLICY = (*_SECRETS, "timeout_s")
+"""How arguments end that leave a policy what it is."""
+
+
 @dataclass(frozen=True)
 class Asked:
     """The options as they were given; None is for us to choose."""
@@ -56,6 +61,7 @@ def plan_of(asked: Asked) -> "RunPlan":
         url=None if asked.url is None else server_url(asked.url),
         token=asked.token,
         command=_command(asked),
+        policy_arguments=tuple(word for word in asked.policy_args if not _key(word).endswith(_NOT_THE_POLICY)),
     )
 
 
@@ -83,6 +89,8 @@ def _tasks(asked: Asked) -> tuple[str, ...] | None:
 
 def _seeing(asked: Asked, policy: "PolicySource") -> tuple[bool, Videos]:
     """Nobody pays for pictures that nobody looks at."""
+    if asked.url is not None and (asked.cameras is not None or asked.videos is not None):
+        raise CommandError("with --url the server chooses: say --cameras and --videos to `urlab eval serve`", WRONG_USE)
     films = asked.videos not in (None, Videos.NONE)
     if asked.cameras is False and films:
         raise CommandError(f"--videos {asked.videos} needs cameras, and --no-cameras forbids them", WRONG_USE)
@@ -98,9 +106,12 @@ def _command(asked: Asked) -> str:
     """The line that runs the same episodes again; where results go and secrets are no part of it."""
     words = ["urlab", "eval", "run", "--policy", asked.policy]
     for argument in asked.policy_args:
-        secret = argument.partition("=")[0].endswith(("key", "token", "password"))
-        words += ["--policy-arg", argument.partition("=")[0] + "=..." if secret else argument]
+        words += ["--policy-arg", f"{_key(argument)}=..." if _key(argument).endswith(_SECRETS) else argument]
     words += ["--tasks", asked.tasks or "all", "--episodes", str(asked.episodes), "--seed", str(asked.seed)]
     words += ["--workers", str(asked.workers)] if asked.workers else []
     words += ["--url", asked.url] if asked.url else []
     return shlex.join(words)
+
+
+def _key(argument: str) -> str:
+    return argument.partition("=")[0]

@@ -55,4 +55,7 @@ def _folder(word: str, results: Path) -> Path:
             return place
     home = results / BENCHMARK
     known = sorted(path.name for path in home.iterdir() if path.is_dir()) if home.is_dir() else []
-    raise CommandError(f"there is no run {word!r}; runs in {home} are: {', '.join(known[-10:]) or 'none'}", WRONG_USE)
+    listed = ", ".join(known[-10:]) or "none"
+    raise CommandError(
+        f"there is no run {word!r}; runs in {home} are: {listed} (--results names another folder)", WRONG_USE
+    )

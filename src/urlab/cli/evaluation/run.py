@@ -1,5 +1,6 @@
 """`urlab eval run`: a policy on tasks, from start to report."""
 
+import logging
 import sys
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -11,13 +12,16 @@ from urlab.cli.complaint import FAILED, WRONG_USE, CommandError
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr
 from urlab.cli.evaluation import options as opt
 from urlab.cli.evaluation import run_options as own
-from urlab.cli.evaluation.extra import need_server_packages
+from urlab.cli.evaluation.drawing import check_drawing
+from urlab.cli.evaluation.extra import FOR_A_SERVER, FOR_TASKS, need_packages
+from urlab.cli.evaluation.places import check_file, check_folder
 from urlab.cli.evaluation.planning import Asked, plan_of
 from urlab.cli.evaluation.progress import RunProgress
 from urlab.cli.evaluation.server_errors import told_plainly
 from urlab.cli.evaluation.stop_event import stop_event
 from urlab.cli.evaluation.tables import print_summary
 from urlab.cli.options import AsJson, Log
+from urlab.errors import UrlabError
 
 if TYPE_CHECKING:
     from urlab.evaluation.report import Run
@@ -57,13 +61,17 @@ def run(
     [bold]urlab eval run --policy my_policy.py:MyPolicy --policy-arg checkpoint=best.pt --episodes 20[/bold]
     """
     set_up_logging(log_level)
-    if url is None:
-        need_server_packages()
+    need_packages(FOR_A_SERVER if url is None else FOR_TASKS if policy == "oracle" else ())
+    check_folder("--results", results)
+    check_file("--report", report)
     asked = Asked(
         policy, policy_arg or [], tasks, episodes, seed, workers, cameras, videos, results, run_id, url, token, report
     )
     with redirect_stdout(sys.stderr):  # a policy may print: stdout is for the results
-        outcome = _carried_out(plan_of(asked))
+        plan = plan_of(asked)
+        if plan.url is None and plan.cameras:
+            check_drawing()
+        outcome = _carried_out(plan)
     _tell(outcome, report, as_json)
     _warn(outcome)
     _judge(outcome, min_success)
@@ -93,12 +101,12 @@ def _tell(outcome: "RunOutcome", report: Path | None, as_json: bool) -> None:
         if as_json:
             print_json({"runs": [], "comparisons": [], "complete": False})
         return
-    if report is not None:
-        write_report([done], report)
     if as_json:
         print_json({**document([done]), "complete": outcome.is_complete})
     else:
         print_summary([done])
+    if report is not None:
+        write_report([done], report)
     _say_where(done, report)
 
 
@@ -120,7 +128,7 @@ def _warn(outcome: "RunOutcome") -> None:
 def _judge(outcome: "RunOutcome", min_success: float | None) -> None:
     """Whatever is wrong becomes the exit code, and a sentence."""
     if outcome.problem is not None:
-        raise CommandError(str(outcome.problem)) from outcome.problem
+        raise CommandError(f"{outcome.problem}{_where_to_look(outcome.problem)}") from outcome.problem
     if outcome.was_stopped:
         stderr().print(f"interrupted; --run-id {outcome.run_id} goes on from here", markup=False, soft_wrap=True)
         raise typer.Exit(INTERRUPTED)
@@ -128,6 +136,15 @@ def _judge(outcome: "RunOutcome", min_success: float | None) -> None:
         raise CommandError(f"{outcome.completed + len(outcome.finished)} of {outcome.total} episodes have a result")
     if min_success is not None:
         _require(outcome, min_success)
+
+
+def _where_to_look(problem: Exception) -> str:
+    """An error inside a policy may be explained by its traceback."""
+    from urlab.evaluation.policies import PolicyError
+
+    cause = problem.__cause__ if isinstance(problem, PolicyError) else None
+    told = cause is None or isinstance(cause, UrlabError) or logging.getLogger("urlab").isEnabledFor(logging.DEBUG)
+    return "" if told else "; --log-level debug shows the traceback"
 
 
 def _require(outcome: "RunOutcome", min_success: float) -> None:

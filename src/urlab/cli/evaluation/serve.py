@@ -15,7 +15,9 @@ import typer
 from urlab.cli.complaint import WRONG_USE, CommandError
 from urlab.cli.console import LogLevel, set_up_logging, stderr
 from urlab.cli.evaluation import options as opt
-from urlab.cli.evaluation.extra import need_server_packages
+from urlab.cli.evaluation.drawing import check_drawing
+from urlab.cli.evaluation.extra import FOR_A_SERVER, need_packages
+from urlab.cli.evaluation.places import check_file, check_folder
 from urlab.cli.evaluation.task_words import known_tasks
 from urlab.cli.options import Log
 from urlab.cli.serve.signals import StopSignals
@@ -28,7 +30,14 @@ _MOST_TOLD = 3
 Host = Annotated[str, typer.Option("--host", help="Bind address; one that others can reach needs --token.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 = any free port.")]
 Workers = Annotated[int, typer.Option("--workers", min=1, help="Most worker processes at a time.")]
-Tasks = Annotated[str, typer.Option("--tasks", metavar="NAME,...|all", help="Tasks of the job that is there at once.")]
+Tasks = Annotated[
+    str,
+    typer.Option(
+        "--tasks",
+        metavar="NAME,...|all",
+        help="Tasks of the job that is there at once: names, .toml files of your own, or a robot's name.",
+    ),
+]
 Cameras = Annotated[bool, typer.Option("--cameras/--no-cameras", help="Pictures in observations.")]
 Absolute = Annotated[bool, typer.Option("--absolute", help="Actions that do not say is_rel are absolute, not deltas.")]
 Privileged = Annotated[bool, typer.Option("--privileged", help="Tell policies where objects are: oracles need it.")]
@@ -69,9 +78,13 @@ def serve(
     """
     set_up_logging(log_level)
     with StopSignals():
-        need_server_packages()
+        need_packages(FOR_A_SERVER)
         _check_host(host, token, insecure)
+        check_folder("--results", results)
+        check_file("--ready-file", ready_file)
         chosen = known_tasks(tasks)
+        if cameras:
+            check_drawing()
         if end_with_stdin:
             threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
         from urlab.evaluation.http.app import ServerSettings

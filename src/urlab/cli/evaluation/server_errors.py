@@ -9,10 +9,19 @@ from urlab.cli.complaint import FAILED, WRONG_USE, CommandError
 @contextmanager
 def told_plainly(url: str) -> Iterator[None]:
     """Errors of the client in the block become CommandError with what to do."""
-    from urlab.evaluation.client_errors import BadRequest, EvalClientError, ServerUnreachable, TokenRefused
+    from urlab.evaluation.client_errors import (
+        BadAddress,
+        BadRequest,
+        EvalClientError,
+        ForeignServer,
+        ServerUnreachable,
+        TokenRefused,
+    )
 
     try:
         yield
+    except (BadAddress, ForeignServer) as wrong:
+        raise CommandError(wrong.message, WRONG_USE if isinstance(wrong, BadAddress) else FAILED) from wrong
     except ServerUnreachable as away:
         raise CommandError(f"{away.message}. Is there a server at {url}? `urlab eval serve` starts one.") from away
     except TokenRefused as refused:

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from urlab.cli import options as opt
 from urlab.cli.console import print_json, stdout
+from urlab.cli.evaluation.extra import FOR_TASKS, need_packages
 
 
 def tasks(as_json: opt.AsJson = False) -> None:
@@ -14,6 +15,7 @@ def tasks(as_json: opt.AsJson = False) -> None:
 
     Example: [bold]urlab eval tasks[/bold]; in a script: [bold]urlab eval tasks --json | jq -r '.[].name'[/bold]
     """
+    need_packages(FOR_TASKS)
     rows = _rows()
     if as_json:
         print_json(rows)

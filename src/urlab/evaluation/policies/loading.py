@@ -39,7 +39,7 @@ def make_policy(word: str, kind: Callable[..., Any], options: dict[str, Any]) ->
         policy = kind(**options)
     except PolicyError:
         raise
-    except Exception as failed:
+    except (Exception, SystemExit) as failed:
         raise PolicyNotFound(f"policy {word} cannot be made: {in_a_line(failed)}") from failed
     missing = [method for method in METHODS if not callable(getattr(policy, method, None))]
     if missing:
@@ -52,7 +52,7 @@ def make_policy(word: str, kind: Callable[..., Any], options: dict[str, Any]) ->
 
 def in_a_line(failed: BaseException) -> str:
     """An error of foreign code: what it is, and the innermost place where it happened."""
-    frames = traceback.extract_tb(failed.__traceback__)
+    frames = [] if isinstance(failed, SyntaxError) else traceback.extract_tb(failed.__traceback__)
     where = f" ({frames[-1].filename}, line {frames[-1].lineno}, in {frames[-1].name})" if frames else ""
     return f"{type(failed).__name__}: {failed}{where}"
 
@@ -70,7 +70,7 @@ def _from_module(name: str) -> ModuleType:
                 "a file can be named as well: path/to/file.py:Class"
             ) from missing
         raise PolicyNotFound(f"module {name!r} cannot be imported: {in_a_line(missing)}") from missing
-    except Exception as failed:
+    except (Exception, SystemExit) as failed:
         raise PolicyNotFound(f"module {name!r} cannot be imported: {in_a_line(failed)}") from failed
 
 
@@ -89,7 +89,7 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
-    except Exception as failed:
+    except (Exception, SystemExit) as failed:
         del sys.modules[name]
         raise PolicyNotFound(f"{path} cannot be imported: {in_a_line(failed)}") from failed
     return module

@@ -1,5 +1,6 @@
 """From the words that name a policy to one that runs."""
 
+import difflib
 import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ BUILT_IN = {
 """Name -> module and class. The module is imported when the policy is asked for."""
 
 WEBSOCKET = ("ws://", "wss://")
+_WEB = ("http://", "https://")
 _WAYS = "module:Class, file.py:Class, ws://host:port"
 
 
@@ -46,9 +48,20 @@ def find_policy(word: str, options: Mapping[str, Any] | None = None) -> PolicySo
     if word in BUILT_IN and word in policy_names():
         module, name = BUILT_IN[word]
         return _source(word, getattr(import_module(module), name), given, shared_nothing=True)
-    if ":" in word:
+    if ":" in word and not word.startswith(_WEB):
         return _source(word, load_class(word), given, shared_nothing=False)
-    raise PolicyNotFound(f"there is no policy {word!r}; there are: {', '.join(policy_names())}, or {_WAYS}")
+    there_are = f"there are: {', '.join(policy_names())}, or {_WAYS}{_hint(word)}"
+    raise PolicyNotFound(f"there is no policy {word!r}; {there_are}")
+
+
+def _hint(word: str) -> str:
+    """What may have been meant."""
+    if word.endswith(".py"):
+        return f"; for this file: {word}:Class"
+    if word.startswith(_WEB):
+        return f"; a server of policies is asked over a websocket: ws://{word.partition('://')[2]}"
+    close = difflib.get_close_matches(word.lower(), policy_names(), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def _websocket(url: str, options: dict[str, Any]) -> PolicySource:

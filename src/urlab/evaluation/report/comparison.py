@@ -24,7 +24,8 @@ def verdict(found: Comparison, first: str, second: str) -> str:
         return f"{first} and {second} have no episode in common, so they cannot be compared."
     gap = found.only_second - found.only_first
     if gap == 0:
-        return f"{second} and {first} solve equally many of the {found.pairs} episodes that both have."
+        common = f"{found.pairs} episodes that both have" if found.pairs > 1 else "one episode that both have"
+        return f"{second} and {first} solve equally many of the {common}."
     better, worse = (second, first) if gap > 0 else (first, second)
     sure = "unlikely to be chance" if found.p_value < SURE_BELOW else "this may well be chance"
     return (

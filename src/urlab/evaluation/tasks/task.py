@@ -90,7 +90,9 @@ def load_task(path: Path | str) -> Task:
         raise task_error(str(path), "", "the name of the file is the task's: it must begin with a letter or a digit")
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as unreadable:
+    except OSError as unreadable:
+        raise task_error(str(path), "", f"cannot be read: {unreadable.strerror}") from unreadable
+    except UnicodeDecodeError as unreadable:
         raise task_error(str(path), "", f"cannot be read: {unreadable}") from unreadable
     return parse_task(text, name=path.stem, source=str(path))
 
