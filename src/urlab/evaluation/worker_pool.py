@@ -143,8 +143,17 @@ async def _all(works: Iterable[Awaitable[T]]) -> list[T]:
     try:
         first = await waiting[0]
     finally:
-        await asyncio.gather(*others, return_exceptions=True)
+        for one in others:
+            await _settled(one)
     return [first, *(one.result() for one in others)]
+
+
+async def _settled(task: "asyncio.Future[T]") -> None:
+    """Until it has ended, in whatever way; what it raised counts as seen."""
+    if not task.done():
+        await asyncio.wait((task,))
+    if not task.cancelled():
+        task.exception()
 
 
 def check_worker_ids(value: object) -> list[str]:

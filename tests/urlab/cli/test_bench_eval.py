@@ -92,7 +92,6 @@ def test_a_robot_is_measured_without_cameras_and_with_them(result: EvalResult) -
     for one, block in zip(result.steps, (SMALL.steps, SMALL.frames), strict=True):
         assert all(getattr(one, way).count == SMALL.rounds * block.samples for way in WAYS)
         assert one.workers.two.count == one.http.count
-        assert (one.unplaced is None) is one.cameras
 
 
 def test_every_way_ends_in_the_same_state(result: EvalResult) -> None:

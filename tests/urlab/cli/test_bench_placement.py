@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from urlab.cli.bench.placement import a_core_each, can_place, spread
+from urlab.cli.bench.placement import a_core_each, can_place
 
 pytestmark = pytest.mark.skipif(not can_place(), reason="needs Linux and two cores")
 
@@ -31,17 +31,6 @@ def test_this_process_and_the_far_one_have_a_core_each(far: int) -> None:
         near_cores, far_cores = set(cores_of(os.getpid())), set(cores_of(far))
     assert [len(cores) for cores in (*near_cores, *far_cores)] == [1, 1]
     assert near_cores != far_cores
-
-
-def test_processes_are_spread_over_two_cores(far: int) -> None:
-    here = os.sched_getaffinity(0)
-    try:
-        spread([os.getpid(), far])
-        both = {*cores_of(os.getpid()), *cores_of(far)}
-        assert sorted(map(len, both)) == [1, 1]
-    finally:
-        for one in Path("/proc/self/task").iterdir():
-            os.sched_setaffinity(int(one.name), here)
 
 
 def test_threads_that_run_already_are_placed_too(far: int) -> None:

@@ -7,7 +7,7 @@ cores. A comparison of two round trips is one only when both are placed alike.
 import contextlib
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 _IS_LINUX = sys.platform == "linux"
@@ -34,14 +34,6 @@ def a_core_each(*far_pids: int) -> Iterator[None]:
     finally:
         for pid in (os.getpid(), *far_pids):
             _place(pid, cores)
-
-
-def spread(pids: Iterable[int]) -> None:
-    """The first process on one core, the next on another, the third on the first again, if this system lets them be."""
-    if can_place():
-        cores = sorted(os.sched_getaffinity(0))[:2]
-        for number, pid in enumerate(pids):
-            _place(pid, {cores[number % 2]})
 
 
 def _place(pid: int, cores: set[int]) -> None:

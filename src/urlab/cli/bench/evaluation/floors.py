@@ -13,7 +13,6 @@ from urlab.cameras.gl_thread import shared_gl
 from urlab.cameras.profile import effective_profile
 from urlab.cli.bench.evaluation.pipe_child import ONCE, RESET, PipeChild, tell_all
 from urlab.cli.bench.evaluation.trail import SEED, BareSteps, Trail
-from urlab.cli.bench.placement import spread
 from urlab.cli.bench.turns import Way
 from urlab.config import RenderProfile
 from urlab.evaluation.actions import Action
@@ -56,7 +55,6 @@ class Floors:
             opened.callback(self._scored.close)
             self._episode = _episode(trail, self._scored, cameras=cameras)
             self._processes = [] if cameras else [opened.enter_context(_physics(trail)) for _ in range(3)]
-            spread(one.pid for one in self._processes)
             self._renderer = self._bare_renderer(opened) if cameras else None
             self._opened = opened.pop_all()
 

@@ -25,11 +25,6 @@ class PipeChild:
             env={"MUJOCO_GL": "egl", **os.environ},
         )
 
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self._process.pid
-
     def tell(self, word: str) -> None:
         """Tell it to do something; `wait` for it."""
         assert self._process.stdin is not None

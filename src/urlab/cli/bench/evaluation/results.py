@@ -39,8 +39,7 @@ class StepsResult(msgspec.Struct, kw_only=True):
 
     ``added_ms`` is what HTTP and the processes add to an episode in process, p50. ``workers`` are two in one request
     against one; ``bare_pair`` is the same of processes told through pipes to run that physics and nothing else, null
-    with cameras. Without cameras both pairs have a core each; ``unplaced`` is ``workers`` where the system puts them.
-    ``same_state`` says that every block ended in the same state everywhere.
+    with cameras. ``same_state`` says that every block ended in the same state everywhere.
     """
 
     scene: str
@@ -57,7 +56,6 @@ class StepsResult(msgspec.Struct, kw_only=True):
     bare_render: Timing | None
     added_ms: float
     workers: PairResult
-    unplaced: PairResult | None
     bare_pair: PairResult | None
     cpu_one: CpuResult
     cpu_two: CpuResult

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from urlab.cli.bench.evaluation.results import MemoryResult
 from urlab.cli.bench.evaluation.trail import Trail
-from urlab.cli.bench.placement import spread
 from urlab.cli.bench.spawn import Child
 from urlab.cli.complaint import CommandError
 from urlab.evaluation.client import EvalClient
@@ -47,10 +46,6 @@ class EvalServer(Child):
             worker_mb=[one.rss / _MB for one in used],
             worker_own_mb=[one.uss / _MB for one in used],
         )
-
-    def spread_workers(self) -> None:
-        """Those that are there now, on two cores in turn, in the order in which they were started."""
-        spread(sorted(one.pid for one in self._workers()))
 
     def _workers(self) -> list[psutil.Process]:
         return [one for one in psutil.Process(self.pid).children() if _WORKER_MODULE in one.cmdline()]

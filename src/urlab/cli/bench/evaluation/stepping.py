@@ -1,7 +1,6 @@
 """Control steps through HTTP beside their floors, and two workers beside one."""
 
 from collections import defaultdict
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,7 +18,6 @@ from urlab.cli.bench.turns import Taken, Way, calls_per_block, in_turns
 ALONE, TOGETHER = ("0",), ("1", "2")
 """The worker that is stepped alone and the two that share a request: three processes, of which at most two are busy."""
 
-_WORKERS = len(ALONE) + len(TOGETHER)
 _MS = 1e3
 
 
@@ -39,24 +37,15 @@ class _Found:
 
 
 def measure_steps(plan: EvalPlan, scene: str, tick: Tick, *, cameras: bool) -> StepsResult:
-    """All rounds of one robot. Without cameras workers are put on cores, and a second server's are not.
-
-    What draws with the CPU wants all cores for every worker.
-    """
+    """All rounds of one robot, with one server."""
     task, block, found = TASKS[scene], plan.block(cameras=cameras), _Found()
     trail = Trail(task, calls_per_block(block, RUN_UP))
     tick("start")
-    with ExitStack() as opened:
-        server = opened.enter_context(evaluating(task, _WORKERS, cameras=cameras))
-        unplaced = None if cameras else opened.enter_context(evaluating(task, _WORKERS, cameras=False))
+    with evaluating(task, len(ALONE) + len(TOGETHER), cameras=cameras) as server:
         with Floors(trail, cameras=cameras) as floors:
             one = Walk(server, ALONE, trail)
             two = Walk(server, TOGETHER, trail)
             ways = [_walk("http", one, server), _walk("two", two, server), *floors.ways()]
-            if unplaced is not None:
-                server.spread_workers()
-                ways += [_walk("unplaced_one", Walk(unplaced, ALONE, trail), unplaced)]
-                ways += [_walk("unplaced_two", Walk(unplaced, TOGETHER, trail), unplaced)]
             for number in range(plan.rounds):
                 tick(f"round {number + 1}/{plan.rounds}")
                 _take(ways, in_turns(block, ways, run_up=RUN_UP), found)
@@ -93,7 +82,6 @@ def _result(
         bare_render=found.maybe("bare_render"),
         added_ms=(http.p50_us - episode.p50_us) / _MS,
         workers=pair_of(http, found.timing("two")),
-        unplaced=None if cameras else pair_of(found.timing("unplaced_one"), found.timing("unplaced_two")),
         bare_pair=None if cameras else pair_of(found.timing("bare_one"), found.timing("bare_two")),
         cpu_one=_cpu(found.taken["http"]),
         cpu_two=_cpu(found.taken["two"]),

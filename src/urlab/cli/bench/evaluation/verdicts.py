@@ -16,10 +16,10 @@ def judge_eval(steps: Sequence[StepsResult], whole: WholeResult) -> list[Verdict
 
 
 def _pair(steps: StepsResult) -> Verdict:
-    workers, beside = steps.workers, {"unplaced": steps.unplaced, "bare processes": steps.bare_pair}
-    told = "".join(f", {name} {pair.ratio:.2f}" for name, pair in beside.items() if pair is not None)
+    workers, bare = steps.workers, steps.bare_pair
+    told = "" if bare is None else f", bare processes {bare.ratio:.2f}"
     return Verdict(
-        name=f"{steps.scene}: two workers in one request / one, a core each",
+        name=f"{steps.scene}: two workers in one request / one, control steps per second",
         bar=f">= {MIN_PAIR_RATIO:g}",
         value=workers.ratio,
         shown=f"{workers.ratio:.2f} ({2 * workers.two.rate_hz:.0f} / {workers.one.rate_hz:.0f}{told})",
