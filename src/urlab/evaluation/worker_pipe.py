@@ -4,8 +4,6 @@ The worker waits in `WorkerEnd`; the server's event loop reads through `ServerEn
 """
 
 import asyncio
-import contextlib
-import os
 import socket
 import struct
 from typing import Any, cast
@@ -78,7 +76,6 @@ class ServerEnd(asyncio.BufferedProtocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.WriteTransport | None = None
-        self._fileno = -1
         self._answer: asyncio.Future[Letter] | None = None
         self._usual = bytearray(_USUAL_BYTES)
         self._buffer, self._filled = self._usual, 0
@@ -104,11 +101,8 @@ class ServerEnd(asyncio.BufferedProtocol):
         """Send what has no answer; False if the pipe is broken. What the other end does not read yet waits here."""
         if self._transport is None or self._transport.is_closing():
             return False
-        try:
-            for part in _parts(letter):
-                self._write(self._transport, part)
-        except OSError:
-            return False
+        for part in _parts(letter):
+            self._transport.write(part)
         return True
 
     def close(self) -> None:
@@ -119,7 +113,6 @@ class ServerEnd(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by the event loop."""
         self._transport = cast("asyncio.WriteTransport", transport)
-        self._fileno = transport.get_extra_info("socket").fileno()
 
     def get_buffer(self, _size_hint: int) -> memoryview:
         """Called by the event loop."""
@@ -146,15 +139,6 @@ class ServerEnd(asyncio.BufferedProtocol):
         """Called by the event loop."""
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(PipeBroken())
-
-    def _write(self, transport: asyncio.WriteTransport, part: Body) -> None:
-        """At once, as far as there is room: a loop may keep what it gets until it has done everything else."""
-        sent = 0
-        if transport.get_write_buffer_size() == 0:
-            with contextlib.suppress(BlockingIOError):
-                sent = os.write(self._fileno, part)
-        if sent < len(part):
-            transport.write(memoryview(part)[sent:])
 
     def _make_room(self, size: int) -> None:
         if len(self._buffer) < size:

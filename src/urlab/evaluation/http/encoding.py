@@ -9,7 +9,7 @@ import binascii
 import contextlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +21,7 @@ from urlab.evaluation.problems import BadBody
 _TYPE = "numpy_array"
 _DTYPE = re.compile(r"[<>=|]?(\?|[biuf]\d{1,2}|bool|u?int(8|16|32|64)|float(16|32|64))")
 _MAX_DIMENSIONS = 8
+_FLOATS = {float}
 
 
 def encode(value: Any, *, text: bool) -> Any:
@@ -39,10 +40,10 @@ class _Encoder:
     def encode(self, value: Any) -> Any:
         if isinstance(value, dict):
             return {key: self.encode(one) for key, one in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.encode(one) for one in value]
         if isinstance(value, np.ndarray):
             return self._array(value)
+        if isinstance(value, list | tuple):
+            return list(value) if _are_floats(value) else [self.encode(one) for one in value]
         return value.item() if isinstance(value, np.generic) else value
 
     def _array(self, array: NDArray[Any]) -> dict[str, Any]:
@@ -54,6 +55,11 @@ class _Encoder:
     def _bytes(self, array: NDArray[Any]) -> str | bytes:
         raw = array.tobytes()
         return base64.b64encode(raw).decode("ascii") if self._text else raw
+
+
+def _are_floats(values: Sequence[Any]) -> bool:
+    """As the numbers of most actions are, which need no look at each."""
+    return set(map(type, values)) == _FLOATS
 
 
 def as_text(value: Any) -> Any:
@@ -68,8 +74,17 @@ def as_text(value: Any) -> Any:
 def decode(value: Any) -> Any:
     """The inverse of `encode`, for replies of our own server; arrays are read-only views."""
     if isinstance(value, dict):
-        return decode_array(value) if is_array(value) else {key: decode(one) for key, one in value.items()}
+        return _own_array(value) if is_array(value) else {key: decode(one) for key, one in value.items()}
     return [decode(one) for one in value] if isinstance(value, list) else value
+
+
+def _own_array(value: Mapping[Any, Any]) -> NDArray[Any]:
+    """As `decode_array`; bytes from our own server need fewer questions."""
+    dtype, shape, data = _plain_dtype(value["dtype"]), value["shape"], value["data"]
+    if dtype is None or type(data) is not bytes or not data:
+        return decode_array(value)
+    flat = np.frombuffer(data, dtype)
+    return flat if len(shape) == 1 else flat.reshape(shape)
 
 
 def is_array(value: Mapping[Any, Any]) -> bool:
