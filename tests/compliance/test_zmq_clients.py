@@ -3,7 +3,6 @@
 import contextlib
 import json
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -30,6 +29,10 @@ class Peer:
 
     def receive(self) -> Any:
         return msgpack.unpackb(self.socket.recv())
+
+    @property
+    def is_answered(self) -> bool:
+        return bool(self.socket.poll(0))
 
     def ask(self, op: str, **fields: Any) -> Any:
         self.send(op, **fields)
@@ -82,11 +85,10 @@ def test_twenty_clients_are_served(make_server: Any, peers: Any) -> None:
 
 def test_a_long_step_blocks_nobody_elses_reads(busy: Any, peers: Any) -> None:
     server, driver, other = busy
-    began = time.monotonic()
     assert other.ask("pie_status")["state"] == "ready"
     assert other.ask("meta")["op"] == "meta_ok"
     assert peers(server).ask("hello", observer=True)["op"] == "hello_ok"
-    assert time.monotonic() - began < 1
+    assert not driver.is_answered, "it was the end of the step that let them be read"
     server.close()
     assert driver.receive()["code"] == "shutting_down"
 
@@ -102,28 +104,23 @@ def test_a_long_step_asked_for_in_json_blocks_nobody_either(make_server: Any, pe
     server.play.manager.engine.post_step.append(begun.set)
     driver.socket.send(json.dumps(request).encode())
     assert begun.wait(5)
-    began = time.monotonic()
     assert other.ask("pie_status")["state"] == "ready"
-    assert time.monotonic() - began < 1
+    assert not driver.is_answered
 
 
-def test_a_server_that_stops_ends_a_long_step_at_once(busy: Any) -> None:
+def test_a_server_that_stops_ends_a_long_step_before_its_time_limit_does(busy: Any) -> None:
     server, driver, _ = busy
-    began = time.monotonic()
     server.close()
-    assert time.monotonic() - began < 1
     reply = driver.receive()
     assert (reply["code"], "steps" in reply["message"]) == ("shutting_down", True)
 
 
-def test_a_play_that_stops_ends_a_long_step_at_once(busy: Any, peers: Any) -> None:
+def test_a_play_that_stops_ends_a_long_step_before_its_time_limit_does(busy: Any, peers: Any) -> None:
     server, driver, _ = busy
     second = peers(server)
     second.ask("hello")
-    began = time.monotonic()
     assert second.ask("stop_pie")["op"] == "stop_pie_ok"
     assert driver.receive()["code"] == "shutting_down"
-    assert time.monotonic() - began < 1
     assert second.ask("begin_pie")["state"] == "ready"
 
 

@@ -17,7 +17,7 @@ from urlab.cli.server_process import ServerProcess
 from urlab_client import URLabClient, URLabRPCError
 
 TRANSPORTS = ["shm", "zmq"]
-KILLS = [pytest.param(4, id="a few"), pytest.param(100, id="a hundred", marks=pytest.mark.soak)]
+KILLS = [pytest.param(2, id="two"), pytest.param(100, id="a hundred", marks=pytest.mark.soak)]
 PATIENCE_S = 8.0
 POOL_THREADS = 8
 
@@ -40,7 +40,7 @@ def place(server):
 
 def connect(server, transport):
     base, port = place(server)
-    return URLabClient(base, step_port=port, transport=transport, step_mode="direct", rcv_timeout_ms=2000)
+    return URLabClient(base, step_port=port, transport=transport, step_mode="direct", rcv_timeout_ms=1000)
 
 
 def held(process):
@@ -77,12 +77,12 @@ def test_a_server_survives_clients_that_are_killed(transport, kills, tmp_path):
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kills", KILLS)
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_client_survives_servers_that_are_killed(transport, kills, tmp_path):
+def test_a_client_survives_servers_that_are_killed(transport, kills, tmp_path, lasting_port):
     chance = random.Random(kills)
     folders = []
+    port = ("--step-port", str(lasting_port()))
     with contextlib.ExitStack() as started:
-        server = started.enter_context(ServerProcess.start("panda", "--project", str(tmp_path)))
-        port = ("--step-port", str(place(server)[1]))
+        server = started.enter_context(ServerProcess.start("panda", "--project", str(tmp_path), *port))
         client = started.enter_context(connect(server, transport))
         client.discover()
         before = None

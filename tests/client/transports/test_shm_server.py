@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import struct
 import threading
 import time
@@ -149,15 +148,10 @@ def test_the_end_of_a_play_and_the_next_one_are_served_through_the_same_regions(
 # -- a server that dies -------------------------------------------------------------------------------------------
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])
-
-
 def test_a_server_that_is_killed_is_told_soon_and_its_successor_is_found_by_discover(
-    model: Path, tmp_path: Path, connect: Connect
+    model: Path, tmp_path: Path, connect: Connect, lasting_port: Callable[[], int]
 ):
-    ports = ("--step-port", str(free_port()), "--project", str(tmp_path / "project"), "--no-camera-streams")
+    ports = ("--step-port", str(lasting_port()), "--project", str(tmp_path / "project"), "--no-camera-streams")
     with ServerProcess.start(str(model), *ports) as first:
         client = connect(first.endpoints["step"], step_mode="direct")
         killed_at = _kill_during_a_request(first.process.pid, client.shm_session_dir)

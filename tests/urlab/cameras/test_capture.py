@@ -169,10 +169,9 @@ def test_the_first_latest_waits_for_a_frame_and_later_ones_never_do(rig: MakeRig
     assert [frame.name for frame in first.values()] == ["arm_head", "arm_wrist"]
     held = threading.Event()
     holding = shared_gl().post(held.wait)
-    begin = time.monotonic()
     kept = one.capture.latest(["head", "wrist"])
-    assert time.monotonic() - begin < 0.5
     assert kept.keys() == first.keys()
+    assert not holding.done(), "it was waited for"
     held.set()
     holding.result(WAIT_S)
 
@@ -194,14 +193,17 @@ def test_latest_keeps_a_camera_fresh_for_a_second_and_then_it_rests(rig: MakeRig
     assert one.capture.latest(["head"])["head"].frame_id > first.frame_id
 
 
-def test_a_first_frame_that_does_not_come_is_an_error_and_not_a_hang(rig: MakeRig) -> None:
+def test_a_first_frame_that_does_not_come_is_an_error_and_not_a_hang(
+    rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gl, held = GlThread(), threading.Event()
     holding = gl.post(held.wait)
     one = rig(gl=gl)
+    monkeypatch.setattr("urlab.cameras.capture._FIRST_FRAME_S", 0.2)
     begin = time.monotonic()
-    with pytest.raises(OpTimeout, match=r"camera 'arm/head' gave no frame within 2 s"):
+    with pytest.raises(OpTimeout, match=r"camera 'arm/head' gave no frame within 0.2 s"):
         one.capture.latest(["head"])
-    assert 1.9 < time.monotonic() - begin < 3
+    assert time.monotonic() - begin >= 0.2
     held.set()
     holding.result(WAIT_S)
     assert one.capture.latest(["head"])["head"].name == "arm_head"
@@ -372,10 +374,8 @@ def test_closing_ends_the_thread_and_the_frames_and_may_be_done_twice(rig: MakeR
     one.capture.set_streaming("head", True, 100.0)
     one.inbox.next()
     thread = capture_thread(others)
-    begin = time.monotonic()
     for _ in range(2):
         one.capture.close()
-    assert time.monotonic() - begin < 2
     assert not thread.is_alive()
     assert not one.capture.renderer.is_in_use
     with pytest.raises(NoViewport, match="not drawn any more"):

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -270,7 +269,6 @@ renderer.close()
 def test_without_gl_every_request_says_why_and_nothing_hangs(tmp_path: Any) -> None:
     path = tmp_path / "t.xml"
     path.write_text("<mujoco><worldbody><camera name='eye'/></worldbody></mujoco>")
-    begin = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", _WITHOUT_GL, str(path)],
         env={**os.environ, "MUJOCO_GL": "off"},
@@ -282,22 +280,3 @@ def test_without_gl_every_request_says_why_and_nothing_hangs(tmp_path: Any) -> N
     assert len(lines) == 5
     assert all("MUJOCO_GL=off switches drawing off" in line for line in lines)
     assert done.stderr.count("MUJOCO_GL=off") == 1, "the trouble is logged once"
-    assert time.monotonic() - begin < 10
-
-
-def best_of(times: int, work: Callable[[], Any]) -> float:
-    def once() -> float:
-        begin = time.perf_counter()
-        work()
-        return time.perf_counter() - begin
-
-    work()
-    return min(once() for _ in range(times))
-
-
-def test_fast_is_at_least_four_times_as_fast_as_mujocos_defaults_in_software(stage: Stage) -> None:
-    if not is_software(shared_gl().gl_name()):
-        pytest.skip("a GPU draws here")
-    fast, default = stage(FALLING), stage(FALLING, profile=RenderProfile.QUALITY)
-    seconds = [best_of(3, lambda made=made: made.shoot("real", size=(640, 480))) for made in (fast, default)]  # type: ignore[misc]
-    assert seconds[1] > 4 * seconds[0]

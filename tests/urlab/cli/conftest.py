@@ -4,17 +4,18 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
+from urlab.cli.main import main
 from urlab.cli.server_process import ANY_PORTS
 
 START_LIMIT_S = 20.0
-STOP_LIMIT_S = 3.0
+STOP_LIMIT_S = 10.0
 ARM = """<mujoco model="arm">
   <worldbody><body><joint name="hinge"/><geom size=".1"/></body></worldbody>
   <actuator><motor name="motor" joint="hinge"/></actuator>
@@ -81,7 +82,7 @@ def serving(tmp_path: Path) -> Iterator[Any]:
         one.process.communicate()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     """One server of the demo level, for all who only look."""
     server = start(tmp_path_factory.mktemp("demo"), ())
@@ -92,8 +93,30 @@ def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 
 @pytest.fixture
 def cli() -> Any:
-    """Run a command to its end."""
+    """Run a command to its end, in a process of its own."""
     return run
+
+
+class Done(NamedTuple):
+    """What a command left that ran in this process."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def cli_here(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Run a command to its end in this process, which saves the start of one."""
+
+    def call(*arguments: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["urlab", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return Done(int(ended.value.code or 0), said.out, said.err)
+
+    return call
 
 
 @pytest.fixture

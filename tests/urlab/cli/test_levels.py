@@ -1,7 +1,7 @@
 """``urlab levels``, as a person uses it."""
 
 import json
-import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,9 @@ import pytest
 
 
 @pytest.fixture
-def levels(cli: Any, tmp_path: Path) -> Any:
+def levels(cli_here: Any, tmp_path: Path) -> Any:
     def call(*arguments: str) -> Any:
-        return cli("levels", *arguments, "--project", str(tmp_path))
+        return cli_here("levels", *arguments, "--project", str(tmp_path))
 
     return call
 
@@ -72,17 +72,19 @@ def test_what_cannot_be_done_is_told_in_a_line(levels: Any, arguments: tuple[str
 
 def test_nothing_is_deleted_without_a_yes(levels: Any, cli: Any, tmp_path: Path) -> None:
     levels("copy", "demo", "mine")
-    done = levels("delete", "mine")
+    done = cli("levels", "delete", "mine", "--project", str(tmp_path), stdin=subprocess.DEVNULL)
     assert done.returncode == 1
     assert (tmp_path / "Levels" / "mine.toml").is_file()
 
 
-def test_the_project_may_be_named_before_the_word(cli: Any, tmp_path: Path) -> None:
+def test_the_project_may_be_named_before_the_word(
+    cli_here: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project = str(tmp_path / "p")
-    env = {**os.environ, "XDG_DATA_HOME": str(tmp_path / "home")}
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
     for home in (["--project", project], []):
-        assert cli("levels", *home, "copy", "demo", "precious", env=env).returncode == 0
-    assert cli("levels", "--project", project, "delete", "precious", "--yes", env=env).returncode == 0
+        assert cli_here("levels", *home, "copy", "demo", "precious").returncode == 0
+    assert cli_here("levels", "--project", project, "delete", "precious", "--yes").returncode == 0
     assert not (tmp_path / "p" / "Levels" / "precious.toml").exists()
     assert (tmp_path / "home" / "urlab" / "Levels" / "precious.toml").is_file()
 

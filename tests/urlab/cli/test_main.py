@@ -13,20 +13,20 @@ from urlab.cli.main import app
 COMMANDS = sorted(str(one.callback.__name__) for one in app.registered_commands if one.callback is not None)
 
 
-def test_the_version_names_ours_and_mujocos(cli: Any) -> None:
-    done = cli("--version")
+def test_the_version_names_ours_and_mujocos(cli_here: Any) -> None:
+    done = cli_here("--version")
     assert done.returncode == 0
     assert done.stdout.startswith(f"urlab {metadata.version('urlab-headless')} (MuJoCo {metadata.version('mujoco')},")
 
 
-def test_no_command_is_wrong_use_and_shows_help(cli: Any) -> None:
-    done = cli()
+def test_no_command_is_wrong_use_and_shows_help(cli_here: Any) -> None:
+    done = cli_here()
     assert done.returncode == 2
     assert "Usage: urlab" in done.stdout + done.stderr
 
 
-def test_a_misspelt_command_is_wrong_use_and_says_what_was_meant(cli: Any) -> None:
-    done = cli("serv")
+def test_a_misspelt_command_is_wrong_use_and_says_what_was_meant(cli_here: Any) -> None:
+    done = cli_here("serv")
     assert (done.returncode, done.stdout) == (2, "")
     assert "serve" in done.stderr
 

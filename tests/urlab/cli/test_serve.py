@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,7 +54,7 @@ def test_the_banner_shows_level_robots_mode_and_endpoint(serving: Any, arm: str)
         assert words in said
 
 
-def test_a_stop_in_the_middle_of_a_long_step_is_quick_and_keeps_the_recording(serving: Any, arm: str) -> None:
+def test_a_stop_ends_a_long_step_and_keeps_the_recording(serving: Any, arm: str) -> None:
     server = serving(arm)
     with client_of(server, step_mode="direct") as client:
         client.discover()
@@ -68,19 +67,18 @@ def test_a_stop_in_the_middle_of_a_long_step_is_quick_and_keeps_the_recording(se
             other.connect(server.ready["step"])
             other.send(encode({"op": "meta"}))
             assert decode(other.recv())["op"] == "meta_ok"
-        begin = time.monotonic()
         code, _ = server.end(signal.SIGTERM)
-        took_s = time.monotonic() - begin
         answer = decode(asker.recv_multipart()[1])
         asker.close(linger=0)
-    assert (code, answer["op"]) == (0, "error")
-    assert took_s < 3
+    assert (code, answer["op"], answer["code"]) == (0, "error", "shutting_down"), "not the step's own time limit"
     (kept,) = (server.project / "Saved" / "URLab" / "Replays").glob("autosave-*.json")
     assert json.loads(kept.read_text())
 
 
-def test_after_a_kill_the_next_server_takes_the_same_port_and_ready_file(serving: Any, arm: str) -> None:
-    killed = serving(arm)
+def test_after_a_kill_the_next_server_takes_the_same_port_and_ready_file(
+    serving: Any, arm: str, lasting_port: Any
+) -> None:
+    killed = serving(arm, "--step-port", str(lasting_port()))
     killed.process.kill()
     killed.process.wait()
     assert killed.ready_file.exists()

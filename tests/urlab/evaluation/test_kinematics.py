@@ -1,6 +1,7 @@
 """Forward kinematics against MuJoCo's own, inverse against forward."""
 
-import time
+from collections.abc import Iterator
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -21,6 +22,25 @@ def kinematics(embodiment):
 def panda():
     (arm,) = Kinematics(FRANKA_PANDA).arms
     return arm
+
+
+@pytest.fixture
+def poses_tried(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """How many poses were computed since the last time that one asked."""
+    poses, compute = [], mujoco.mj_kinematics
+
+    def count(model: Any, data: Any) -> None:
+        poses.append(1)
+        compute(model, data)
+
+    monkeypatch.setattr(mujoco, "mj_kinematics", count)
+
+    def ask() -> Iterator[int]:
+        while True:
+            yield len(poses)
+            poses.clear()
+
+    return ask()
 
 
 def turned_by(a, b):
@@ -89,12 +109,11 @@ def test_a_pose_out_of_reach_is_said_to_be_so(kinematics):
     assert (found.joints <= arm.high).all()
 
 
-def test_what_is_too_far_away_for_any_joints_costs_nothing(kinematics):
+def test_what_is_too_far_away_for_any_joints_is_not_tried(kinematics, poses_tried):
     for arm in kinematics.arms:
         far = EePose(np.array([0.0, 0.0, 9.0]), np.array([1.0, 0.0, 0.0, 0.0]))
-        begin = time.perf_counter()
         assert not arm.solve(far, arm.low).is_reached
-        assert time.perf_counter() - begin < 1e-3
+    assert next(poses_tried) == 0
 
 
 def test_what_is_said_to_be_reached_is_within_what_is_accepted(panda):
@@ -125,11 +144,11 @@ def test_a_seed_beyond_the_limits_does_no_harm(panda):
     assert panda.solve(wanted, panda.high + 1.0).is_reached
 
 
-def test_a_usual_question_is_answered_in_less_than_a_millisecond(panda):
+def test_a_usual_question_is_answered_after_a_few_poses(panda, poses_tried):
     questions = list(samples(panda, 50, away=0.05))
-    spent = []
+    next(poses_tried)
+    tried = []
     for question in questions:
-        begin = time.perf_counter()
         panda.solve(*question)
-        spent.append(time.perf_counter() - begin)
-    assert np.median(spent) < 1e-3
+        tried.append(next(poses_tried))
+    assert max(tried) <= 5

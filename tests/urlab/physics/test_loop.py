@@ -187,7 +187,7 @@ def test_stopping_does_not_wait_for_the_next_step(state: str, engine: Engine, ph
     began = time.perf_counter()
     loop.stop()
     assert physics_thread() is None
-    assert time.perf_counter() - began < 2
+    assert time.perf_counter() - began < 10, "the next step would be due in 20 s"
 
 
 def test_stopping_twice_or_before_the_start_is_no_harm(engine: Engine, physics_thread: FindThread) -> None:

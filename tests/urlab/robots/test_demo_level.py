@@ -1,7 +1,5 @@
 """The shipped demo level, composed the way the server composes a level."""
 
-import time
-
 import mujoco
 import numpy as np
 import pytest
@@ -82,12 +80,12 @@ def test_the_arm_can_reach_every_box(demo_model, started):
         assert np.linalg.norm(data.body(name).xpos - shoulder) < 0.75
 
 
-def test_a_step_costs_a_small_part_of_real_time(demo_model, started):
+def test_a_step_has_little_to_solve(demo_model, started):
+    """Contacts, constraints and the solver's iterations are what a step costs."""
     data, legs = started
     costs = []
     for _ in range(500):
         legs.apply(data)
-        begin = time.perf_counter()
         mujoco.mj_step(demo_model, data)
-        costs.append(time.perf_counter() - begin)
-    assert float(np.median(costs)) < 0.5 * demo_model.opt.timestep
+        costs.append((data.ncon, data.nefc, int(data.solver_niter[: data.nisland or 1].max())))
+    assert (np.max(costs, axis=0) < (60, 200, 10)).all()

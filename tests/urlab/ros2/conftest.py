@@ -29,10 +29,10 @@ PATIENCE_S = 10.0
 STAND_IN = Path(__file__).parent / "rclpy_stand_in.py"
 PEER_SOURCE = Path(__file__).parent / "peer" / "peer.cpp"
 PEER_PACKAGES = "apt-get install g++ libfastrtps-dev"
-LOWEST_DOMAIN, DOMAINS = 30, 70
+DOMAINS = range(30, 100)
 """Whose ports lie below those that the system gives away."""
 
-_domains = itertools.count(os.getpid() % DOMAINS)
+_domains = itertools.count(os.getpid())
 
 UNSET = ("ROS_DOMAIN_ID", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "CYCLONEDDS_URI", "ROS_DISTRO")
 ONLY_HERE = {"ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
@@ -52,7 +52,7 @@ def ros_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def free_domain() -> int:
     """A domain in which nobody is."""
     while True:
-        number = LOWEST_DOMAIN + next(_domains) % DOMAINS
+        number = DOMAINS[next(_domains) % len(DOMAINS)]
         with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
             probe.bind(("127.0.0.1", 7400 + 250 * number + 10))
             return number
@@ -233,13 +233,6 @@ def peer(start_peer: Callable[[int, Path], Peer], domain: int, tmp_path: Path) -
     peer.close()
 
 
-def free_port() -> int:
-    """A port at which nobody listens now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 class BridgeProcess:
     """A running `urlab ros2`, once a scene is bridged."""
 
@@ -283,7 +276,7 @@ class World:
         bridge_options: tuple[str, ...],
     ) -> None:
         self.domain = free_domain()
-        self._options = (target, "--project", str(folder / "project"), "--camera-port", str(free_port()), *options)
+        self._options = (target, "--project", str(folder / "project"), *options)
         with contextlib.ExitStack() as undo:
             self.server = ServerProcess.start(*self._options)
             undo.callback(lambda: self.server.stop())
@@ -295,10 +288,7 @@ class World:
 
     @property
     def step_port(self) -> int:
-        return self._port("step")
-
-    def _port(self, name: str) -> int:
-        return int(self.server.endpoints[name].rpartition(":")[2])
+        return int(self.server.endpoints["step"].rpartition(":")[2])
 
     def connect(self, **options: Any) -> URLabClient:
         """A client that holds the session, in live mode."""
@@ -314,9 +304,7 @@ class World:
 
     def start_server_again(self) -> None:
         """On the ports that it had."""
-        names = ("step", "state", "control", "info")
-        ports = [word for name in names for word in (f"--{name}-port", str(self._port(name)))]
-        self.server = ServerProcess.start(*self._options, *ports)
+        self.server = ServerProcess.start(*self._options)
 
     def close(self) -> None:
         self._undo.close()
@@ -324,13 +312,17 @@ class World:
 
 @pytest.fixture(scope="module")
 def start_world(
-    start_peer: Callable[[int, Path], Peer], tmp_path_factory: pytest.TempPathFactory
+    start_peer: Callable[[int, Path], Peer],
+    tmp_path_factory: pytest.TempPathFactory,
+    lasting_port: Callable[[], int],
 ) -> Iterator[Callable[..., World]]:
     """Starts worlds; each ends with the module."""
+    names = ("step", "state", "control", "info", "camera")
     with contextlib.ExitStack() as undo:
 
         def start(target: str, *options: str, bridge: tuple[str, ...] = ()) -> World:
-            world = World(target, tmp_path_factory.mktemp("world"), start_peer, options, bridge)
+            ports = (word for name in names for word in (f"--{name}-port", str(lasting_port())))
+            world = World(target, tmp_path_factory.mktemp("world"), start_peer, (*ports, *options), bridge)
             undo.callback(world.close)
             return world
 

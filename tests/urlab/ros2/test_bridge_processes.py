@@ -107,11 +107,13 @@ def rates(world: Any) -> dict[str, Any]:
 
 
 def check(found: dict[str, Any]) -> None:
-    """Rates that a machine which runs other things as well still has; `urlab bench ros2` is for the full ones."""
-    assert found["clock"].rate_hz > 300, found
-    assert found["joints"].rate_hz > 150, found
-    assert found["pictures"].rate_hz > 8, found
-    assert max(found["clock"].silence_s, found["joints"].silence_s) < 0.3, found
+    """Rates of whoever waits for nobody, on a machine that runs other things as well: a reader that is waited for takes
+    100 ms a message. `urlab bench ros2` is for the full ones.
+    """
+    assert found["clock"].rate_hz > 50, found
+    assert found["joints"].rate_hz > 30, found
+    assert found["pictures"].rate_hz > 2, found
+    assert max(found["clock"].silence_s, found["joints"].silence_s) < 0.8 * WATCHED_S, found
 
 
 def test_pictures_starve_neither_clock_nor_states(world: Any) -> None:

