@@ -41,25 +41,29 @@ class WorkerPool:
         """The process of a worker, if it has one."""
         return self._slot(worker_id).pid
 
-    async def reset(self, worker_ids: Sequence[str], wanted: Wanted, hold_steps: Mapping[str, int]) -> Replies:
-        """Begin an episode with each worker; those that do not exist are made."""
+    async def reset(self, worker_ids: Sequence[str], wanted: Wanted, hold_steps: Mapping[str, int]) -> None:
+        """Begin an episode with each worker; those that do not exist are made. `look` has the replies."""
         ids = list(dict.fromkeys(worker_ids))
         for ending in [self._ending[one] for one in ids if one in self._ending]:
             await ending.wait()
         self._make(ids)
         await _all(self._slot(one).reset(wanted, hold_steps[one]) for one in ids)
         self._companions |= dict.fromkeys(ids, tuple(ids))
-        return await self.look(ids, wanted)
 
     async def look(self, worker_ids: Sequence[str], wanted: Wanted) -> Replies:
-        """The replies as of now."""
+        """The replies as of now; what is told once is told by this."""
         slots = {one: self._slot(one) for one in worker_ids}
         return {one: await slot.look(wanted) for one, slot in slots.items()}
 
+    def glance(self, worker_ids: Sequence[str], wanted: Wanted) -> Replies:
+        """As `look`, but without what is told once, and waiting for nobody: these workers may be another request's."""
+        return {one: self._slot(one).glance(wanted) for one in worker_ids}
+
     def companions(self, worker_ids: Sequence[str]) -> list[str]:
-        """These workers and those that were reset together with them: the workers of one client."""
-        together = (one for worker in worker_ids for one in self._companions.get(worker, (worker,)))
-        return [one for one in dict.fromkeys((*worker_ids, *together)) if one in self._slots]
+        """The others that were reset together with one of these, and by nobody since: workers of the same client."""
+        groups = {self._companions[one] for one in worker_ids if one in self._companions}
+        others = (one for group in groups for one in group if self._companions.get(one) == group)
+        return [one for one in others if one in self._slots and one not in worker_ids]
 
     async def step(self, actions: Mapping[str, object], wanted: Wanted) -> None:
         """One action for each of some workers, at the same time. `look` has the replies."""
@@ -82,12 +86,15 @@ class WorkerPool:
         await _all([self._end(self._slots.pop(one)) for one in dict.fromkeys(worker_ids) if one in self._slots])
 
     async def close(self) -> None:
-        """End all workers."""
+        """End all workers, and see those off that are ending already."""
         await self.kill(self.worker_ids)
+        for ending in list(self._ending.values()):
+            await ending.wait()
 
     async def start(self, run: Run) -> None:
         """End all workers and go on with another run."""
-        await self.close()
+        while self._slots:
+            await self.close()
         self.run = run
 
     async def _end(self, slot: WorkerSlot) -> None:

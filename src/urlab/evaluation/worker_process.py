@@ -1,11 +1,11 @@
 """A worker process as the server sees it: messages out, answers back, and an end that is always reached."""
 
 import asyncio
-import contextlib
 import os
 import socket
 import subprocess
 import sys
+import time
 from typing import Self
 
 from urlab.evaluation.worker_messages import Letter, Stop, WorkerSettings
@@ -14,6 +14,7 @@ from urlab.evaluation.worker_pipe import ServerEnd
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Workers are the parallelism; a pool of threads in each would only make them fight for cores."""
 _EXIT_S = 1.0
+_LOOK_EVERY_S = 0.01
 
 
 class WorkerProcess:
@@ -44,9 +45,10 @@ class WorkerProcess:
     async def end(self, grace_s: float) -> None:
         """Let it finish its files, then end it in any case. Nobody may be asking it anything."""
         self._pipe.send(Letter(Stop()))
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            await asyncio.to_thread(self._process.wait, grace_s)
-        self.kill()
+        try:
+            await self._ended_within(grace_s)
+        finally:
+            self.kill()
 
     def kill(self) -> None:
         """End it now; whoever waits for an answer gets PipeBroken. May be called twice."""
@@ -56,12 +58,17 @@ class WorkerProcess:
 
     async def how_it_died(self) -> str:
         """For when the pipe broke: the process has ended or is about to."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            await asyncio.to_thread(self._process.wait, _EXIT_S)
-        code = self._process.poll()
+        code = await self._ended_within(_EXIT_S)
         if code is None:
             return "its pipe broke"
         return f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
+
+    async def _ended_within(self, limit_s: float) -> int | None:
+        """Its exit code once there is one. No thread waits: slow ends of many would keep others from theirs."""
+        until_s = time.monotonic() + limit_s
+        while (code := self._process.poll()) is None and time.monotonic() < until_s:
+            await asyncio.sleep(_LOOK_EVERY_S)
+        return code
 
 
 def _spawn(pipe: socket.socket) -> "subprocess.Popen[bytes]":

@@ -73,7 +73,8 @@ class WorkerSlot:
         self._run, self._settings, self._limits = run, settings, limits
         self._lock = asyncio.Lock()
         self._process: WorkerProcess | None = None
-        self._is_running = self._is_ended = False
+        self._is_running = self._is_ended = self._is_done = False
+        self._is_told = True
         self._kept = _Kept()
 
     @property
@@ -98,11 +99,13 @@ class WorkerSlot:
         Orders for an episode that is no longer running are ignored: the reply shows what is.
         """
         async with self._lock:
-            if orders.unit is None or orders.unit != self.unit:
-                return Moved(0, is_over=orders.unit is not None)
-            if not self._is_running:
+            if not self._is_told:
+                return Moved(0, is_over=True)
+            if not self._is_running and not self._is_done:
                 await self._begin(wanted, warning="the episode begins again: its worker was ended by a time limit")
                 return Moved(0, is_over=True)
+            if orders.unit is None or orders.unit != self.unit:
+                return Moved(0, is_over=orders.unit is not None)
             return await self._step(orders, wanted)
 
     async def look(self, wanted: Wanted) -> Reply:
@@ -111,9 +114,13 @@ class WorkerSlot:
         ``metric`` is None until nothing is left for the worker: the oldest clients stop as soon as there is one.
         """
         async with self._lock:
-            kept, self._kept = self._kept, _Kept(self._kept.observation)
-            metric = self._run.job.scores() if kept.observation is None else None
-            return {**kept.told(wanted.wire), "metric": metric}
+            told = self._kept.told(wanted.wire) | {"metric": self._metric()}
+            self._kept, self._is_told = _Kept(self._kept.observation), True
+            return told
+
+    def glance(self, wanted: Wanted) -> Reply:
+        """As `look`, whatever goes on, without what is told once."""
+        return _Kept(self._kept.observation).told(wanted.wire) | {"metric": self._metric()}
 
     async def end(self) -> None:
         """Give its episode back and end its process, once it has finished its files.
@@ -130,25 +137,31 @@ class WorkerSlot:
             if process is not None:
                 await process.end(self._limits.end_s)
 
+    def _metric(self) -> Reply | None:
+        return self._run.job.scores() if self._is_done else None
+
     async def _begin(self, wanted: Wanted, result: Reply | None = None, warning: str | None = None) -> None:
         """Episodes that are lost while they begin are tried again until the run gives them up."""
-        self._is_running = False
+        self._is_running = self._is_done = False
+        result = result or self._kept.result
+        self._kept = self._kept._replace(result=result)
         while (begin := self._begin_message(wanted)) is not None:
             try:
                 seen, body = await self._ask(begin, self._limits.reset_s)
             except EpisodeLost as lost:
-                given_up = await self._run.lose(self.worker_id, str(lost))
+                given_up = await self._lose(lost)
                 warning, result = _after(lost, given_up), result or given_up
                 continue
-            self._is_running = True
+            self._is_running, self._is_told = True, False
             self._keep(seen, self._told(body, wanted), result, warning)
             return
         await self._flush()
+        self._is_done = True
         self._keep(Seen(), None, result, warning)
 
     def _begin_message(self, wanted: Wanted) -> Letter | None:
         if self._is_ended:
-            raise UnknownWorker(f"worker {self.worker_id} was ended; reset it to go on")
+            raise self._ended()
         return self._run.begin(self.worker_id, hold_steps=self.hold_steps, wire=wanted.wire)
 
     async def _step(self, orders: Orders, wanted: Wanted) -> Moved:
@@ -157,7 +170,7 @@ class WorkerSlot:
         try:
             seen, body = await self._ask(step, self._limits.step_s * max(1, len(orders.actions)))
         except EpisodeLost as lost:
-            given_up = await self._run.lose(self.worker_id, str(lost))
+            given_up = await self._lose(lost)
             await self._begin(wanted, given_up, _after(lost, given_up))
             return Moved(0, is_over=True)
         if seen.result is not None:
@@ -207,7 +220,8 @@ class WorkerSlot:
             raise EpisodeLost(f"its worker died ({how})") from broken
         except NoAnswer as late:
             self._kill()
-            await self._run.lose(self.worker_id, f"no answer within {limit_s:g} s")
+            given_up = await self._run.lose(self.worker_id, f"no answer within {limit_s:g} s")
+            self._kept = self._kept._replace(result=self._kept.result or given_up)
             raise TimeLimit(
                 f"worker {self.worker_id} timed out after {limit_s:g}s; its episode begins again with the next request"
             ) from late
@@ -218,6 +232,15 @@ class WorkerSlot:
             self._is_running = False
             raise EpisodeLost(f"its worker failed ({answer.reason})")
         return answer, body
+
+    async def _lose(self, lost: EpisodeLost) -> Reply | None:
+        """The result if the episode is given up; one whose worker was ended on purpose is not lost."""
+        if self._is_ended:
+            raise self._ended()
+        return await self._run.lose(self.worker_id, str(lost))
+
+    def _ended(self) -> UnknownWorker:
+        return UnknownWorker(f"worker {self.worker_id} was ended; reset it to go on")
 
     async def _living(self) -> WorkerProcess:
         """Its process, which is started if there is none."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from urlab.evaluation.http.generations import Generations
-from urlab.evaluation.http.waiting import keep_waiting
+from urlab.evaluation.http.waiting import WaitingRoom
 from urlab.evaluation.http.wire import Wire
 from urlab.evaluation.job_request import JobDesk
 from urlab.evaluation.run import Run
@@ -25,6 +25,7 @@ class Desk:
     def __init__(self, settings: ServerSettings) -> None:
         self._jobs = JobDesk(settings)
         self._generations = Generations()
+        self._waiting_room = WaitingRoom()
         self._switching = asyncio.Lock()
         self.pool = WorkerPool(settings, self._jobs.default_run())
         log.info("run %s: %s", self.pool.run.job.run_id, self.pool.run.job.in_a_line)
@@ -41,12 +42,12 @@ class Desk:
         if run.job.is_complete:
             await run.write_summary()
         hold_steps = {one: self._generations.of(one).value for one in ids}
-        return self._for_client(await self.pool.reset(ids, wanted, hold_steps), wanted, is_first=True)
+        await self.pool.reset(ids, wanted, hold_steps)
+        return await self._replies(ids, wanted, is_first=True)
 
     async def look(self, worker_ids: Sequence[str] | None, wanted: Wanted) -> Replies:
         """Where the workers are; without ids, all of them."""
-        replies = await self.pool.look(self.pool.worker_ids if worker_ids is None else worker_ids, wanted)
-        return self._for_client(replies, wanted)
+        return await self._replies(self.pool.worker_ids if worker_ids is None else worker_ids, wanted)
 
     async def step(self, actions: Mapping[str, object], wanted: Wanted) -> Replies:
         """One step."""
@@ -104,13 +105,13 @@ class Desk:
         """Workers write until they end: a run that goes on under its name has only now all that is there."""
         run.job.add_finished(await asyncio.to_thread(run.folder.read_finished, run.job.units))
 
-    async def _replies(self, ids: list[str], wanted: Wanted) -> Replies:
+    async def _replies(self, ids: Sequence[str], wanted: Wanted, *, is_first: bool = False) -> Replies:
         """Stock clients look for all their workers in every reply, whomever they moved."""
-        replies = await self.pool.look(self.pool.companions(ids) if _is_stock(wanted) else ids, wanted)
-        return self._for_client(replies, wanted)
-
-    def _for_client(self, replies: Replies, wanted: Wanted, *, is_first: bool = False) -> Replies:
-        return keep_waiting(replies, self.pool.run.name, is_first=is_first) if _is_stock(wanted) else replies
+        replies = await self.pool.look(ids, wanted)
+        if not _is_stock(wanted):
+            return replies
+        with_companions = replies | self.pool.glance(self.pool.companions(ids), wanted)
+        return self._waiting_room.show(with_companions, self.pool.run.name, is_first=is_first)
 
 
 def _is_stock(wanted: Wanted) -> bool:

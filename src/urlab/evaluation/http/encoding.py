@@ -22,6 +22,7 @@ _TYPE = "numpy_array"
 _DTYPE = re.compile(r"[<>=|]?(\?|[biuf]\d{1,2}|bool|u?int(8|16|32|64)|float(16|32|64))")
 _MAX_DIMENSIONS = 8
 _FLOATS = {float}
+_LONGEST_DTYPE = 16
 
 
 def encode(value: Any, *, text: bool) -> Any:
@@ -112,7 +113,7 @@ def _plain_dtype(name: str) -> np.dtype[Any] | None:
 
 def checked_dtype(name: object) -> np.dtype[Any]:
     """A dtype of plain numbers (bool, whole, float); objects, text and records are BadBody."""
-    dtype = _plain_dtype(name) if isinstance(name, str) else None
+    dtype = _plain_dtype(name) if isinstance(name, str) and len(name) <= _LONGEST_DTYPE else None
     if dtype is not None:
         return dtype
     sent = f", not {name[:20]!r}" if isinstance(name, str) else ""

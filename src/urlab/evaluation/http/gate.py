@@ -38,6 +38,8 @@ class Gate:
             body = await self._body(headers, receive)
         except Problem as problem:
             return await _refuse(problem, send)
+        if body is None:
+            return None
         inner = {**scope, "path": path, "raw_path": path.encode("utf-8", "replace")}
         return await self._app(inner, _replay(body, receive), send)
 
@@ -47,8 +49,11 @@ class Gate:
         if not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
             raise TokenRefused("this server wants a token: send the header 'Authorization: Bearer <token>'")
 
-    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
-        """The whole body; what is too large is refused before it is read, or as soon as it shows."""
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
+        """The whole body; what is too large is refused before it is read, or as soon as it shows.
+
+        None if the sender hangs up before its end: half a request is none.
+        """
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > self._max_body_bytes:
             raise self._too_large()
@@ -56,7 +61,7 @@ class Gate:
         while more:
             message = await receive()
             if message["type"] == "http.disconnect":
-                break
+                return None
             part = message.get("body", b"")
             size += len(part)
             if size > self._max_body_bytes:

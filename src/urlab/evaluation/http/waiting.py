@@ -11,18 +11,30 @@ from urlab.evaluation.worker_pool import Replies
 from urlab.evaluation.worker_slot import Reply
 
 
-def keep_waiting(replies: Replies, run_name: str, *, is_first: bool = False) -> Replies:
-    """The replies for a stock client; ``is_first`` after a reset. Once nobody is busy they are what they were."""
-    seen = next((reply["obs"] for reply in replies.values() if reply["obs"] is not None), None)
-    if seen is None:
-        return replies
-    return {
-        one: reply if reply["obs"] is not None else _waiting(reply, seen, f"{run_name}/waiting/{one}", is_first)
-        for one, reply in replies.items()
-    }
+class WaitingRoom:
+    """Remembers whom each waiting worker looks at: a policy should not see now this robot, now that."""
 
+    def __init__(self) -> None:
+        self._shown: dict[str, str] = {}
 
-def _waiting(reply: Reply, seen: dict[str, Any], episode_id: str, is_first: bool) -> Reply:
-    """With ``reset`` once, so that clients end the episode that was."""
-    is_new = is_first or reply["episode_result"] is not None
-    return {**reply, "obs": {**seen, "episode_id": episode_id, "reset": is_new, "timestep": 0}, "metric": None}
+    def show(self, replies: Replies, run_name: str, *, is_first: bool = False) -> Replies:
+        """The replies for a stock client; ``is_first`` after a reset. Once nobody is busy they are what they were."""
+        busy = [one for one, reply in replies.items() if reply["obs"] is not None]
+        for one in busy or replies:
+            self._shown.pop(one, None)
+        if not busy:
+            return replies
+        return {
+            one: reply if one in busy else self._waiting(one, reply, replies, busy, run_name, is_first)
+            for one, reply in replies.items()
+        }
+
+    def _waiting(
+        self, worker: str, reply: Reply, replies: Replies, busy: list[str], run_name: str, is_first: bool
+    ) -> Reply:
+        """With ``reset`` when what is shown changes, and once at the start: clients end the episode that was."""
+        before = self._shown.get(worker)
+        shown = self._shown[worker] = before if before in busy else busy[0]
+        seen: dict[str, Any] = replies[shown]["obs"]
+        is_new = is_first or shown != before or seen["reset"]
+        return {**reply, "obs": {**seen, "episode_id": f"{run_name}/waiting/{worker}", "reset": is_new}, "metric": None}

@@ -9,6 +9,8 @@ import msgspec
 import numpy as np
 import pytest
 
+from urlab.evaluation.http.waiting import WaitingRoom
+
 
 class RawClient(Protocol):
     """What `raw` gives; see conftest.py."""
@@ -173,6 +175,24 @@ def test_a_client_goes_on_until_the_last_of_its_workers_is_done(raw: RawClient) 
     assert told[busy][11:23] == [(("urlab/odd/short/002", step == 0), None) for step in range(12)]
     assert told["0"][23:] == told["1"][23:] == [(None, {"short": {"score": 0.0, "sr": 0.0}})]
     assert raw.status()["status"] == "complete"
+
+
+def test_a_worker_that_waits_stays_with_the_robot_that_it_is_shown() -> None:
+    room = WaitingRoom()
+    seen = {one: {"obs": {"episode_id": one, "reset": False, "timestep": 7}, "episode_result": None} for one in "abc"}
+    idle = {"obs": None, "episode_result": None, "metric": {}}
+
+    def shown(*busy: str) -> tuple[Any, Any]:
+        replies = {one: seen[one] if one in busy else idle for one in "abc"} | {"w": idle}
+        told = room.show({one: {**reply} for one, reply in replies.items()}, "run")["w"]
+        return told["obs"] and (told["obs"]["reset"], told["obs"]["timestep"]), told["metric"]
+
+    assert shown("b", "c") == ((True, 7), None)
+    assert shown("a", "b", "c") == ((False, 7), None)
+    assert shown("a", "c") == ((True, 7), None)
+    seen["a"]["obs"] |= {"reset": True, "timestep": 0}
+    assert shown("a") == ((True, 0), None)
+    assert shown() == (None, {})
 
 
 def test_a_worker_without_any_episode_waits_from_the_start(raw: RawClient) -> None:

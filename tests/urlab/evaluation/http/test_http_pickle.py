@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from urlab.evaluation.http import encoding
 from urlab.evaluation.http.bodies import read_body
 from urlab.evaluation.http.wire import Wire
 from urlab.evaluation.problems import BadBody
@@ -307,3 +308,13 @@ def test_deep_json_and_msgpack_are_refused() -> None:
 def test_a_pickle_is_read_from_its_bytes_alone() -> None:
     body = pickle.dumps({"worker_ids": ["0"]}, 5)
     assert _read(body) == pickle.load(io.BytesIO(body))
+
+
+def test_names_of_types_from_strangers_are_not_kept() -> None:
+    before = encoding._plain_dtype.cache_info().currsize
+    for number in range(5):
+        with pytest.raises(BadBody, match="dtype of numbers"):
+            read_body(
+                msgspec.json.encode({"type": "numpy_array", "dtype": f"{number}" * 100_000, "data": ""}), Wire.JSON
+            )
+    assert encoding._plain_dtype.cache_info().currsize == before

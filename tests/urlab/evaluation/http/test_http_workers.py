@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -59,6 +60,74 @@ def test_a_worker_that_hangs_is_ended_by_the_time_limit(make_server: Any, make_r
     reply = raw.pickled("/step", {"0": HOLD})["0"]
     assert (reply["obs"]["timestep"], reply["obs"]["reset"]) == (0, True)
     assert "begins again" in reply["warning"]
+
+
+def test_an_episode_that_always_hangs_is_given_up_and_told(make_server: Any, make_raw: Any) -> None:
+    server = make_server(episodes=1, limits={"step_s": 0.5})
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    for _ in range(3):
+        (worker,) = server.workers()
+        os.kill(worker, signal.SIGSTOP)
+        assert raw.refused("/step", {"0": HOLD})[0] == 504
+        reply = raw.pickled("/step", {"0": HOLD})["0"]
+    assert (reply["obs"]["episode_id"].split("/")[2:], reply["obs"]["timestep"]) == (["easy", "000"], 0)
+    assert reply["episode_result"]["termination_reason"] == "worker_failed"
+    assert raw.pickled("/step", {"0": HOLD})["0"]["obs"]["timestep"] == 1
+
+
+def test_what_a_failed_request_did_not_tell_is_told_by_the_next_and_to_nobody_else(
+    make_server: Any, make_raw: Any
+) -> None:
+    server = make_server(limits={"step_s": 1.0})
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    (first,) = server.workers()
+    raw.pickled("/reset", {"worker_ids": ["0", "1"]})
+    raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 11)
+    os.kill(first, signal.SIGSTOP)
+    assert raw.refused("/step", {"0": HOLD, "1": HOLD})[0] == 504
+    for _ in range(2):
+        assert raw.pickled("/step", {"0": HOLD})["1"]["episode_result"] is None
+    reply = raw.pickled("/step", {"1": HOLD})["1"]
+    assert (reply["obs"]["timestep"], reply["obs"]["reset"]) == (0, True)
+    assert reply["episode_result"]["seed"] == "001"
+    assert raw.pickled("/step", {"1": HOLD})["1"]["obs"]["timestep"] == 1
+
+
+def test_half_a_request_does_nothing(make_server: Any, make_raw: Any) -> None:
+    server = make_server()
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    host, _, port = server.url.removeprefix("http://").partition(":")
+    steps = []
+    for _ in range(4):
+        with socket.create_connection((host, int(port))) as half:
+            half.sendall(b"POST /reset HTTP/1.1\r\nHost: here\r\nContent-Length: 30\r\n\r\n")
+        steps.append(raw.pickled("/step", {"0": HOLD})["0"]["obs"]["timestep"])
+    assert steps == [1, 2, 3, 4]
+
+
+def test_ends_that_take_long_keep_nobody_waiting(make_server: Any, make_raw: Any) -> None:
+    """More of them than a pool of threads would have."""
+    names = [str(number) for number in range(1, 9)]
+    server = make_server(limits={"end_s": 20.0})
+    raw = make_raw(server.url)
+    raw.pickled("/reset", {"worker_ids": ["0"]})
+    (kept,) = server.workers()
+    raw.pickled("/reset", {"worker_ids": names})
+    for worker in set(server.workers()) - {kept}:
+        os.kill(worker, signal.SIGSTOP)
+    killing = threading.Thread(target=lambda: make_raw(server.url).json("/kill", {"data": {"worker_ids": names}}))
+    killing.start()
+    while raw.status()["active_workers"] != ["0"]:
+        time.sleep(0.01)
+    assert raw.pickled("/step_chunk", [{"0": HOLD}] * 12)["obs"]["0"]["episode_result"]["task_name"] == "short"
+    assert killing.is_alive()
+    for worker in set(server.workers()) - {kept}:
+        os.kill(worker, signal.SIGCONT)
+    killing.join(30)
+    assert not killing.is_alive()
 
 
 def test_an_episode_that_always_fails_is_given_up_and_the_job_goes_on(
