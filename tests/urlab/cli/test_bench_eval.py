@@ -26,13 +26,14 @@ from urlab.cli.bench.evaluation.plan import FULL, QUICK, TASKS, Block
 from urlab.cli.bench.evaluation.plot import shares_ms
 from urlab.cli.bench.evaluation.report import label, print_eval
 from urlab.cli.bench.evaluation.results import EvalResult, StepsResult, WholeResult
-from urlab.cli.bench.evaluation.stepping import pair_of
+from urlab.cli.bench.evaluation.stepping import _Found, pair_of
 from urlab.cli.bench.evaluation.trail import SEED, BareSteps, Trail
 from urlab.cli.bench.evaluation.verdicts import judge_eval
 from urlab.cli.bench.evaluation.whole import chosen_tasks, whole_of
 from urlab.cli.bench.parts import INSTALL, MACHINE, PARTS, Part
 from urlab.cli.bench.results import Timing, Verdict
 from urlab.cli.bench.timing import summarize
+from urlab.cli.bench.turns import Taken
 from urlab.cli.complaint import CommandError
 from urlab.evaluation.driver import EpisodeDone
 from urlab.evaluation.embodiments import EMBODIMENTS
@@ -225,8 +226,11 @@ def _timing(ms: float) -> Timing:
 
 def judged(result: EvalResult, *, two_ms: float = 1.0, took_s: float = 100.0, **changes: Any) -> list[Verdict]:
     """The verdicts on that run with one worker's step of 1 ms, and with these changes."""
-    workers = pair_of(_timing(1.0), _timing(two_ms))
-    steps = [msgspec.structs.replace(one, workers=workers, same_state=True) for one in result.steps]
+    pair = pair_of(_timing(1.0), _timing(two_ms))
+    steps = [
+        msgspec.structs.replace(one, judged=None if one.cameras else pair, judged_rounds=1, same_state=True)
+        for one in result.steps
+    ]
     whole = msgspec.structs.replace(result.whole, **{"is_judged": True, "took_s": took_s, **changes})
     return judge_eval(steps, whole)
 
@@ -242,11 +246,19 @@ def test_two_workers_must_bring_seven_tenths_more_than_one(result: EvalResult) -
 
 
 def test_cameras_are_told_and_not_judged(result: EvalResult) -> None:
-    slow = [
-        msgspec.structs.replace(one, workers=pair_of(_timing(1), _timing(2 if one.cameras else 1)), same_state=True)
-        for one in result.steps
-    ]
-    assert failed(judge_eval(slow, result.whole)) == []
+    assert [one.judged for one in result.steps if one.cameras] == [None]
+    slow = [msgspec.structs.replace(one, judged=None, same_state=True) for one in result.steps]
+    assert [one.name for one in judge_eval(slow, result.whole) if "two workers" in one.name] == []
+
+
+def test_rounds_without_two_cores_are_not_judged() -> None:
+    """In the second of three rounds two bare processes take twice as long as one: somebody else was there."""
+    found = _Found()
+    for bare_two_ns, two_ns in ((1_000, 1_100), (2_000, 9_000), (1_050, 1_300)):
+        for way, took_ns in (("bare_one", 1_000), ("bare_two", bare_two_ns), ("http", 1_000), ("two", two_ns)):
+            found.rounds[way].append(Taken([took_ns] * 4))
+    assert found.with_two_cores() == [0, 2]
+    assert found.pair([0, 2]).ratio == pytest.approx(2 / 1.2)
 
 
 @pytest.mark.parametrize("change", [{"took_s": 600.0}, {"is_complete": False, "problem": "gone"}])

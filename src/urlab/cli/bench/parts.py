@@ -117,7 +117,7 @@ PARTS = {
     Part.EVAL: BenchPart(
         stem="eval",
         scenes=EVAL_SCENES,
-        rounds=(5, 1),
+        rounds=(8, 1),
         make_plan=make_eval_plan,
         run=Lazy("urlab.cli.bench.evaluation.runner", "run_eval"),
         report=Lazy("urlab.cli.bench.evaluation.report", "print_eval"),

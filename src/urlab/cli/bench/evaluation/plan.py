@@ -35,7 +35,7 @@ class EvalPlan:
     """
 
     scenes: tuple[str, ...] = EVAL_SCENES
-    rounds: int = 5
+    rounds: int = 8
     steps: Block = Block(samples=200, warm_up=20, turn=20)
     frames: Block = Block(samples=20, warm_up=2, turn=5)
     episodes: int = 5

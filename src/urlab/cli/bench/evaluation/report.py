@@ -10,7 +10,7 @@ from urlab.cli.bench.report import machine_text, verdict_table
 from urlab.cli.bench.results import Timing
 
 _STEP_COLUMNS = ("robot", "steps/s", "HTTP", "in process", "simulation", "physics", "pictures", "bare", "HTTP adds")
-_PAIR_COLUMNS = ("robot", "one", "two together", "ratio", "bare pair", "client CPU", "server CPU")
+_PAIR_COLUMNS = ("robot", "one", "two together", "ratio", "with two cores", "bare pair", "client CPU", "server CPU")
 
 
 def print_eval(result: EvalResult, console: Console) -> None:
@@ -56,13 +56,13 @@ def _steps(found: Sequence[StepsResult]) -> Table:
 def _pairs(found: Sequence[StepsResult]) -> Table:
     table = _table("two workers in one request: control steps per second; CPU in ms per request", _PAIR_COLUMNS)
     for one in found:
-        workers, bare = one.workers, one.bare_pair
+        workers = one.workers
         table.add_row(
             label(one),
             f"{workers.one.rate_hz:.0f}",
             f"{2 * workers.two.rate_hz:.0f}",
             f"{workers.ratio:.2f}",
-            "" if bare is None else f"{bare.ratio:.2f}",
+            *("" if pair is None else f"{pair.ratio:.2f}" for pair in (one.judged, one.bare_pair)),
             *_cpu(one.cpu_one, one.cpu_two),
         )
     return table

@@ -39,7 +39,8 @@ class StepsResult(msgspec.Struct, kw_only=True):
 
     ``added_ms`` is what HTTP and the processes add to an episode in process, p50. ``workers`` are two in one request
     against one; ``bare_pair`` is the same of processes told through pipes to run that physics and nothing else, null
-    with cameras. ``same_state`` says that every block ended in the same state everywhere.
+    with cameras. ``judged`` is ``workers`` in the ``judged_rounds`` in which the bare pair shows that there were two
+    cores; null if there were none. ``same_state`` says that every block ended in the same state everywhere.
     """
 
     scene: str
@@ -56,6 +57,8 @@ class StepsResult(msgspec.Struct, kw_only=True):
     bare_render: Timing | None
     added_ms: float
     workers: PairResult
+    judged: PairResult | None
+    judged_rounds: int
     bare_pair: PairResult | None
     cpu_one: CpuResult
     cpu_two: CpuResult

@@ -1,6 +1,7 @@
 """Control steps through HTTP beside their floors, and two workers beside one."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +19,9 @@ from urlab.cli.bench.turns import Taken, Way, calls_per_block, in_turns
 ALONE, TOGETHER = ("0",), ("1", "2")
 """The worker that is stepped alone and the two that share a request: three processes, of which at most two are busy."""
 
+TWO_CORES = 1.8
+"""Where two bare processes do less than this times the work of one, somebody else has a part of the second core."""
+
 _MS = 1e3
 
 
@@ -26,7 +30,7 @@ class _Found:
     """What the rounds have found so far, by way."""
 
     taken: dict[str, Taken] = field(default_factory=lambda: defaultdict(Taken))
-    round_p50_us: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
+    rounds: dict[str, list[Taken]] = field(default_factory=lambda: defaultdict(list))
     same_state: bool = True
 
     def timing(self, way: str) -> Timing:
@@ -34,6 +38,17 @@ class _Found:
 
     def maybe(self, way: str) -> Timing | None:
         return self.timing(way) if way in self.taken else None
+
+    def of_rounds(self, way: str, numbers: Sequence[int]) -> Timing:
+        return summarize([one for number in numbers for one in self.rounds[way][number].durations_ns])
+
+    def pair(self, numbers: Sequence[int], one: str = "http", two: str = "two") -> PairResult:
+        return pair_of(self.of_rounds(one, numbers), self.of_rounds(two, numbers))
+
+    def with_two_cores(self) -> list[int]:
+        """The rounds in which two bare processes did almost twice the work of one."""
+        every = range(len(self.rounds["http"]))
+        return [number for number in every if self.pair([number], "bare_one", "bare_two").ratio >= TWO_CORES]
 
 
 def measure_steps(plan: EvalPlan, scene: str, tick: Tick, *, cameras: bool) -> StepsResult:
@@ -60,13 +75,14 @@ def _walk(name: str, walk: Walk, server: EvalServer) -> Way:
 def _take(ways: list[Way], block: dict[str, Taken], found: _Found) -> None:
     for way in ways:
         found.taken[way.name].add(block[way.name])
-        found.round_p50_us[way.name].append(summarize(block[way.name].durations_ns).p50_us)
+        found.rounds[way.name].append(block[way.name])
 
 
 def _result(
     scene: str, found: _Found, server: EvalServer, first_reset_s: float, memory: MemoryResult, *, cameras: bool
 ) -> StepsResult:
     http, episode = found.timing("http"), found.timing("episode")
+    judged = [] if cameras else found.with_two_cores()
     return StepsResult(
         scene=scene,
         task=TASKS[scene],
@@ -82,12 +98,18 @@ def _result(
         bare_render=found.maybe("bare_render"),
         added_ms=(http.p50_us - episode.p50_us) / _MS,
         workers=pair_of(http, found.timing("two")),
+        judged_rounds=len(judged),
+        judged=found.pair(judged) if judged else None,
         bare_pair=None if cameras else pair_of(found.timing("bare_one"), found.timing("bare_two")),
         cpu_one=_cpu(found.taken["http"]),
         cpu_two=_cpu(found.taken["two"]),
         memory=memory,
-        round_p50_us=found.round_p50_us,
+        round_p50_us={way: _p50s_us(taken) for way, taken in found.rounds.items()},
     )
+
+
+def _p50s_us(rounds: Sequence[Taken]) -> list[float]:
+    return [summarize(one.durations_ns).p50_us for one in rounds]
 
 
 def pair_of(one: Timing, two: Timing) -> PairResult:
