@@ -21,8 +21,8 @@ from typer.main import get_command
 
 from urlab.cli.evaluation.task_words import known_tasks
 from urlab.cli.main import app
-from urlab.evaluation.client import EvalClient
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
+from urlab.evaluation.runs.client import EvalClient
 from urlab.evaluation.tasks.task import TaskError, load_task, parse_task
 
 ROOT = Path(__file__).parents[3]

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from urlab.evaluation.embodiments import EMBODIMENTS, FRANKA_PANDA, Embodiment
-from urlab.evaluation.kinematics import Kinematics
 from urlab.evaluation.policies.oracle.grasps import from_above, grasps, yaw_of
 from urlab.evaluation.policies.oracle.hand import Hand
 from urlab.evaluation.policies.oracle.measures import bottom_z, surface_z, top_z
 from urlab.evaluation.policies.oracle.motion import FASTEST_M_S, Motion, move, together, travel, wait
 from urlab.evaluation.policies.oracle.poses import angle_rad, between, distance_m, raised
 from urlab.evaluation.policies.oracle.tool import measure_tools
+from urlab.evaluation.simulation.kinematics import Kinematics
 from urlab.evaluation.tasks.pose import angle_quat, pose_of
 from urlab.evaluation.tasks.task import find_task
 from urlab.geometry import Pose, rotate

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from urlab.cli.evaluation.planning import Asked, plan_of
-from urlab.evaluation.actions import parse_action
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.episode import Episode
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.goals.scoring import HOLD_STEPS_P2
 from urlab.evaluation.policies import PolicyError
 from urlab.evaluation.policies.oracle import OraclePolicy
-from urlab.evaluation.simulation import Simulation
+from urlab.evaluation.simulation.actions import parse_action
+from urlab.evaluation.simulation.episode import Episode
+from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.task import Task, find_task, load_task, task_names
 
 OWN_TASK = """

@@ -16,7 +16,7 @@ from urlab.cli.evaluation.server_errors import told_plainly
 from urlab.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from urlab.evaluation.client import EvalClient
+    from urlab.evaluation.runs.client import EvalClient
 
 Names = Annotated[
     list[str], typer.Argument(metavar="TASK...", help="Tasks by name, a robot's name for all its tasks, or 'all'.")
@@ -59,7 +59,7 @@ def status(url: opt.Url = opt.DEFAULT_URL, token: opt.Token = None, as_json: AsJ
 
 @contextmanager
 def _connected(url: str, token: str | None) -> "Iterator[EvalClient]":
-    from urlab.evaluation.client import EvalClient
+    from urlab.evaluation.runs.client import EvalClient
 
     address = opt.server_url(url)
     with told_plainly(address), EvalClient(address, (), token=token, timeout_s=_TIMEOUT_S) as client:
@@ -67,9 +67,9 @@ def _connected(url: str, token: str | None) -> "Iterator[EvalClient]":
 
 
 def _refuse_to_interrupt(status: dict[str, Any], force: bool) -> None:
-    from urlab.evaluation.job_status import at_work
+    from urlab.evaluation.runs.client import running_job
 
-    busy = at_work(status)
+    busy = running_job(status)
     if busy is not None and not force:
         raise CommandError(f"{busy}; --force ends it")
 

@@ -11,11 +11,11 @@ from urlab.cli.complaint import WRONG_USE, CommandError
 from urlab.cli.evaluation.options import names, server_url
 from urlab.cli.evaluation.policy_arguments import policy_arguments
 from urlab.cli.evaluation.task_words import known_tasks
-from urlab.evaluation.video_choice import Videos
+from urlab.evaluation.settings import VideoChoice
 
 if TYPE_CHECKING:
     from urlab.evaluation.policies import PolicySource
-    from urlab.evaluation.run_plan import RunPlan
+    from urlab.evaluation.settings import RunPlan
 
 
 _SECRETS = ("key", "token", "password")
@@ -34,7 +34,7 @@ class Asked:
     seed: int
     workers: int | None
     cameras: bool | None
-    videos: Videos | None
+    videos: VideoChoice | None
     results: Path
     run_id: str | None
     url: str | None
@@ -44,7 +44,7 @@ class Asked:
 
 def plan_of(asked: Asked) -> "RunPlan":
     """The plan; CommandError or TaskError when there is no such policy or task."""
-    from urlab.evaluation.run_plan import RunPlan
+    from urlab.evaluation.settings import RunPlan
 
     policy = _policy(asked)
     cameras, videos = _seeing(asked, policy)
@@ -87,15 +87,15 @@ def _tasks(asked: Asked) -> tuple[str, ...] | None:
     return None if asked.tasks is None else tuple(names(asked.tasks))
 
 
-def _seeing(asked: Asked, policy: "PolicySource") -> tuple[bool, Videos]:
+def _seeing(asked: Asked, policy: "PolicySource") -> tuple[bool, VideoChoice]:
     """Nobody pays for pictures that nobody looks at."""
     if asked.url is not None and (asked.cameras is not None or asked.videos is not None):
         raise CommandError("with --url the server chooses: say --cameras and --videos to `urlab eval serve`", WRONG_USE)
-    films = asked.videos not in (None, Videos.NONE)
+    films = asked.videos not in (None, VideoChoice.NONE)
     if asked.cameras is False and films:
         raise CommandError(f"--videos {asked.videos} needs cameras, and --no-cameras forbids them", WRONG_USE)
     cameras = asked.cameras if asked.cameras is not None else policy.needs_cameras or films
-    return cameras, asked.videos or (Videos.FAILURES if cameras else Videos.NONE)
+    return cameras, asked.videos or (VideoChoice.FAILURES if cameras else VideoChoice.NONE)
 
 
 def _default_workers(policy: "PolicySource") -> int:

@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from urlab.cli.console import in_words
 
 if TYPE_CHECKING:
-    from urlab.evaluation.driver import EpisodeDone
+    from urlab.evaluation.episode_result import EpisodeResult
 
 
 class RunProgress:
@@ -46,7 +46,7 @@ class RunProgress:
         episodes = in_words({"episodes": total}) or "no episodes"
         self._console.print(f"run [bold]{escape(run_id)}[/]: {episodes}{again}", soft_wrap=True)
 
-    def episode(self, done: "EpisodeDone") -> None:
+    def episode(self, done: "EpisodeResult") -> None:
         """An episode has ended."""
         self._done += 1
         self._solved += done.success

@@ -25,8 +25,8 @@ from urlab.errors import UrlabError
 
 if TYPE_CHECKING:
     from urlab.evaluation.report import Run
-    from urlab.evaluation.run_plan import RunPlan
-    from urlab.evaluation.runner import RunOutcome
+    from urlab.evaluation.runs.runner import RunOutcome
+    from urlab.evaluation.settings import RunPlan
 
 INTERRUPTED = 130
 _MOST_TOLD = 3
@@ -79,15 +79,15 @@ def run(
 
 def _carried_out(plan: "RunPlan") -> "RunOutcome":
     from urlab.evaluation.policies import PolicyError, PolicyNotFound
-    from urlab.evaluation.runner import run_plan
-    from urlab.evaluation.server_child import ServerChildError
+    from urlab.evaluation.runs.runner import run_plan
+    from urlab.evaluation.runs.server_process import ServerProcessError
 
     try:
         with told_plainly(plan.url or ""), stop_event() as stop, RunProgress(stderr()) as progress:
             return run_plan(plan, progress, stop)
     except PolicyNotFound as missing:
         raise CommandError(str(missing), WRONG_USE) from missing
-    except (PolicyError, ServerChildError) as failed:
+    except (PolicyError, ServerProcessError) as failed:
         raise CommandError(str(failed)) from failed
 
 

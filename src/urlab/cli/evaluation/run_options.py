@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from urlab.evaluation.video_choice import Videos
+from urlab.evaluation.settings import VideoChoice as Videos
 
 Policy = Annotated[
     str,

@@ -87,8 +87,8 @@ def serve(
             check_drawing()
         if end_with_stdin:
             threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
-        from urlab.evaluation.http.app import ServerSettings
         from urlab.evaluation.http.app import serve as serve_until_stopped
+        from urlab.evaluation.settings import ServerSettings
 
         settings = ServerSettings(
             host=host,

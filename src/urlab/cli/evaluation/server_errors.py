@@ -9,7 +9,7 @@ from urlab.cli.complaint import FAILED, WRONG_USE, CommandError
 @contextmanager
 def told_plainly(url: str) -> Iterator[None]:
     """Errors of the client in the block become CommandError with what to do."""
-    from urlab.evaluation.client_errors import (
+    from urlab.evaluation.runs.client import (
         BadAddress,
         BadRequest,
         EvalClientError,

@@ -2,8 +2,8 @@
 
 from urlab.evaluation.report.charts import percent
 from urlab.evaluation.report.markup import Markup, join, tag
-from urlab.evaluation.report.run_folder import Run
 from urlab.evaluation.report.summary import compare_runs
+from urlab.evaluation.runs.results import Run
 from urlab.evaluation.statistics import Comparison
 
 SURE_BELOW = 0.05

@@ -3,10 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.report.charts import COLOURS, key_of_the_chart, percent, rate_bar, share_bar
 from urlab.evaluation.report.markup import Content, Markup, join, tag
-from urlab.evaluation.report.run_folder import EpisodeRecord, Run
 from urlab.evaluation.report.summary import RunSummary, TaskSummary
+from urlab.evaluation.runs.results import Run
 
 _CONDITIONS = (
     ("started", "started"),
@@ -113,7 +114,7 @@ def _chart_line(name: str, chart: Markup, words: str) -> Markup:
     return tag("div", tag("span", name, cls="name"), chart, tag("span", words, cls="words"), cls="line")
 
 
-def _episode_table(task: str, episodes: Sequence[EpisodeRecord], *, is_open: bool) -> Markup:
+def _episode_table(task: str, episodes: Sequence[EpisodeResult], *, is_open: bool) -> Markup:
     solved = sum(one.success for one in episodes)
     head = tag("tr", *(tag("th", name, scope="col") for name in _COLUMNS))
     table = tag("table", tag("thead", head), tag("tbody", *(_episode_row(one) for one in episodes)), cls="episodes")
@@ -121,7 +122,7 @@ def _episode_table(task: str, episodes: Sequence[EpisodeRecord], *, is_open: boo
     return tag("details", summary, tag("div", table, cls="scroll"), open=is_open)
 
 
-def _episode_row(one: EpisodeRecord) -> Markup:
+def _episode_row(one: EpisodeResult) -> Markup:
     result = tag("td", "solved" if one.success else "failed", cls="good" if one.success else "bad")
     took = "" if one.seconds is None else f"{one.seconds:.1f} s"
     steps = "" if one.steps is None else str(one.steps)

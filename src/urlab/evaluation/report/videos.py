@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.report.markup import Markup, join, tag
-from urlab.evaluation.report.run_folder import EpisodeRecord
 
 MAX_EMBEDDED_BYTES = 400_000
 MAX_EMBEDDED_IN_ALL_BYTES = 12_000_000
@@ -24,7 +24,7 @@ class VideoShelf:
     folder: Path
     embedded_bytes: int = 0
 
-    def gallery(self, failures: Sequence[tuple[str, EpisodeRecord]]) -> Markup:
+    def gallery(self, failures: Sequence[tuple[str, EpisodeResult]]) -> Markup:
         """A figure for each of the first failures that were filmed; each failure comes with what to call its run."""
         filmed = [(run, one) for run, one in failures if one.videos]
         figures = [self._figure(run, one) for run, one in filmed[:MAX_SHOWN]]
@@ -32,7 +32,7 @@ class VideoShelf:
         more = tag("p", f"{left_out} more are in the run's folder.", cls="note") if left_out > 0 else ""
         return join(tag("p", _NOTE, cls="note"), tag("div", *figures, cls="gallery"), more)
 
-    def _figure(self, run: str, episode: EpisodeRecord) -> Markup:
+    def _figure(self, run: str, episode: EpisodeResult) -> Markup:
         camera = next((name for name in _OVERVIEWS if name in episode.videos), next(iter(episode.videos)))
         video = tag("video", src=self._source(episode.videos[camera]), controls=True, muted=True, playsinline=True,
                     preload="metadata")  # fmt: skip

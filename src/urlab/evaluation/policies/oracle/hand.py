@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from urlab.evaluation.embodiments import Arm, Numbers
-from urlab.evaluation.kinematics import ArmKinematics, Array, EePose
 from urlab.evaluation.policies.oracle.poses import between
 from urlab.evaluation.policies.oracle.tool import Tool
+from urlab.evaluation.simulation.kinematics import ArmKinematics, Array, EePose
 from urlab.evaluation.tasks.pose import pose_of
 from urlab.geometry import Pose
 

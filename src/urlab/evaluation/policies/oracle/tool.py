@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 
 from urlab.evaluation.embodiments import Arm, Embodiment
-from urlab.evaluation.kinematics import Array
+from urlab.evaluation.simulation.kinematics import Array
 from urlab.evaluation.tasks.pose import angle_quat, pose_of
 from urlab.geometry import Pose
 from urlab.robots import model_path

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from urlab.evaluation.embodiments import TABLE_TOP_Z_M, Embodiment
-from urlab.evaluation.kinematics import Array, Kinematics
 from urlab.evaluation.policies.base import Action, Observation
 from urlab.evaluation.policies.oracle.hand import Hand
 from urlab.evaluation.policies.oracle.measures import bottom_z, top_z
 from urlab.evaluation.policies.oracle.tool import measure_tools
-from urlab.evaluation.slots import slots_of
+from urlab.evaluation.simulation.kinematics import Array, Kinematics
 from urlab.evaluation.tasks.object_spec import ObjectSpec
 from urlab.evaluation.tasks.oracle_steps import Pick
 from urlab.evaluation.tasks.pose import pose_of
@@ -43,7 +42,7 @@ class World:
         self._hands = [
             Hand(arm, tool, joints) for arm, tool, joints in zip(embodiment.arms, tools, kinematics.arms, strict=True)
         ]
-        self._slots = [slot.joints for slot in slots_of(embodiment)]
+        self._slots = [slot.joints for slot in embodiment.slots]
         for hand, ee_pose, joints in self._states(observation):
             hand.begin(ee_pose, joints)
         self.see(observation)
