@@ -1,6 +1,7 @@
 """The command line of `urlab watch`. What it needs is imported when it runs, so that other commands start quickly."""
 
 import signal
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,66 @@ from rich.markup import escape
 from urlab.cli import options as opt
 from urlab.cli.complaint import WRONG_USE, CommandError
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
-from urlab.cli.watch.order import CameraOrder, check
 
 if TYPE_CHECKING:
-    from urlab.cli.watch.server import Server
+    from urlab.cli.watch.server import WatchedServer
+
+PICTURE = ".png"
+DEFAULT_FPS = {".mp4": 30.0, ".gif": 10.0}
+DEFAULT_CLIP_S = 5.0
+FASTEST_GIF_FPS = 50.0
+"""Players take frames that are shown for less than 2/100 s for a mistake, and slow them down."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """Show what camera ``name`` sees, or write it to ``out``: one picture or a clip, as the suffix says.
+
+    It ends after ``seconds`` or after ``frames``; ``fps`` is how many frames a second a clip has.
+    """
+
+    name: str
+    out: Path | None = None
+    seconds: float | None = None
+    frames: int | None = None
+    fps: float | None = None
+
+    @property
+    def suffix(self) -> str:
+        """Of the file, in small letters; empty without one."""
+        return "" if self.out is None else self.out.suffix.lower()
+
+    @property
+    def clip_fps(self) -> float:
+        """The rate of a clip."""
+        return self.fps or DEFAULT_FPS[self.suffix]
+
+    @property
+    def clip_frames(self) -> int:
+        """The length of a clip in frames, at least one."""
+        return self.frames or max(1, round(self.clip_fps * (self.seconds or DEFAULT_CLIP_S)))
+
+
+def check(order: CaptureOptions) -> CaptureOptions:
+    """The order itself; CommandError when it cannot be carried out whatever the server is."""
+    suffix = order.suffix
+    if order.out is not None and suffix not in (PICTURE, *DEFAULT_FPS):
+        clips = " or ".join(DEFAULT_FPS)
+        raise _wrong(f"--out {order.out} cannot be written: end it in {PICTURE} (one picture), {clips} (a clip)")
+    if order.seconds is not None and order.frames is not None:
+        raise _wrong("--seconds and --frames both say when to end: use one of them")
+    if order.fps is not None and suffix not in DEFAULT_FPS:
+        raise _wrong(f"--fps is for clips: use it with --out FILE that ends in {' or '.join(DEFAULT_FPS)}")
+    if suffix == PICTURE and (order.seconds is not None or order.frames is not None):
+        raise _wrong(f"a {PICTURE} file holds one picture: leave out --seconds and --frames, or use a clip")
+    if suffix == ".gif" and order.clip_fps > FASTEST_GIF_FPS:
+        raise _wrong(f"--fps {order.clip_fps:g} is too fast for a .gif file: at most {FASTEST_GIF_FPS:g}, or use .mp4")
+    return order
+
+
+def _wrong(message: str) -> CommandError:
+    return CommandError(message, WRONG_USE)
+
 
 StatePort = Annotated[
     int | None,
@@ -36,7 +93,7 @@ Fps = Annotated[
     typer.Option("--fps", min=0.1, max=240, help="Frames per second of a clip.", show_default="30, .gif 10"),
 ]
 NoCameras = Annotated[
-    bool, typer.Option("--no-cameras", help="Leave cameras alone: they are rendered while somebody watches them.")
+    bool, typer.Option("--no-cameras", help="Leave cameras alone: they are rendered while they are watched.")
 ]
 
 
@@ -60,19 +117,19 @@ def watch(
     Without a terminal there is a plain snapshot every second. Depth is written in millimetres to 16 bit PNG, and as
     grey to clips. Ctrl-C ends it well; a clip is then what was received so far.
 
-    Exit code 1: nobody answers, or there are no pictures.
+    Exit code 1: no server answers, or there are no pictures.
 
     Example: [bold]urlab watch --robot panda[/bold], [bold]urlab watch --camera panda/wrist --out clip.mp4[/bold];
     in a script: [bold]urlab watch --json --seconds 2 | jq .real_time_factor[/bold]
     """
     set_up_logging(log_level)
     order = _order(camera, robot, out, seconds, frames, fps)
-    # Whoever ends us kindly gets what Ctrl-C gives.
+    # SIGTERM acts like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from urlab.cli.watch.server import Where, watched
+    from urlab.cli.watch.server import WatchedAddress, watched
 
     try:
-        with watched(Where(address, step_port, state_port, timeout_s), _tell) as server:
+        with watched(WatchedAddress(address, step_port, state_port, timeout_s), _tell) as server:
             if order is not None:
                 _watch_camera(server, order, as_json=as_json)
             else:
@@ -89,10 +146,10 @@ def _order(
     seconds: float | None,
     frames: int | None,
     fps: float | None,
-) -> CameraOrder | None:
+) -> CaptureOptions | None:
     if camera is not None:
         name = f"{robot}/{camera}" if robot is not None else camera
-        return check(CameraOrder(name, None if out is None else out.expanduser().resolve(), seconds, frames, fps))
+        return check(CaptureOptions(name, None if out is None else out.expanduser().resolve(), seconds, frames, fps))
     for option, value in (("--out", out), ("--frames", frames), ("--fps", fps)):
         if value is not None:
             raise CommandError(f"{option} is for cameras: say which with --camera NAME", WRONG_USE)
@@ -100,7 +157,7 @@ def _order(
 
 
 def _watch_scene(
-    server: "Server", robot: str | None, seconds: float | None, *, with_cameras: bool, as_json: bool
+    server: "WatchedServer", robot: str | None, seconds: float | None, *, with_cameras: bool, as_json: bool
 ) -> None:
     from urlab.cli.watch.scene import report_scene, show_scene
 
@@ -108,9 +165,9 @@ def _watch_scene(
     watch_it(server, robot, with_cameras=with_cameras, seconds=seconds)
 
 
-def _watch_camera(server: "Server", order: CameraOrder, *, as_json: bool) -> None:
-    from urlab.cli.watch.camera_statistics import report_camera, show_camera
-    from urlab.cli.watch.saving import save
+def _watch_camera(server: "WatchedServer", order: CaptureOptions, *, as_json: bool) -> None:
+    from urlab.cli.watch.camera import report_camera, show_camera
+    from urlab.cli.watch.clips import save
 
     if order.out is None:
         (report_camera if as_json else show_camera)(server, order)
