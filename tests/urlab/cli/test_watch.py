@@ -37,8 +37,8 @@ from urlab.cli.watch.clips import (
     write_gif,
     write_mp4,
 )
-from urlab.cli.watch.command import CaptureOptions, check
 from urlab.cli.watch.display import beats, report
+from urlab.cli.watch.options import CaptureOptions, check
 from urlab.cli.watch.rates import Pace, Rate, RateWindow, Tally
 from urlab.cli.watch.scene import SceneMonitor, show_scene
 from urlab.cli.watch.server import WatchedAddress, WatchedServer, watched

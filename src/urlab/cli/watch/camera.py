@@ -12,8 +12,8 @@ from rich.text import Text
 
 from urlab.cli.complaint import WRONG_USE, CommandError
 from urlab.cli.console import print_json, stdout
-from urlab.cli.watch.command import CaptureOptions
 from urlab.cli.watch.display import Display, beats, rate_in_json
+from urlab.cli.watch.options import CaptureOptions
 from urlab.cli.watch.rates import Rate, RateWindow, Tally
 from urlab.cli.watch.scene import DEFAULT_REPORT_S
 from urlab.cli.watch.server import WatchedServer

@@ -19,7 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from urlab.cli.complaint import CommandError
 from urlab.cli.console import stderr
 from urlab.cli.watch.camera import describe, first_frame, streaming
-from urlab.cli.watch.command import PICTURE, CaptureOptions
+from urlab.cli.watch.options import PICTURE, CaptureOptions
 from urlab.cli.watch.server import WatchedServer
 from urlab.files import replacing
 from urlab_client import CameraFrame, CameraMode, URLabCameraView
