@@ -143,7 +143,7 @@ FRANKA_PANDA = Embodiment(
     ),
 )
 
-# The gripper is screwed on along the flange's axes, 45 degrees from those of the hand, in which poses are told.
+# The gripper is screwed on along the flange's axes, 45 degrees from those of the hand, in which poses are given.
 # Closing takes the fingertips 14 mm further out, so the tool point is that of an object of about 4 cm.
 FRANKA_ROBOTIQ = Embodiment(
     name="franka_robotiq",

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from urlab.cli.evaluation.planning import Asked, plan_of
+from urlab.cli.eval.planning import Asked, plan_of
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.goals.scoring import HOLD_STEPS_P2

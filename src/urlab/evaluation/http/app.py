@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import errno
 import gc
-import json
 import logging
 import os
 import signal
@@ -16,13 +15,13 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
-from urlab.atomic_file import replacing
 from urlab.errors import ConfigError, UrlabError
 from urlab.evaluation.errors import RefusedRequest
 from urlab.evaluation.http.gate import Gate
 from urlab.evaluation.http.routes import add_routes
 from urlab.evaluation.http.service import EvaluationService
 from urlab.evaluation.settings import ServerSettings
+from urlab.files import remove_ready_file, write_ready_file
 
 log = logging.getLogger("urlab.evaluation.http")
 
@@ -122,16 +121,12 @@ class _UvicornServer(uvicorn.Server):
         if not self.started:
             return
         gc.freeze()  # modules stay: the collector need not look at them in the middle of a request
-        if self._ready_file is not None:
-            with replacing(self._ready_file) as file:
-                file.write(json.dumps({"pid": os.getpid(), "url": self._url}).encode())
+        write_ready_file(self._ready_file, {"pid": os.getpid(), "url": self._url})
         if self._on_ready is not None:
             self._on_ready(self._url)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        if self._ready_file is not None:
-            with contextlib.suppress(OSError):
-                self._ready_file.unlink(missing_ok=True)
+        remove_ready_file(self._ready_file)
         await asyncio.gather(super().shutdown(sockets), self._on_stop())
 
 

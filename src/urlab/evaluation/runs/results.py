@@ -16,10 +16,10 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from urlab.atomic_file import replacing
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.errors import BadJob
 from urlab.evaluation.settings import BENCHMARK
+from urlab.files import replacing
 
 T = TypeVar("T")
 

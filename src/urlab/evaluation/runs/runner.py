@@ -22,7 +22,7 @@ from urlab.evaluation.runs.client import (
 )
 from urlab.evaluation.runs.results import RunFolder, new_run_id
 from urlab.evaluation.runs.run_info import describe, now, refuse_other_policy
-from urlab.evaluation.runs.server_process import ServerProcess
+from urlab.evaluation.runs.server_process import EvalServerProcess
 from urlab.evaluation.settings import RunPlan, VideoChoice
 
 Reply = dict[str, Any]
@@ -72,7 +72,7 @@ class RunOutcome:
 class _Server:
     url: str
     token: str | None
-    process: ServerProcess | None
+    process: EvalServerProcess | None
 
     def client(self, worker: str = "0") -> EvalClient:
         return EvalClient(self.url, (worker,), token=self.token)
@@ -107,7 +107,7 @@ def _server(plan: RunPlan) -> Iterator[tuple[_Server, RunOutcome]]:
         return
     run_id = plan.run_id or new_run_id()
     folder = RunFolder(plan.results, run_id).path
-    with ServerProcess(plan, run_id) as process:
+    with EvalServerProcess(plan, run_id) as process:
         yield _Server(process.url, process.token, process), RunOutcome(run_id, folder)
 
 

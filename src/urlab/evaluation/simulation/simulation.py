@@ -123,7 +123,7 @@ class Simulation:
 
 
 class RobotPort:
-    """Reads and drives the robot whose compiled names begin with ``prefix``. Whoever calls it owns the data.
+    """Reads and drives the robot whose compiled names begin with ``prefix``. The caller owns the data.
 
     A motor's setpoint moves towards its target at the embodiment's greatest joint speed, a gripper's goes at once.
     """
@@ -186,7 +186,7 @@ class _Place:
 
 
 class ObjectPort:
-    """Reads and places objects. Whoever calls it owns the data."""
+    """Reads and places objects. The caller owns the data."""
 
     def __init__(self, scene: CompiledScene, names: Mapping[str, Any]) -> None:
         """``names`` has the objects by name, each with its ``joints`` by name."""

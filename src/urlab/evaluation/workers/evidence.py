@@ -13,13 +13,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.atomic_file import replacing
 from urlab.errors import FileError, UrlabError
 from urlab.evaluation.embodiments import Embodiment
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.runs.results import META_RECORD, TERMINAL_OBSERVATION, TRACE, write_result_info
 from urlab.evaluation.simulation.actions import Action, ControlType
 from urlab.evaluation.simulation.episode import Episode, Observation
+from urlab.files import replacing
 
 FPS = 30
 _FRAMES_AHEAD = 16

@@ -19,12 +19,12 @@ pytest.importorskip("websockets")
 
 from websockets.sync.server import ServerConnection, serve
 
+from urlab.errors import ChildFailed
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.policies import PolicyError, find_policy
 from urlab.evaluation.report import read_run
 from urlab.evaluation.runs.results import RunFolder
 from urlab.evaluation.runs.runner import run_plan
-from urlab.evaluation.runs.server_process import ServerProcessError
 from urlab.evaluation.settings import RunPlan, VideoChoice
 
 TASK = """
@@ -162,15 +162,15 @@ def test_a_server_that_dies_is_what_ended_the_run(plan: RunPlan):
             os.kill(pid, signal.SIGKILL)
 
     outcome = run_plan(replace(plan, episodes=500, workers=1), Notes(kill), threading.Event())
-    assert isinstance(outcome.problem, ServerProcessError)
-    assert "ended by itself" in str(outcome.problem)
+    assert isinstance(outcome.problem, ChildFailed)
+    assert "urlab eval serve was ended by SIGKILL" in str(outcome.problem)
     assert outcome.finished
 
 
 def test_a_server_that_cannot_start_says_why(plan: RunPlan, tmp_path: Path):
     blocked = tmp_path / "blocked"
     blocked.write_text("not a folder")
-    with pytest.raises(ServerProcessError, match=r"did not start: .*blocked"):
+    with pytest.raises(ChildFailed, match=r"urlab eval serve ended with exit code 2: .*blocked"):
         run_plan(replace(plan, results=blocked), Notes(), threading.Event())
 
 
