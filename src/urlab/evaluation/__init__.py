@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from urlab.evaluation.policies import Policy, PolicyError, find_policy
     from urlab.evaluation.report import summarise, write_report
     from urlab.evaluation.runs.client import EvalClient, EvalClientError
+    from urlab.evaluation.runs.plan import RunPlan
     from urlab.evaluation.runs.results import Run, RunFolderError, read_run
     from urlab.evaluation.runs.runner import RunOutcome, run_plan
-    from urlab.evaluation.settings import RunPlan, VideoChoice
+    from urlab.evaluation.settings import VideoChoice
     from urlab.evaluation.tasks.layout import sample_layout
     from urlab.evaluation.tasks.task import Task, load_task
 
@@ -30,7 +31,7 @@ _MODULES = {
     "Run": "runs.results",
     "RunFolderError": "runs.results",
     "RunOutcome": "runs.runner",
-    "RunPlan": "settings",
+    "RunPlan": "runs.plan",
     "Task": "tasks.task",
     "VideoChoice": "settings",
     "find_policy": "policies",

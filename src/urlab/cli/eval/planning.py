@@ -14,7 +14,7 @@ from urlab.evaluation.settings import VideoChoice
 
 if TYPE_CHECKING:
     from urlab.evaluation.policies import PolicySource
-    from urlab.evaluation.settings import RunPlan
+    from urlab.evaluation.runs.plan import RunPlan
 
 
 _SECRETS = ("key", "token", "password")
@@ -43,7 +43,7 @@ class RunOptions:
 
 def plan_of(options: RunOptions) -> "RunPlan":
     """The plan; CommandError or TaskError when there is no such policy or task."""
-    from urlab.evaluation.settings import RunPlan
+    from urlab.evaluation.runs.plan import RunPlan
 
     policy = _policy(options)
     cameras, videos = _pictures(options, policy)

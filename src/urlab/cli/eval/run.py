@@ -22,8 +22,8 @@ from urlab.evaluation.settings import VideoChoice
 
 if TYPE_CHECKING:
     from urlab.evaluation.report import Run
+    from urlab.evaluation.runs.plan import RunPlan
     from urlab.evaluation.runs.runner import RunOutcome
-    from urlab.evaluation.settings import RunPlan
 
 
 INTERRUPTED = 130

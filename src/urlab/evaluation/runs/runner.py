@@ -20,10 +20,10 @@ from urlab.evaluation.runs.client import (
     WorkerTimedOut,
     running_job,
 )
+from urlab.evaluation.runs.plan import RunPlan, describe, now, refuse_other_policy
 from urlab.evaluation.runs.results import RunFolder, new_run_id
-from urlab.evaluation.runs.run_info import describe, now, refuse_other_policy
 from urlab.evaluation.runs.server_process import EvalServerProcess
-from urlab.evaluation.settings import RunPlan, VideoChoice
+from urlab.evaluation.settings import VideoChoice
 
 Reply = dict[str, Any]
 

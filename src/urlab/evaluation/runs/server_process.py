@@ -3,7 +3,8 @@
 import secrets
 
 from urlab.child_process import UrlabProcess
-from urlab.evaluation.settings import RunPlan, VideoChoice
+from urlab.evaluation.runs.plan import RunPlan
+from urlab.evaluation.settings import VideoChoice
 
 STOP_LIMIT_S = 150.0
 """Longer than the server itself gives its workers to write what they have."""

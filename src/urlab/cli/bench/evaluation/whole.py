@@ -12,8 +12,9 @@ from urlab.cli.bench.evaluation.results import TaskResult, WholeResult
 from urlab.cli.bench.stepping import Tick
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.policies.registry import find_policy
+from urlab.evaluation.runs.plan import RunPlan
 from urlab.evaluation.runs.runner import RunOutcome, run_plan
-from urlab.evaluation.settings import RunPlan, VideoChoice
+from urlab.evaluation.settings import VideoChoice
 from urlab.evaluation.tasks.task import find_task, task_names
 
 WORKERS = 2
