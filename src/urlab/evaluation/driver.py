@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from urlab.evaluation.policies import Action, Observation, Policy, PolicyError
-from urlab.evaluation.policies.loading import in_a_line
+from urlab.evaluation.policies.registry import in_a_line
 
 Reply = dict[str, Any]
 

@@ -5,10 +5,10 @@ from typing import Any
 from urlab.evaluation.actions import Action
 from urlab.evaluation.episode_result import STEP_LIMIT, SUCCESS, EpisodeResult
 from urlab.evaluation.goals.scoring import GoalTracker
+from urlab.evaluation.goals.start import sample_layout
 from urlab.evaluation.guard import StateGuard
 from urlab.evaluation.observation import observe
 from urlab.evaluation.simulation import Simulation
-from urlab.evaluation.tasks.layout import sample_layout
 from urlab.evaluation.tasks.task import Task
 
 Observation = dict[str, Any]

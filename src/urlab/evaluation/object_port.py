@@ -7,7 +7,7 @@ from typing import Any
 from urlab.compile import CompiledScene
 from urlab.errors import known
 from urlab.evaluation.tasks.layout import Layout
-from urlab.evaluation.tasks.pose import Pose, pose_of
+from urlab.geometry import Pose
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ def _find(model: Any, name: str, root: str, joints: Mapping[str, Any]) -> _Place
 
 def _pose(data: Any, place: _Place) -> Pose:
     if place.free is None:
-        return pose_of(data.mocap_pos[place.mocap].tolist(), data.mocap_quat[place.mocap].tolist())
+        return Pose.of(data.mocap_pos[place.mocap].tolist(), data.mocap_quat[place.mocap].tolist())
     numbers = data.qpos[place.free].tolist()
-    return pose_of(numbers[:3], numbers[3:])
+    return Pose.of(numbers[:3], numbers[3:])
 
 
 def _put(data: Any, place: _Place, pose: Pose) -> None:

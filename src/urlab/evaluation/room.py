@@ -4,7 +4,7 @@ Floor and walls are plain, and end: software takes half as long again for an end
 wherever they look, so depths are finite.
 """
 
-from urlab.evaluation.tasks.table import TABLE_POSE_W, TABLE_SIZE_M
+from urlab.evaluation.tasks.objects import TABLE_POSE_W, TABLE_SIZE_M
 
 _FRICTION = 0.7
 _LEG_M = 0.06

@@ -14,7 +14,7 @@ from urlab.evaluation.driver import Driver, EpisodeDone
 from urlab.evaluation.job_status import at_work
 from urlab.evaluation.kept_results import keep_result, remove_videos
 from urlab.evaluation.policies import Policy
-from urlab.evaluation.policies.loading import in_a_line
+from urlab.evaluation.policies.registry import in_a_line
 from urlab.evaluation.problems import BadJob
 from urlab.evaluation.report.run_folder import RUN_INFO
 from urlab.evaluation.results import RunFolder, new_run_id, write_json

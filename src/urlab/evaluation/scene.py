@@ -19,8 +19,7 @@ from urlab.compile.library import Library
 from urlab.evaluation.camera_axes import mujoco_quat
 from urlab.evaluation.embodiments import CameraMount, Embodiment
 from urlab.evaluation.room import room_mjcf, table_mjcf
-from urlab.evaluation.tasks.objects import object_mjcf
-from urlab.evaluation.tasks.table import TABLE_NAME
+from urlab.evaluation.tasks.objects import TABLE_NAME, object_mjcf
 from urlab.evaluation.tasks.task import Task
 from urlab.geometry import Pose
 from urlab.robots import model_path

@@ -15,8 +15,8 @@ from urlab.evaluation.object_port import ObjectPort
 from urlab.evaluation.robot_port import RobotPort
 from urlab.evaluation.scene import ROBOT, build_scene
 from urlab.evaluation.tasks.layout import Layout
-from urlab.evaluation.tasks.pose import Pose
 from urlab.evaluation.tasks.task import Task
+from urlab.geometry import Pose
 from urlab.physics.engine import Engine
 
 SUBSTEPS = 16

@@ -7,18 +7,13 @@ import pytest
 from scipy.spatial import Delaunay
 from scipy.spatial.distance import cdist
 
-from urlab.evaluation.goals.bodies import Body, body_of
-from urlab.evaluation.goals.closeness import cloud_distance
-from urlab.evaluation.goals.clouds import surface_points
-from urlab.evaluation.goals.footprint import near_footprint
-from urlab.evaluation.goals.placed import Solid
+from urlab.evaluation.goals.relations import cloud_distance, near_footprint
+from urlab.evaluation.goals.solids import Solid, SolidShape, solid_shape, surface_points
 from urlab.evaluation.tasks.parts import Part, PartKind, box
-from urlab.evaluation.tasks.pose import Pose, angle_quat
-from urlab.evaluation.tasks.shapes.containers import Bowl
-from urlab.evaluation.tasks.shapes.solids import HandledBlock
-from urlab.geometry import multiply
+from urlab.evaluation.tasks.shapes import Bowl, HandledBlock
+from urlab.geometry import Pose, multiply, wxyz_from_axis_angle
 
-TILTED = multiply(angle_quat((0.0, 0.0, 1.0), 0.7), angle_quat((1.0, 0.0, 0.0), 0.4))
+TILTED = multiply(wxyz_from_axis_angle((0.0, 0.0, 1.0), 0.7), wxyz_from_axis_angle((1.0, 0.0, 0.0), 0.4))
 PARTS = {
     "box": Part(PartKind.BOX, (0.02, 0.03, 0.05)),
     "cylinder": Part(PartKind.CYLINDER, (0.03, 0.05)),
@@ -75,7 +70,7 @@ def test_points_follow_their_part() -> None:
 
 @pytest.mark.parametrize("name", PARTS)
 def test_the_hull_of_a_convex_part_is_the_part(name: str) -> None:
-    body = Body((PARTS[name],), 100)
+    body = SolidShape((PARTS[name],), 100)
     surface = surface_points([PARTS[name]], 2000)
     assert body.contains(surface * 0.99) == 2000
     assert body.contains(surface * 1.001) < 20
@@ -83,7 +78,7 @@ def test_the_hull_of_a_convex_part_is_the_part(name: str) -> None:
 
 @pytest.mark.parametrize("parts", [Bowl(0.09, 0.06).links()[0].parts, HandledBlock((0.06, 0.1, 0.05)).links()[0].parts])
 def test_what_is_in_a_hull_agrees_with_a_triangulation(parts: tuple[Part, ...]) -> None:
-    body = body_of(parts, 10_000)
+    body = solid_shape(parts, 10_000)
     points = np.random.default_rng(3).uniform(-0.12, 0.12, (400, 3))
     inside = Delaunay(body.corners).find_simplex(points) >= 0
     assert body.contains(points) == pytest.approx(int(inside.sum()), abs=1)
@@ -91,7 +86,7 @@ def test_what_is_in_a_hull_agrees_with_a_triangulation(parts: tuple[Part, ...]) 
 
 
 def test_a_solid_counts_in_world_coordinates() -> None:
-    solid = Solid(body_of((PARTS["box"],), 1000), Pose((0.3, -0.1, 1.2), TILTED))
+    solid = Solid(solid_shape((PARTS["box"],), 1000), Pose((0.3, -0.1, 1.2), TILTED))
     middle = np.array([[0.3, -0.1, 1.2], [0.3, -0.1, 1.3]])
     assert solid.contains(middle) == 1
     assert solid.points.min(axis=0) == pytest.approx(solid.low, abs=2e-3)
@@ -103,10 +98,11 @@ def test_a_solid_counts_in_world_coordinates() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_distance_of_clouds_is_on_the_same_side_of_the_gate_as_brute_force(axes: int, seed: int) -> None:
     chance = np.random.default_rng(seed)
-    first = Solid(body_of((PARTS["box"],), 3000), Pose((0.0, 0.0, 1.0), TILTED))
+    first = Solid(solid_shape((PARTS["box"],), 3000), Pose((0.0, 0.0, 1.0), TILTED))
     direction = chance.normal(size=3) * (1.0, 1.0, 0.3)
     pos = tuple(np.array([0.0, 0.0, 1.0]) + direction / np.linalg.norm(direction) * 0.3)
-    second = Solid(body_of((PARTS["capsule"],), 3000), Pose(pos, angle_quat((0.0, 1.0, 0.0), float(seed))))
+    turned = wxyz_from_axis_angle((0.0, 1.0, 0.0), float(seed))
+    second = Solid(solid_shape((PARTS["capsule"],), 3000), Pose(pos, turned))
     clouds = [np.concatenate([one.points, one.probes])[:, :axes] for one in (first, second)]
     exact = float(cdist(*clouds).min())
     for gate in (exact * 0.98, exact * 1.02, exact * 0.5, exact * 3):
@@ -114,8 +110,8 @@ def test_the_distance_of_clouds_is_on_the_same_side_of_the_gate_as_brute_force(a
 
 
 def test_near_a_footprint_means_within_reach_of_it_seen_from_above() -> None:
-    turned = angle_quat((0.0, 0.0, 1.0), math.pi / 4)
-    solid = Solid(body_of((box((0.1, 0.1, 0.1)),), 1000), Pose((0.5, 0.0, 1.0), turned))
+    turned = wxyz_from_axis_angle((0.0, 0.0, 1.0), math.pi / 4)
+    solid = Solid(solid_shape((box((0.1, 0.1, 0.1)),), 1000), Pose((0.5, 0.0, 1.0), turned))
     tip = 0.5 + 0.05 * math.sqrt(2)
     points = np.array([[0.5, 0, 7.0], [tip + 0.049, 0, 0], [tip + 0.051, 0, 0], [0.5 + 0.07, 0.07, 0], [0.6, 0.06, 0]])
     middle_of_edge = 0.05 / math.sqrt(2)

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import pytest
 
 from urlab.evaluation.goals.scoring import GoalTracker
-from urlab.evaluation.tasks.pose import Pose
 from urlab.evaluation.tasks.task import Task, parse_task
+from urlab.geometry import Pose
 
 HEAD = """
 embodiment = "franka_panda"

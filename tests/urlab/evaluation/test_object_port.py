@@ -9,7 +9,7 @@ import pytest
 from urlab.evaluation.embodiments import FRANKA_PANDA
 from urlab.evaluation.object_port import ObjectPort
 from urlab.evaluation.scene import build_scene
-from urlab.evaluation.tasks.pose import Pose
+from urlab.geometry import Pose
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,11 @@ import pytest
 from urlab.evaluation.embodiments import EMBODIMENTS, FRANKA_PANDA, Embodiment
 from urlab.evaluation.kinematics import Kinematics
 from urlab.evaluation.policies.oracle.grasps import from_above, grasps, yaw_of
-from urlab.evaluation.policies.oracle.hand import Hand
-from urlab.evaluation.policies.oracle.measures import bottom_z, surface_z, top_z
+from urlab.evaluation.policies.oracle.hand import Hand, measure_tools
 from urlab.evaluation.policies.oracle.motion import FASTEST_M_S, Motion, move, together, travel, wait
-from urlab.evaluation.policies.oracle.poses import angle_rad, between, distance_m, raised
-from urlab.evaluation.policies.oracle.tool import measure_tools
-from urlab.evaluation.tasks.pose import angle_quat, pose_of
+from urlab.evaluation.policies.oracle.world import bottom_z, surface_z, top_z
 from urlab.evaluation.tasks.task import find_task
-from urlab.geometry import Pose, rotate
+from urlab.geometry import Pose, rotate, wxyz_from_axis_angle
 from urlab.robots import model_path
 
 
@@ -50,7 +47,7 @@ def test_the_fingers_of_every_robot_close_along_y_of_its_tool(embodiment: Embodi
                 data.joint(joint).qpos[0] = value
             mujoco.mj_kinematics(model, data)
             ee = data.body(arm.ee_body)
-            in_tool = pose_of(ee.xpos, ee.xquat).apply(tool.in_ee).inverse()
+            in_tool = Pose.of(ee.xpos, ee.xquat).apply(tool.in_ee).inverse()
             tips.append([in_tool.apply(Pose(tuple(data.geom(pad).xpos))).pos for pad in pads])
         (a, b), (shut_a, shut_b) = tips
         assert max(abs(a[0]), abs(b[0])) < 1e-3, "seen along y, the pads are in the middle"
@@ -91,14 +88,14 @@ def test_effort_is_infinite_where_the_arm_does_not_reach() -> None:
 
 def test_a_move_is_straight_smooth_and_no_faster_than_allowed() -> None:
     hand = panda_hand()
-    start, end = hand.command, raised(hand.command, -0.2)
+    start, end = hand.command, hand.command.raised(-0.2)
     path = follow(hand, move(hand, end))
-    strides = [distance_m(a, b) for a, b in itertools.pairwise(path)]
+    strides = [a.distance_m(b) for a, b in itertools.pairwise(path)]
     assert max(strides) <= FASTEST_M_S / 30 + 1e-9
     assert strides[0] < 0.2 * max(strides)
     assert strides[-1] < 0.2 * max(strides)
-    assert distance_m(path[-1], end) < 1e-12
-    assert all(distance_m(start, one) + distance_m(one, end) == pytest.approx(0.2) for one in path)
+    assert path[-1].distance_m(end) < 1e-12
+    assert all(start.distance_m(one) + one.distance_m(end) == pytest.approx(0.2) for one in path)
 
 
 def test_travelling_goes_over_what_is_in_the_way() -> None:
@@ -108,26 +105,27 @@ def test_travelling_goes_over_what_is_in_the_way() -> None:
     path = follow(hand, travel(hand, end, 1.3))
     middle = min(path, key=lambda pose: abs(pose.pos[0]))
     assert middle.pos[2] == pytest.approx(1.3)
-    assert distance_m(path[-1], end) < 1e-9
-    assert angle_rad(path[-1], end) < 1e-6
+    assert path[-1].distance_m(end) < 1e-9
+    assert path[-1].angle_rad(end) < 1e-6
 
 
 def test_motions_together_last_as_long_as_the_longest() -> None:
     assert len(list(together(wait(3), wait(8), wait(0)))) == 8
 
 
-def test_between_takes_the_shorter_way_round() -> None:
-    start, end = Pose(quat_wxyz=angle_quat((0, 0, 1), 0.2)), Pose((1, 0, 0), angle_quat((0, 0, 1), 0.8))
+def test_towards_takes_the_shorter_way_round() -> None:
+    start = Pose(quat_wxyz=wxyz_from_axis_angle((0, 0, 1), 0.2))
+    end = Pose((1, 0, 0), wxyz_from_axis_angle((0, 0, 1), 0.8))
     negated = Pose(end.pos, tuple(-part for part in end.quat_wxyz))
     for goal in (end, negated):
-        half = between(start, goal, 0.5)
+        half = start.towards(goal, 0.5)
         assert half.pos == pytest.approx((0.5, 0, 0))
         assert yaw_of(half) == pytest.approx(0.5)
 
 
 def test_surfaces_are_the_floors_of_containers_and_the_tops_of_solids() -> None:
     bin_spec = find_task("robotiq_collect_blocks").objects["crate"]
-    pose = Pose((0.1, 0.2, 1.03), angle_quat((0, 0, 1), 0.5))
+    pose = Pose((0.1, 0.2, 1.03), wxyz_from_axis_angle((0, 0, 1), 0.5))
     assert surface_z(bin_spec.links[0], pose, 0.1, 0.2) == pytest.approx(1.0 + 0.006)
     assert top_z(bin_spec, pose) == pytest.approx(1.06)
     assert bottom_z(bin_spec, pose) == pytest.approx(1.0)

@@ -12,7 +12,7 @@ from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.episode import Episode
 from urlab.evaluation.policies.oracle.motion import Motion
 from urlab.evaluation.policies.oracle.skills import SKILLS
-from urlab.evaluation.policies.oracle.world import World
+from urlab.evaluation.policies.oracle.world import OracleWorld
 from urlab.evaluation.simulation import Simulation
 from urlab.evaluation.tasks.oracle_steps import ORACLE_STEPS, Home, OracleStep, Place, Wait
 from urlab.evaluation.tasks.task import find_task
@@ -27,7 +27,7 @@ class Bench:
         self.simulation = Simulation(task, EMBODIMENTS[task.embodiment], cameras=False)
         self._episode = Episode(task, seed, self.simulation, hold_steps=100, num_steps=3000, privileged=True)
         first = self._episode.reset()
-        self.world = World(task, self.simulation.embodiment, first)
+        self.world = OracleWorld(task, self.simulation.embodiment, first)
         self.steps = task.oracle
 
     def do(self, step: OracleStep) -> int:

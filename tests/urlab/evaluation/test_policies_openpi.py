@@ -22,12 +22,9 @@ from websockets.sync.server import Server, ServerConnection, serve
 
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.policies import PolicyError, PolicyNotFound, find_policy
-from urlab.evaluation.policies.openpi.droid import Droid
-from urlab.evaluation.policies.openpi.following import follow
-from urlab.evaluation.policies.openpi.libero import Libero, axis_angle, quat_of
-from urlab.evaluation.policies.openpi.packing import pack, unpack
-from urlab.evaluation.policies.openpi.pictures import resize_with_pad
-from urlab.evaluation.policies.openpi.rates import last_rows, shares
+from urlab.evaluation.policies.openpi.families import Droid, Libero, axis_angle, follow, quat_of
+from urlab.evaluation.policies.openpi.mapping import last_rows, resize_with_pad, shares
+from urlab.evaluation.policies.openpi.policy import pack, unpack
 from urlab.geometry import rotate
 
 

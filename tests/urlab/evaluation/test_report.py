@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from urlab.evaluation.report import RunFolderError, document, page, read_run, summarise, write_report
-from urlab.evaluation.report.videos import MAX_EMBEDDED_BYTES
-from urlab.evaluation.statistics import wilson
+from urlab.evaluation.report.page import MAX_EMBEDDED_BYTES
+from urlab.evaluation.report.statistics import wilson
 
 VOID = {"meta"}
 WriteRun = Callable[..., Path]

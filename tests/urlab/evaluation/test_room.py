@@ -3,7 +3,7 @@ import pytest
 
 from urlab.evaluation.embodiments import TABLE_TOP_Z_M
 from urlab.evaluation.room import room_mjcf, table_mjcf
-from urlab.evaluation.tasks.table import TABLE_POSE_W, TABLE_SIZE_M
+from urlab.evaluation.tasks.objects import TABLE_POSE_W, TABLE_SIZE_M
 
 
 def test_the_table_is_where_goals_and_layouts_expect_it():

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from urlab.evaluation.statistics import (
-    Interval,
-    Outcome,
+from urlab.evaluation.report.statistics import (
+    ConfidenceInterval,
+    EpisodeOutcome,
     bootstrap_mean,
     compare,
     mcnemar_exact,
@@ -35,7 +35,7 @@ def test_the_ends_of_a_wilson_interval_are_the_rates_that_just_explain_what_was_
 
 
 def test_without_episodes_nothing_is_known():
-    assert wilson(0, 0) == Interval(0.0, 1.0)
+    assert wilson(0, 0) == ConfidenceInterval(0.0, 1.0)
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(-1, 3), (4, 3)])
@@ -72,7 +72,7 @@ def test_one_difference_has_no_interval():
 
 
 def test_runs_are_compared_on_the_episodes_that_both_have():
-    solved, half, failed = Outcome(1.0, True), Outcome(0.5, False), Outcome(0.0, False)
+    solved, half, failed = EpisodeOutcome(1.0, True), EpisodeOutcome(0.5, False), EpisodeOutcome(0.0, False)
     first = {("a", 0): failed, ("a", 1): solved, ("b", 0): half, ("b", 1): solved, ("only first", 0): solved}
     second = {("a", 0): solved, ("a", 1): solved, ("b", 0): half, ("b", 1): half, ("only second", 0): failed}
     found = compare(first, second)
@@ -85,5 +85,5 @@ def test_runs_are_compared_on_the_episodes_that_both_have():
 
 
 def test_runs_without_a_common_episode_can_be_compared_with_no_result():
-    found = compare({("a", 0): Outcome(1.0, True)}, {("b", 0): Outcome(1.0, True)})
+    found = compare({("a", 0): EpisodeOutcome(1.0, True)}, {("b", 0): EpisodeOutcome(1.0, True)})
     assert (found.pairs, found.success_difference, found.p_value, found.score_interval) == (0, 0.0, 1.0, None)

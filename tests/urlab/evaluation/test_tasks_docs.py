@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from urlab.evaluation.goals.subgoals import SUBGOALS
-from urlab.evaluation.tasks.layout import sample_layout
+from urlab.evaluation.goals.start import sample_layout
+from urlab.evaluation.tasks.goal import SUBGOALS
 from urlab.evaluation.tasks.objects import COLORS
 from urlab.evaluation.tasks.oracle_steps import ORACLE_STEPS
 from urlab.evaluation.tasks.shapes import SHAPES

@@ -7,11 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from urlab.evaluation.tasks.layout import GAP_M, Layout, sample_layout
-from urlab.evaluation.tasks.outline import Outline, outline_of
-from urlab.evaluation.tasks.pose import Pose, angle_quat
-from urlab.evaluation.tasks.random_stream import RandomStream
+from urlab.evaluation.goals.start import sample_layout
+from urlab.evaluation.tasks.layout import GAP_M, Layout, Outline, RandomStream, outline_of
 from urlab.evaluation.tasks.task import TaskError, find_task, parse_task, task_names
+from urlab.geometry import Pose, wxyz_from_axis_angle
 
 TEXT = """
 embodiment = "franka_panda"
@@ -205,7 +204,7 @@ def test_things_can_begin_on_and_in_others() -> None:
 
 def test_an_outline_covers_an_open_drawer() -> None:
     spec = task_of(TEXT + ON).objects["cabinet"]
-    outline = outline_of(spec, Pose((0.0, 0.0, 1.05), angle_quat((0.0, 0.0, 1.0), math.pi)), {"drawer": 0.15})
+    outline = outline_of(spec, Pose((0.0, 0.0, 1.05), wxyz_from_axis_angle((0.0, 0.0, 1.0), math.pi)), {"drawer": 0.15})
     assert max(x for x, _ in outline.corners) == pytest.approx(0.1 + 0.05 + 0.014 + 0.15)
     assert min(x for x, _ in outline.corners) == pytest.approx(-0.1)
 

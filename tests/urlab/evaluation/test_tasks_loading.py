@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from urlab.evaluation.goals.subgoals import Range, Relationship
+from urlab.evaluation.tasks.goal import PositionRange, Relationship
 from urlab.evaluation.tasks.oracle_steps import HandOver, LiftTogether, Operate, Pick, Place
-from urlab.evaluation.tasks.shapes.solids import Box, Plate
+from urlab.evaluation.tasks.shapes import BoxShape, Plate
 from urlab.evaluation.tasks.task import TaskError, find_task, load_task, own_tasks, parse_task, task_names
 
 GOOD = """
@@ -75,7 +75,7 @@ def test_a_file_becomes_a_task(tmp_path: Path) -> None:
 
 def test_an_object_has_what_its_table_says() -> None:
     cube = parse(GOOD).objects["cube"]
-    assert cube.shape == Box((0.04, 0.05, 0.06))
+    assert cube.shape == BoxShape((0.04, 0.05, 0.06))
     assert cube.shape_name == "box"
     assert cube.extents == pytest.approx((0.04, 0.05, 0.06))
     assert (cube.color, cube.labels, cube.mass_kg, cube.friction, cube.fixed) == (
@@ -104,7 +104,7 @@ def test_types_can_be_named_as_in_genmanip(prefix: str) -> None:
     goal = f'{{ type = "{prefix}range", object = "cube", z = [1.1, 1.2] }}'
     assert parse(
         GOOD.replace('{ object = "cube", relation = "on", target = "plate", never_reset = true }', goal)
-    ).goal.subgoals == (Range("cube", z=(1.1, 1.2)),)
+    ).goal.subgoals == (PositionRange("cube", z=(1.1, 1.2)),)
 
 
 ALOHA = GOOD.replace("franka_panda", "aloha").split("[[oracle]]")[0]

@@ -6,19 +6,30 @@ import mujoco
 import numpy as np
 import pytest
 
-from urlab.evaluation.goals.placed import PlacedObjects
-from urlab.evaluation.tasks.objects import COLORS, ObjectSpec, Placement, object_mjcf
-from urlab.evaluation.tasks.pose import Pose, angle_quat
-from urlab.evaluation.tasks.shapes import SHAPES
-from urlab.evaluation.tasks.shapes.containers import Bin, Bowl, Cup, Tray
-from urlab.evaluation.tasks.shapes.furniture import DoorCabinet, DrawerCabinet
-from urlab.evaluation.tasks.shapes.solids import Box, Capsule, Cylinder, HandledBlock, Plate, Sphere
+from urlab.evaluation.goals.solids import PlacedObjects
+from urlab.evaluation.tasks.objects import COLORS, ObjectSpec, PlacementRange, object_mjcf
+from urlab.evaluation.tasks.shapes import (
+    SHAPES,
+    Bin,
+    Bowl,
+    BoxShape,
+    CapsuleShape,
+    Cup,
+    CylinderShape,
+    DoorCabinet,
+    DrawerCabinet,
+    HandledBlock,
+    Plate,
+    SphereShape,
+    Tray,
+)
+from urlab.geometry import Pose, wxyz_from_axis_angle
 
 EXAMPLES = {
-    "box": Box((0.04, 0.05, 0.06)),
-    "cylinder": Cylinder(0.03, 0.08),
-    "sphere": Sphere(0.03),
-    "capsule": Capsule(0.02, 0.12),
+    "box": BoxShape((0.04, 0.05, 0.06)),
+    "cylinder": CylinderShape(0.03, 0.08),
+    "sphere": SphereShape(0.03),
+    "capsule": CapsuleShape(0.02, 0.12),
     "plate": Plate(0.08),
     "handled_block": HandledBlock((0.06, 0.1, 0.05)),
     "bin": Bin((0.2, 0.15, 0.06)),
@@ -32,7 +43,7 @@ JOINTS = {"drawer_cabinet": ("drawer", 0.07), "door_cabinet": ("door", 1.1)}
 
 
 def spec_of(name: str, *, fixed: bool = False) -> ObjectSpec:
-    return ObjectSpec("thing", EXAMPLES[name], Placement((0.0, 0.0), (0.0, 0.0)), "red", mass_kg=0.12, fixed=fixed)
+    return ObjectSpec("thing", EXAMPLES[name], PlacementRange((0.0, 0.0), (0.0, 0.0)), "red", mass_kg=0.12, fixed=fixed)
 
 
 def on_a_table(spec: ObjectSpec) -> tuple[mujoco.MjModel, mujoco.MjData]:
@@ -81,7 +92,7 @@ def test_the_model_has_the_mass_the_colour_and_the_bounds_of_the_object(name: st
 def test_an_object_on_the_table_does_not_creep_in_two_seconds(name: str, fixed: bool) -> None:
     spec = spec_of(name, fixed=fixed)
     model, data = on_a_table(spec)
-    pose = Pose((0.1, -0.05, 1.0 - spec.bounds[0][2]), angle_quat((0.0, 0.0, 1.0), 0.3))
+    pose = Pose((0.1, -0.05, 1.0 - spec.bounds[0][2]), wxyz_from_axis_angle((0.0, 0.0, 1.0), 0.3))
     if fixed:
         data.mocap_pos[0], data.mocap_quat[0] = pose.pos, pose.quat_wxyz
     else:
@@ -99,7 +110,7 @@ def test_an_object_on_the_table_does_not_creep_in_two_seconds(name: str, fixed: 
 def test_links_move_as_in_mujoco(name: str) -> None:
     spec, (joint, value) = spec_of(name, fixed=True), JOINTS[name]
     model, data = on_a_table(spec)
-    pose = Pose((0.2, 0.1, 1.05), angle_quat((0.0, 0.0, 1.0), -0.4))
+    pose = Pose((0.2, 0.1, 1.05), wxyz_from_axis_angle((0.0, 0.0, 1.0), -0.4))
     data.mocap_pos[0], data.mocap_quat[0] = pose.pos, pose.quat_wxyz
     data.joint(joint).qpos[0] = value
     mujoco.mj_forward(model, data)
@@ -147,7 +158,7 @@ def test_a_ball_let_go_over_the_support_comes_to_rest_on_it(name: str) -> None:
 @pytest.mark.parametrize(
     ("shape", "reason"),
     [
-        (Capsule(0.03, 0.05), "length must be greater than twice the radius"),
+        (CapsuleShape(0.03, 0.05), "length must be greater than twice the radius"),
         (HandledBlock((0.06, 0.05, 0.05)), "the handle must fit"),
         (Bin((0.2, 0.2, 0.01)), "wall is too thick"),
         (Tray((0.2, 0.2, 0.015)), "handle_thickness must be"),

@@ -8,11 +8,12 @@ import pytest
 
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.goals.scoring import GoalTracker
-from urlab.evaluation.tasks.layout import Layout, sample_layout
+from urlab.evaluation.goals.start import sample_layout
+from urlab.evaluation.tasks.layout import Layout
 from urlab.evaluation.tasks.objects import ObjectSpec, object_mjcf
 from urlab.evaluation.tasks.oracle_steps import Pick
-from urlab.evaluation.tasks.pose import Pose, pose_of
 from urlab.evaluation.tasks.task import Task, find_task, task_names
+from urlab.geometry import Pose
 
 WIDEST_GRASP_M = {"franka_panda": 0.06, "franka_robotiq": 0.07, "aloha": 0.07}
 TABLE = """<mujoco><option timestep="0.00208333333" integrator="implicitfast" cone="elliptic" impratio="10"/>
@@ -48,7 +49,7 @@ class World:
 
     def poses(self) -> dict[str, Pose]:
         bodies = {name: self.data.body(f"{name}/{name}") for name in self._objects}
-        return {name: pose_of(body.xpos, body.xquat) for name, body in bodies.items()}
+        return {name: Pose.of(body.xpos, body.xquat) for name, body in bodies.items()}
 
     def joints(self) -> dict[str, dict[str, float]]:
         return {

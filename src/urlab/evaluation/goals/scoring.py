@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 
-from urlab.evaluation.goals.goal import Alternative, Stage
-from urlab.evaluation.goals.placed import Joints, PlacedObjects
-from urlab.evaluation.goals.subgoal import Subgoal
-from urlab.evaluation.tasks.pose import Pose
+from urlab.evaluation.goals.solids import PlacedObjects
+from urlab.evaluation.goals.subgoals import holds
+from urlab.evaluation.tasks.goal import Alternative, GoalStage, Subgoal
+from urlab.evaluation.tasks.layout import Joints
 from urlab.evaluation.tasks.task import Task
+from urlab.geometry import Pose
 
 HOLD_STEPS_P2 = 100
 """For clients of spec 004's generation."""
@@ -60,7 +61,7 @@ class GoalTracker:
 
 
 class _StageTracker:
-    def __init__(self, stage: Stage, hold_steps: int) -> None:
+    def __init__(self, stage: GoalStage, hold_steps: int) -> None:
         self._alternatives = [_AlternativeTracker(one, hold_steps) for one in stage.alternatives]
 
     @property
@@ -115,5 +116,5 @@ class _Leaf:
     def look(self, placed: PlacedObjects) -> None:
         if self.is_true and self._subgoal.never_reset:
             return
-        self._counter = self._counter + self._subgoal.skip_steps if self._subgoal.holds(placed) else 0
+        self._counter = self._counter + self._subgoal.skip_steps if holds(self._subgoal, placed) else 0
         self.is_true = self._counter > self._hold_steps

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from urlab.evaluation.report.run_folder import EpisodeRecord, Run
-from urlab.evaluation.statistics import Comparison, Interval, Outcome, compare, wilson
+from urlab.evaluation.report.statistics import Comparison, ConfidenceInterval, EpisodeOutcome, compare, wilson
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class TaskSummary:
     episodes: int
     successes: int
     mean_score: float
-    interval: Interval
+    interval: ConfidenceInterval
     reasons: dict[str, int]
 
     @property
@@ -74,8 +74,8 @@ def document(runs: Iterable[Run]) -> dict[str, Any]:
     }
 
 
-def _outcomes(episodes: Sequence[EpisodeRecord]) -> dict[tuple[str, str], Outcome]:
-    return {one.key: Outcome(one.score, one.success) for one in episodes}
+def _outcomes(episodes: Sequence[EpisodeRecord]) -> dict[tuple[str, str], EpisodeOutcome]:
+    return {one.key: EpisodeOutcome(one.score, one.success) for one in episodes}
 
 
 def _run_document(run: Run) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.inspect import ListType, LiteralType, StructType, Type, type_info
 
-from urlab.evaluation.tasks.task_error import TaskError, task_error
+from urlab.errors import FileError
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -25,6 +25,15 @@ _TYPE_WORDS = {
     "float": "a number",
     "bool": "true or false",
 }
+
+
+class TaskError(FileError):
+    """The message has the file, the field, what is wrong and what is allowed."""
+
+
+def task_error(source: str, field: str, problem: str) -> TaskError:
+    """``source: field: problem``."""
+    return TaskError(f"{source}: {field}: {problem}" if field else f"{source}: {problem}")
 
 
 class Table:

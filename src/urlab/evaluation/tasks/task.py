@@ -11,14 +11,11 @@ from typing import Annotated, Any
 import msgspec
 
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.goals.goal import Goal
-from urlab.evaluation.tasks.fields import Table, allowed_words
-from urlab.evaluation.tasks.goal_tables import read_goal
-from urlab.evaluation.tasks.object_spec import ObjectSpec
-from urlab.evaluation.tasks.object_tables import read_objects
+from urlab.evaluation.tasks.fields import Table, TaskError, allowed_words, task_error
+from urlab.evaluation.tasks.goal import Goal
+from urlab.evaluation.tasks.objects import ObjectSpec
 from urlab.evaluation.tasks.oracle_steps import OracleStep
-from urlab.evaluation.tasks.oracle_tables import read_oracle
-from urlab.evaluation.tasks.task_error import TaskError, task_error
+from urlab.evaluation.tasks.reading import read_goal, read_objects, read_oracle
 
 __all__ = ["Task", "TaskError", "find_task", "load_task", "own_tasks", "parse_task", "task_names"]
 

@@ -18,8 +18,8 @@ from urlab.config import RenderProfile
 from urlab.evaluation.actions import Action
 from urlab.evaluation.episode import Episode
 from urlab.evaluation.goals.scoring import HOLD_STEPS_P4
+from urlab.evaluation.goals.start import sample_layout
 from urlab.evaluation.simulation import Simulation
-from urlab.evaluation.tasks.layout import sample_layout
 
 _PHYSICS = "urlab.cli.bench.evaluation.physics_child"
 _RENDER = "urlab.cli.bench.evaluation.render_child"

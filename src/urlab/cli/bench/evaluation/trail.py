@@ -12,6 +12,7 @@ from urlab.compile import CompiledScene
 from urlab.evaluation.actions import Action, parse_action
 from urlab.evaluation.command import CommandMemory
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
+from urlab.evaluation.goals.start import sample_layout
 from urlab.evaluation.kinematics import Kinematics
 from urlab.evaluation.object_port import ObjectPort
 from urlab.evaluation.policies.random_policy import RandomPolicy
@@ -19,7 +20,6 @@ from urlab.evaluation.robot_port import RobotPort
 from urlab.evaluation.scene import ROBOT, build_scene
 from urlab.evaluation.settings import BENCHMARK
 from urlab.evaluation.simulation import SETTLE_STEPS, SUBSTEPS
-from urlab.evaluation.tasks.layout import sample_layout
 from urlab.evaluation.tasks.task import Task, find_task
 from urlab.physics.engine import FULL_STATE
 

@@ -25,7 +25,7 @@ _CHUNK = 1_000_000
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """From ``low`` to ``high``."""
 
     low: float
@@ -33,7 +33,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EpisodeOutcome:
     """What counts of an episode: the score from 0 to 1, and whether it was solved."""
 
     score: float
@@ -55,7 +55,7 @@ class Comparison:
     neither: int
     p_value: float
     score_difference: float
-    score_interval: Interval | None
+    score_interval: ConfidenceInterval | None
 
     @property
     def success_difference(self) -> float:
@@ -63,18 +63,18 @@ class Comparison:
         return (self.only_second - self.only_first) / self.pairs if self.pairs else 0.0
 
 
-def wilson(successes: int, trials: int, z: float = Z_95) -> Interval:
+def wilson(successes: int, trials: int, z: float = Z_95) -> ConfidenceInterval:
     """The Wilson score interval of a rate, 95 % unless ``z`` says otherwise; all of [0, 1] without trials."""
     if not 0 <= successes <= trials:
         raise ValueError(f"{successes} successes of {trials} trials")
     if trials == 0:
-        return Interval(0.0, 1.0)
+        return ConfidenceInterval(0.0, 1.0)
     rate, spread = successes / trials, z * z / trials
     centre = (rate + spread / 2) / (1 + spread)
     half = z * math.sqrt(rate * (1 - rate) / trials + spread / (4 * trials)) / (1 + spread)
     low = 0.0 if successes == 0 else max(0.0, centre - half)
     high = 1.0 if successes == trials else min(1.0, centre + half)
-    return Interval(low, high)
+    return ConfidenceInterval(low, high)
 
 
 def mcnemar_exact(only_first: int, only_second: int) -> float:
@@ -87,7 +87,7 @@ def mcnemar_exact(only_first: int, only_second: int) -> float:
     return min(1.0, 2 * tail / (1 << discordant))
 
 
-def bootstrap_mean(differences: Sequence[float], resamples: int = RESAMPLES) -> Interval | None:
+def bootstrap_mean(differences: Sequence[float], resamples: int = RESAMPLES) -> ConfidenceInterval | None:
     """The 95 % percentile interval of the mean of paired differences; the same numbers give the same interval."""
     values = np.asarray(differences, dtype=np.float64)
     if len(values) < 2:
@@ -101,10 +101,10 @@ def bootstrap_mean(differences: Sequence[float], resamples: int = RESAMPLES) -> 
         ]
     )
     low, high = np.quantile(means, (0.025, 0.975))
-    return Interval(float(low), float(high))
+    return ConfidenceInterval(float(low), float(high))
 
 
-def compare(first: Mapping[Key, Outcome], second: Mapping[Key, Outcome]) -> Comparison:
+def compare(first: Mapping[Key, EpisodeOutcome], second: Mapping[Key, EpisodeOutcome]) -> Comparison:
     """Two runs, keyed by episode; episodes that only one of them has do not count."""
     keys = sorted(first.keys() & second.keys(), key=repr)
     pairs = [(first[key], second[key]) for key in keys]
