@@ -22,8 +22,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from urlab.child_process import ServerProcess
 from urlab.cli.complaint import FAILED, WRONG_USE, CommandError
-from urlab.cli.server_process import ServerProcess
 from urlab.cli.watch.camera import find_camera
 from urlab.cli.watch.camera_statistics import report_camera
 from urlab.cli.watch.display import beats
@@ -75,7 +75,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def server(models: list[str]) -> Iterator[ServerProcess]:
-    with ServerProcess.start(*models) as started:
+    with ServerProcess(*models) as started:
         yield started
 
 
@@ -212,7 +212,7 @@ def test_when_a_server_goes_a_table_waits_for_it_and_a_clip_ends(
     watching: Any, models: list[str], tmp_path: Path, lasting_port: Any
 ) -> None:
     port = str(lasting_port())
-    with ServerProcess.start(*models, "--step-port", port):
+    with ServerProcess(*models, "--step-port", port):
         table = watching("--step-port", port, "--no-cameras", "--seconds", LONG_S)
         options = ("--camera", "room", "--out", str(tmp_path / "room.mp4"), "--seconds", LONG_S)
         clip = watching("--step-port", port, *options)
@@ -223,7 +223,7 @@ def test_when_a_server_goes_a_table_waits_for_it_and_a_clip_ends(
     said, complaints = clip.communicate(timeout=LIMIT_S)
     assert (clip.returncode, said, files_in(tmp_path)) == (1, "", [])
     assert "does not answer any more: nothing was written" in complaints
-    with ServerProcess.start(*models, "--step-port", port):
+    with ServerProcess(*models, "--step-port", port):
         read_until(table.stderr, f"tcp://127.0.0.1:{port} is back")
         read_until(table.stdout, " x real time")
         table.send_signal(signal.SIGTERM)
@@ -243,7 +243,7 @@ def test_a_wrong_state_port_is_noticed(port: str) -> None:
 
 
 def test_while_nothing_plays_it_says_so(models: list[str], tmp_path: Path) -> None:
-    with ServerProcess.start(*models, "--no-play") as idle, observing(port_of(idle)) as server:
+    with ServerProcess(*models, "--no-play") as idle, observing(port_of(idle)) as server:
         with Lookout(server, "swing", with_cameras=True, span_s=None) as lookout:
             told = report(lookout.look())
         with pytest.raises(CommandError, match=r"plays nothing \(off\): there are no cameras") as refused:

@@ -14,10 +14,10 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from urlab.child_process import ServerProcess
 from urlab.cli.demo.contact_sheet import take_contact_sheet
 from urlab.cli.demo.grasp import Reach
 from urlab.cli.demo.picture import draw_states
-from urlab.cli.server_process import ServerProcess
 from urlab.errors import ConfigError
 from urlab_client import URLabArticulation, URLabClient
 
@@ -72,7 +72,7 @@ def tour(out: Path) -> None:
     with TemporaryDirectory(prefix="urlab-demo-") as folder:
         options = ("--project", folder, "--write-root", str(out))
         with console.status("starting a server"):
-            server = ServerProcess.start("demo", *options)
+            server = ServerProcess("demo", *options)
         with server, Progress(console=console) as progress:
             address, _, port = server.endpoints["step"].rpartition(":")
             console.print(f"server: {server.endpoints['step']}, ready after {server.seconds_to_ready:.1f} s")

@@ -7,7 +7,6 @@ from typing import Any, BinaryIO
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from urlab.atomic_file import replacing
 from urlab.cli.complaint import CommandError
 from urlab.cli.console import stderr
 from urlab.cli.watch.camera import describe, first_frame, streaming
@@ -16,6 +15,7 @@ from urlab.cli.watch.order import PICTURE, CameraOrder
 from urlab.cli.watch.pixels import rgb, white_of
 from urlab.cli.watch.server import Server
 from urlab.cli.watch.spool import SizeChangedError, Spool
+from urlab.files import replacing
 from urlab_client import CameraFrame, CameraMode, URLabCameraView
 
 STALLED_S = 1.0

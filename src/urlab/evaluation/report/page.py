@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from urlab.atomic_file import replacing
 from urlab.evaluation.report.charts import (
     COLOURS,
     Content,
@@ -24,6 +23,7 @@ from urlab.evaluation.report.charts import (
 from urlab.evaluation.report.run_folder import EpisodeRecord, Run, named_apart
 from urlab.evaluation.report.statistics import Comparison
 from urlab.evaluation.report.summary import RunSummary, TaskSummary, compare_runs, summarise
+from urlab.files import replacing
 
 _METHODS = (
     "An episode is solved when its score is 1; the score is the mean over the goal's stages: credit for parts. "
