@@ -281,7 +281,7 @@ def test_the_goal_of_the_page_about_tasks_can_be_read():
     ids=["shape", "height", "oracle"],
 )
 def test_mistakes_are_told_as_the_page_says(before: str, after: str, tmp_path: Path):
-    told = block_with(TASKS_PAGE, "", "coin_in_cup.toml: objects").splitlines()
+    told = block_with(TASKS_PAGE, "", "coin_in_cup.toml:22: objects").splitlines()
     text = block_with(TASKS_PAGE, "toml", "# coin_in_cup.toml")
     assert text.count(before) == 1
     (tmp_path / "coin_in_cup.toml").write_text(text.replace(before, after))

@@ -22,10 +22,10 @@ from websockets.sync.server import Server, ServerConnection, serve
 
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.policies import PolicyError, PolicyNotFound, find_policy
-from urlab.evaluation.policies.openpi.families import Droid, Libero, axis_angle, follow, quat_of
+from urlab.evaluation.policies.openpi.families import Droid, Libero, follow
 from urlab.evaluation.policies.openpi.mapping import last_rows, resize_with_pad, shares
 from urlab.evaluation.policies.openpi.policy import pack, unpack
-from urlab.geometry import rotate
+from urlab.geometry import rotate, rotation_vector, wxyz_from_rotation_vector
 
 
 def numpy_default(value: Any) -> Any:
@@ -191,7 +191,7 @@ def test_a_panda_is_asked_with_the_keys_and_mirrored_pictures_of_libero(server: 
 def test_a_hand_that_points_down_is_about_half_a_turn_about_x(server: PolicyServerOfTheTest, tilt: float):
     seen = observation("franka_panda")
     for sign in (1, -1):
-        seen["ee_pose_state"][1] = sign * np.array(quat_of(np.array([np.pi + tilt, 0.0, 0.0])))
+        seen["ee_pose_state"][1] = sign * np.array(wxyz_from_rotation_vector(np.array([np.pi + tilt, 0.0, 0.0])))
         assert Libero().encode(seen)["observation/state"][3:6] == pytest.approx([np.pi + tilt, 0, 0], abs=1e-5)
 
 
@@ -257,7 +257,7 @@ def test_libero_rows_go_on_where_the_last_ones_ended_within_reach_of_the_hand():
 
 def test_turns_survive_the_way_there_and_back():
     for turn in ((0.0, 0.0, 0.0), (0.1, -0.2, 0.3), (0.0, 3.0, 0.0), (3.5, 0.0, 0.1)):
-        assert axis_angle(quat_of(np.array(turn))) == pytest.approx(turn)
+        assert rotation_vector(wxyz_from_rotation_vector(np.array(turn))) == pytest.approx(turn)
 
 
 def test_a_robotiq_is_asked_and_moved_as_in_droid(server: PolicyServerOfTheTest):

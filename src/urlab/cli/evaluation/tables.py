@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 def print_summary(runs: "Sequence[Run]") -> None:
     """A table for each run, and a sentence for each comparison with the first."""
-    from urlab.evaluation.report import summarise
-    from urlab.evaluation.report.page import verdict
-    from urlab.evaluation.report.summary import compare_runs
+    from urlab.evaluation.report import compare_runs, summarise, verdict
 
     out = stdout()
     for run in runs:

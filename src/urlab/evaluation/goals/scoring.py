@@ -10,20 +10,20 @@ from urlab.evaluation.tasks.task import Task
 from urlab.geometry import Pose
 
 HOLD_STEPS_P2 = 100
-"""For clients of spec 004's generation."""
+"""How long a subgoal must last for clients of spec 004's generation, in control steps."""
 HOLD_STEPS_P4 = 50
-"""For later ones."""
+"""The same for later clients."""
 
 _DECIMALS = 5
 _TOLERANCE = 1e-6
 
 
 class GoalTracker:
-    """Watches the goal of a task through one episode. One thread.
+    """The state of a task's goal through one episode. One thread.
 
-    A subgoal becomes true when it was found to hold at every look for more than ``hold_steps`` control steps, each look
-    counting for as many steps as there are between looks. Only the current stage is looked at; the next one begins when
-    all subgoals of an alternative are true, and the values of the stage before it stay as they are.
+    A subgoal becomes true when it was found to hold at every check for more than ``hold_steps`` control steps, each
+    check counting for as many steps as there are between checks. Only the current stage is checked; the next one begins
+    when all subgoals of an alternative are true, and the values of the stage before it stay as they are.
     """
 
     def __init__(self, task: Task, hold_steps: int) -> None:
@@ -31,14 +31,14 @@ class GoalTracker:
         self._stages = [_StageTracker(stage, hold_steps) for stage in task.goal.stages]
 
     def update(self, timestep: int, poses: Mapping[str, Pose], joints: Joints) -> None:
-        """Look, if it is time to. Call it once per control step, ``timestep`` counting from 1.
+        """Check, if it is time to. Call it once per control step, ``timestep`` counting from 1.
 
         ``poses`` and ``joints`` have every object of the task (joints: the articulated ones), in metres and radians.
         """
         current = self._current
         if current is None or not current.is_due(timestep):
             return
-        current.look(timestep, PlacedObjects(self._objects, poses, joints))
+        current.check(timestep, PlacedObjects(self._objects, poses, joints))
 
     @property
     def score(self) -> float:
@@ -79,11 +79,11 @@ class _StageTracker:
     def is_due(self, timestep: int) -> bool:
         return any(leaf.is_due(timestep) for one in self._alternatives for leaf in one.leaves)
 
-    def look(self, timestep: int, placed: PlacedObjects) -> None:
+    def check(self, timestep: int, placed: PlacedObjects) -> None:
         for one in self._alternatives:
             for leaf in one.leaves:
                 if leaf.is_due(timestep):
-                    leaf.look(placed)
+                    leaf.check(placed)
 
 
 class _AlternativeTracker:
@@ -113,7 +113,7 @@ class _Leaf:
     def is_due(self, timestep: int) -> bool:
         return timestep % self._subgoal.skip_steps == 0
 
-    def look(self, placed: PlacedObjects) -> None:
+    def check(self, placed: PlacedObjects) -> None:
         if self.is_true and self._subgoal.never_reset:
             return
         self._counter = self._counter + self._subgoal.skip_steps if holds(self._subgoal, placed) else 0

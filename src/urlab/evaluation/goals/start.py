@@ -4,9 +4,8 @@ from itertools import islice
 
 from urlab.evaluation.goals.solids import PlacedObjects
 from urlab.evaluation.goals.subgoals import is_reached
-from urlab.evaluation.tasks.fields import TaskError
 from urlab.evaluation.tasks.layout import GAP_M, Layout, random_layouts
-from urlab.evaluation.tasks.task import Task
+from urlab.evaluation.tasks.task import Task, TaskError
 
 _TRIES = 100
 

@@ -1,6 +1,5 @@
 """From the words that name a policy to one that runs: built-in ones, websocket servers, classes of the user's own."""
 
-import difflib
 import importlib
 import importlib.util
 import inspect
@@ -13,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from urlab.errors import did_you_mean
 from urlab.evaluation.policies.base import METHODS, Policy, PolicyError, PolicyNotFound
 
 BUILT_IN = {
@@ -108,8 +108,7 @@ def _hint(word: str) -> str:
         return f"; for this file: {word}:Class"
     if word.startswith(_WEB):
         return f"; a server of policies is asked over a websocket: ws://{word.partition('://')[2]}"
-    close = difflib.get_close_matches(word.lower(), policy_names(), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    return did_you_mean(word.lower(), policy_names())
 
 
 def _websocket(url: str, options: dict[str, Any]) -> PolicySource:

@@ -25,7 +25,7 @@ def tag(name: str, *content: Content, **attributes: str | int | bool | None) -> 
 
 
 def join(*content: Content) -> Markup:
-    """One after the other."""
+    """The contents one after the other; plain text is escaped."""
     return Markup("".join(one if isinstance(one, Markup) else escape(str(one)) for one in content))
 
 
@@ -66,7 +66,7 @@ def share_bar(share: float, colour: int) -> Markup:
 
 
 def percent(part: float) -> str:
-    """A part of 1 for people."""
+    """A part of 1 in per cent, as text."""
     return f"{100 * part:.0f} %"
 
 

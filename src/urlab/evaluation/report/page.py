@@ -44,7 +44,7 @@ _CONDITIONS = (
     ("machine", "machine"),
     ("versions", "versions"),
 )
-_COLUMNS = ("seed", "result", "score", "steps", "ended by", "took", "told")
+_COLUMNS = ("seed", "result", "score", "steps", "ended by", "took", "instruction")
 _FEW_EPISODES = 12
 """A run of so many shows them all at once."""
 SURE_BELOW = 0.05
@@ -52,7 +52,7 @@ _MAX_LISTED = 40
 MAX_EMBEDDED_BYTES = 400_000
 MAX_EMBEDDED_IN_ALL_BYTES = 12_000_000
 MAX_SHOWN = 24
-_NOTE = "Small films are in this page; the others, and what other cameras saw, are links into the run's folder."
+_NOTE = "Small videos are in this page; the others, and those of other cameras, are links into the run's folder."
 _OVERVIEWS = ("obs_camera", "top_camera", "obs_camera_2")
 
 

@@ -17,8 +17,8 @@ NamedIntervals = Annotated[dict[str, Interval], msgspec.Meta(min_length=1)]
 Relation = Literal["top", "on", "in", "out of", "below", "near", "left", "right", "front", "back", "between"]
 Axis = Literal["x", "y", "z", "+x", "+y", "+z", "-x", "-y", "-z"]
 Degrees = Annotated[float, msgspec.Meta(ge=0, le=180)]
-Problem = tuple[str, str]
-"""A field of a task file and what is wrong with it."""
+Problem = tuple[str, *tuple[str | int, ...]]
+"""What is wrong, and the keys of the value that it is about."""
 
 
 class Subgoal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="type"):
@@ -72,7 +72,7 @@ class CountRelationship(Subgoal, frozen=True, tag="count_multi_object_relationsh
 
     def problem(self, objects: Mapping[str, ObjectSpec]) -> Problem | None:  # noqa: ARG002
         if self.at_least > len(self.objects):
-            return "at_least", f"must be at most {len(self.objects)}, the number of objects"
+            return f"must be at most {len(self.objects)}, the number of objects", "at_least"
         return _other_problem(self.relation, self.other)
 
 
@@ -99,11 +99,11 @@ class PositionRange(Subgoal, frozen=True, tag="range"):
     def problem(self, objects: Mapping[str, ObjectSpec]) -> Problem | None:  # noqa: ARG002
         for axis, interval, relative in self.axes():
             if interval is not None and not interval[0] <= interval[1]:
-                return "xyz"[axis], "an interval is [low, high] with low <= high"
+                return "an interval is [low, high] with low <= high", "xyz"[axis]
             if interval is None and relative is not None:
-                return f"{'xyz'[axis]}_of", f"needs an interval {'xyz'[axis]}"
+                return f"needs an interval {'xyz'[axis]}", f"{'xyz'[axis]}_of"
         stated = any(interval is not None for _, interval, _ in self.axes())
-        return None if stated else ("x", "at least one of x, y and z must be stated")
+        return None if stated else ("at least one of x, y and z must be stated", "x")
 
     def axes(self) -> tuple[tuple[int, Interval | None, str | None], ...]:
         """(0 to 2, interval, name of the object that it is relative to) for x, y and z."""
@@ -142,7 +142,7 @@ class MatchOrientation(Subgoal, frozen=True, tag="match_local_world_orientation"
 
     def problem(self, objects: Mapping[str, ObjectSpec]) -> Problem | None:  # noqa: ARG002
         ordered = all(one.angle_deg[0] <= one.angle_deg[1] for one in self.constraints)
-        return None if ordered else ("constraints", "angle_deg is [low, high] with low <= high")
+        return None if ordered else ("angle_deg is [low, high] with low <= high", "constraints")
 
 
 class JointAngle(Subgoal, frozen=True, tag="check_joint_angle"):
@@ -155,9 +155,9 @@ class JointAngle(Subgoal, frozen=True, tag="check_joint_angle"):
     def problem(self, objects: Mapping[str, ObjectSpec]) -> Problem | None:
         unknown = _unknown_joint(self.object, self.joint, objects)
         if unknown is not None:
-            return "joint", unknown
+            return unknown, "joint"
         out_of_reach = _out_of_reach(objects[self.object], self.joint, self.range)
-        return None if out_of_reach is None else ("range", out_of_reach)
+        return None if out_of_reach is None else (out_of_reach, "range")
 
 
 class JointStatus(Subgoal, frozen=True, tag="status"):
@@ -173,7 +173,7 @@ class JointStatus(Subgoal, frozen=True, tag="status"):
                     objects[self.object], joint, interval
                 )
                 if problem is not None:
-                    return f"statuses[{number}].{joint}", problem
+                    return problem, "statuses", number, joint
         return None
 
 
@@ -213,25 +213,10 @@ class Goal:
         return tuple(one for stage in self.stages for alternative in stage.alternatives for one in alternative)
 
 
-def three_levels(raw: object) -> object:
-    """Lists of lists of lists, whatever was left out: one subgoal, subgoals (all needed), or alternatives of them."""
-    wrapped = raw
-    for _ in range(3 - _depth(raw)):
-        wrapped = [wrapped]
-    return wrapped
-
-
-def _depth(raw: object) -> int:
-    depth = 0
-    while isinstance(raw, list):
-        raw, depth = (raw[0] if raw else None), depth + 1
-    return depth
-
-
 def _other_problem(relation: str, other: str | None) -> Problem | None:
     if (relation == "between") == (other is not None):
         return None
-    return "other", "is what 'between' needs, and no other relation has"
+    return "is what 'between' needs, and no other relation has", "other"
 
 
 def _unknown_joint(name: str, joint: str, objects: Mapping[str, ObjectSpec]) -> str | None:

@@ -67,7 +67,7 @@ class ObjectSpec:
 
     @cached_property
     def links(self) -> tuple[ObjectLink, ...]:
-        """The base first."""
+        """Its rigid links, the base first."""
         return self.shape.links()
 
     @cached_property

@@ -61,7 +61,7 @@ class CylinderShape(Shape, frozen=True, tag="cylinder"):
 
 
 class SphereShape(Shape, frozen=True, tag="sphere"):
-    """A ball."""
+    """A ball of that radius."""
 
     condim: ClassVar[int] = 6
     radius: Length

@@ -1,13 +1,12 @@
-"""The families of policies that are known: DROID, LIBERO and ALOHA.
+"""The families of policies: DROID, LIBERO and ALOHA. Keys, rows and rates are those of openpi's examples.
 
-Keys, rows and rates are those of openpi's examples.
+A family is a `RobotMapping`; one object serves one episode.
 """
 
 import math
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from urlab.evaluation.policies.base import Action, Observation, embodiment_of
 from urlab.evaluation.policies.openpi.mapping import (
@@ -20,34 +19,34 @@ from urlab.evaluation.policies.openpi.mapping import (
     picture_of,
     shares,
 )
-from urlab.geometry import Pose, Quat, multiply, normalised
+from urlab.geometry import Pose, Quat, multiply, normalised, rotation_vector, wxyz_from_rotation_vector
 
 FULL_SPEED_RAD = 0.2
-"""How far ahead of a joint its target is at a velocity of 1, and so how far it may go in one row."""
+"""DROID: how far ahead of a joint its target is at a velocity of 1, and so how far it may go in one row."""
 _ARM_WIDTH = 7
 _CLOSES_ABOVE = 0.5
 # Any camera that sees the scene will do for the policies. This one is beside the robot, as most of DROID's are.
 _EXTERIOR, _WRIST = "obs_camera_2", "realsense"
 REACH = np.array([0.05, 0.05, 0.05, 0.5, 0.5, 0.5])
-"""How far ahead of the hand 1 in a row sets the goal: metres and radians."""
+"""LIBERO: how far ahead of the hand 1 in a row sets the goal: metres and radians."""
 BASE_POS_W = (-0.66, 0.0, 0.912)
-"""Where the robot's base is in LIBERO's scenes with a table, its axes along the world's; those on a floor differ."""
+"""LIBERO: where the robot's base is in scenes with a table, its axes along the world's; those on a floor differ."""
 GRIP_POINT = Pose((0.0, 0.0, 0.097))
-"""The point between the fingers that moves and is told, in the frame of the hand."""
-_TINY = 1e-9
-Vector = NDArray[np.float64]
+"""LIBERO: the point between the fingers that rows move and the state reports, in the frame of the hand."""
 STIFFNESS_PER_S2 = 150.0
-"""Of the spring, by unit of mass; its damping is critical."""
+"""LIBERO: of the controller's spring, by unit of mass; its damping is critical. The default of robosuite."""
 _RATE_PER_S = math.sqrt(STIFFNESS_PER_S2)
 _CAMERAS = {"cam_high": "top_camera", "cam_left_wrist": "left_camera", "cam_right_wrist": "right_camera"}
-_ARM_WIDTH = 7
 
 
 class Droid:
-    """Rows of 8 at 15 Hz: 7 joint velocities from -1 to 1, and the gripper, closed above a half.
+    """DROID: a Franka with a Robotiq gripper.
 
+    Rows of 8 at 15 Hz: 7 joint velocities from -1 to 1, and the gripper, closed above a half.
     A row is carried out in full: at a velocity of 1 the target moves 0.2 rad. It goes on from the last target, but at
     the start of an answer at most 0.2 rad from where the arm is. DROID's own targets never are farther from it.
+    The meaning of a row is that of DROID's own driver. How fast the real arm follows its targets has no public source;
+    openpi's authors call it hard to match in a simulation. Checkpoints that give joint positions do not depend on it.
     """
 
     arms: ClassVar[int] = 1
@@ -92,10 +91,11 @@ class DroidJoints(Droid):
 
 
 class Libero:
-    """Rows of 7 at 20 Hz: motion (3) and turn as axis times angle (3), from -1 to 1 in the base's axes; gripper.
+    """LIBERO: a Franka with the Panda hand. Frames, rates and the controller are those of LIBERO and robosuite.
 
-    The hand moves as LIBERO's would, which is less than a row says (see `following`). The gripper closes above 0 and
-    opens below. Motions go on from the last target, but start at most one `REACH` from where the hand is.
+    Rows of 7 at 20 Hz: motion (3) and turn as axis times angle (3), from -1 to 1 in the base's axes; gripper. The hand
+    moves as LIBERO's would, which is less than a row says (see `follow`). The gripper closes above 0 and opens below.
+    Motions go on from the last target, but start at most one `REACH` from where the hand is.
     """
 
     arms: ClassVar[int] = 1
@@ -116,7 +116,7 @@ class Libero:
         fingers = arm_joints(observation, embodiment_of(observation), 0)[1]
         position = Pose(BASE_POS_W).apply(hand).apply(GRIP_POINT).pos
         # A hand that points down is half a turn about +X, now a little more, now a little less: never about -X.
-        state = [*position, *axis_angle(_with_positive(hand.quat_wxyz, 1)), fingers[0], -fingers[1]]
+        state = [*position, *rotation_vector(_with_positive(hand.quat_wxyz, 1)), fingers[0], -fingers[1]]
         return {
             "observation/image": picture_of(observation, "obs_camera", mirrored=True),
             "observation/wrist_image": picture_of(observation, "realsense", mirrored=True),
@@ -146,14 +146,16 @@ class Libero:
         if self._target is None:
             return grip
         between = multiply(self._target.quat_wxyz, Pose(quat_wxyz=grip.quat_wxyz).inverse().quat_wxyz)
-        turn = axis_angle(_with_positive(between, 0))
+        turn = rotation_vector(_with_positive(between, 0))
         ahead = np.array([*np.subtract(self._target.pos, grip.pos), *turn])
         return _moved(grip, carried_on(ahead, np.zeros(6), REACH))
 
 
 class Aloha:
-    """Rows of 14 at 50 Hz: for the left arm and the right 6 joint positions in radians, and the gripper.
+    """ALOHA: rows of 14 at 50 Hz: for the left arm and the right 6 joint positions in radians, and the gripper.
 
+    Joints are passed on as they are: our arms are others, and nothing says that their joints have the zeros and signs
+    of ALOHA's.
     Grippers are 0 for closed and 1 for open, in proportion to the way of the fingers. So it is in the simulated
     example; on the real robot an action tells the angle of the gripper's motor, which differs by up to 0.1. There is no
     ``cam_low``: servers do without. 25 rows are carried out as on the real robot; the simulated example takes 10.
@@ -190,23 +192,13 @@ class Aloha:
         return actions
 
 
-def axis_angle(quat_wxyz: Quat) -> list[float]:
-    """Axis times angle, the angle from 0 to a whole turn: more than half a turn where w is negative."""
-    w, *axis = quat_wxyz
-    sine = math.hypot(*axis)
-    scale = 2 * math.atan2(sine, w) / sine if sine > _TINY else 0.0
-    return [scale * part for part in axis]
+def follow(way: Rows, velocity: Rows, time_s: float) -> tuple[Rows, Rows]:
+    """How much of the ``way`` to the goal LIBERO's hand covers in that time, and its velocity at the end.
 
-
-def quat_of(turn: Rows) -> Quat:
-    """The rotation of an axis times angle."""
-    angle = float(np.linalg.norm(turn))
-    scale = math.sin(angle / 2) / angle if angle > _TINY else 0.5
-    return math.cos(angle / 2), *(float(scale * part) for part in turn)  # type: ignore[return-value]
-
-
-def follow(way: Vector, velocity: Vector, time_s: float) -> tuple[Vector, Vector]:
-    """How much of the ``way`` to the goal is covered in that time, and the velocity at its end."""
+    A row sets the goal that far from where the hand is, and a spring pulls the hand there until the next row sets
+    another: in free motion the hand covers about a quarter of what rows say. What the arm's own inertia and friction
+    take off that is left out: measured in robosuite, about a tenth of a motion, and more of a turn about the vertical.
+    """
     fading = math.exp(-_RATE_PER_S * time_s)
     pull = velocity - _RATE_PER_S * way
     left = (way - pull * time_s) * fading
@@ -227,12 +219,11 @@ def _with_positive(quat_wxyz: Quat, place: int) -> Quat:
 
 
 def _hand(observation: Observation) -> Pose:
-    """Of the hand in the base's frame."""
-    (x, y, z), quat_wxyz = observation["ee_pose_state"]
-    return Pose((float(x), float(y), float(z)), normalised([float(part) for part in quat_wxyz]))
+    """The hand's pose in the base's frame."""
+    return Pose.of(*observation["ee_pose_state"])
 
 
 def _moved(pose: Pose, motion: Rows) -> Pose:
     """After a motion (3) and a turn (3) about its own origin, both in the axes of the frame that it is in."""
     x, y, z = np.add(pose.pos, motion[:3]).tolist()
-    return Pose((x, y, z), normalised(multiply(quat_of(motion[3:]), pose.quat_wxyz)))
+    return Pose((x, y, z), normalised(multiply(wxyz_from_rotation_vector(motion[3:].tolist()), pose.quat_wxyz)))

@@ -69,7 +69,7 @@ class OpenPiPolicy:
         return self._mapping.decode(rows[: self._rows or self._mapping.default_rows], observation)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._server.close()
 
 
@@ -100,7 +100,7 @@ class PolicyServer:
         return self._receive("answer")
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._open.close()
 
     def _receive(self, what: str) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _end_of(traceback_text: str) -> str:
 
 
 def _connect(until: ExitStack, url: str, api_key: str | None, timeout_s: float) -> ClientConnection:
-    """Whoever starts both at once is not turned away while the server comes up."""
+    """Tries until ``timeout_s`` is over: a server that was started at the same time may still be coming up."""
     headers = {"Authorization": f"Api-Key {api_key}"} if api_key else None
     give_up_s = time.monotonic() + timeout_s
     while True:

@@ -66,9 +66,9 @@ def above_table(hand: Hand, pose: Pose) -> Pose:
 
 
 def carry(world: OracleWorld, hand: Hand, name: str, to: Vec3, turn_rad: float) -> Pose:
-    """Where the tool must be told to go for the object that it holds to come there, turned about the vertical.
+    """The command of the tool that brings the object that it holds there, turned about the vertical.
 
-    Reckoned from where the hand was told to be, not from where it is: it will miss by as much then as now.
+    Reckoned from the hand's command, not from where it is: it will miss by as much then as now.
     """
     in_tool = hand.command.inverse().apply(world.pose(name)).pos
     quat = multiply(yaw_quat(turn_rad), hand.command.quat_wxyz)

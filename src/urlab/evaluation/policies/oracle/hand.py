@@ -14,8 +14,8 @@ from urlab.robots import model_path
 
 ArmAction = tuple[tuple[float, ...], tuple[float, ...], Numbers]
 """Position, quaternion and gripper, as an action of kind ee_pose has them."""
-_LOOKS = (0.25, 0.5, 0.75, 1.0)
-"""Shares of a way at which it is looked at."""
+_SOLVED_AT = (0.25, 0.5, 0.75, 1.0)
+"""Shares of a way at which the joints are solved for."""
 _SWING_RAD = 1.0
 _SAMPLES = 9
 """Openings at which the fingers are measured."""
@@ -86,7 +86,7 @@ class Hand:
         """
         start, joints, worst = self.command, self._joints, 0.0
         for end in way:
-            for share in _LOOKS:
+            for share in _SOLVED_AT:
                 found = self._kinematics.solve(self._ee(start.towards(end, share)), joints)
                 if not found.is_reached or np.abs(found.joints - joints).max() > _SWING_RAD:
                     return np.inf

@@ -23,7 +23,7 @@ _GRIP_STEPS = 15
 
 
 def wait(steps: int) -> Motion:
-    """Hold still."""
+    """Hold still for so many control steps."""
     for _ in range(steps):
         yield
 
@@ -35,7 +35,7 @@ def move(hand: Hand, target: Pose, *, fastest_m_s: float = FASTEST_M_S) -> Motio
 
 
 def arrive(hand: Hand) -> Motion:
-    """Until the hand is where it was told to be, or does not get there in time."""
+    """Until the hand is where its command is, or does not get there in time."""
     for _ in range(_SETTLE_STEPS):
         if hand.measured.distance_m(hand.command) < _CLOSE_M and hand.measured.angle_rad(hand.command) < _CLOSE_RAD:
             return

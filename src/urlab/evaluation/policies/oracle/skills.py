@@ -57,7 +57,7 @@ _STRAY_M = 0.06
 _OTHER_TURNS = tuple(math.radians(degrees) for turn in range(15, 180, 15) for degrees in (turn, -turn))
 _DRAG_M_S = 0.08
 _PRESS_M = 0.05
-"""How far beyond its goal a hand may be told to go: motors yield to what they push."""
+"""How far beyond its goal a hand may be commanded: motors yield to what they push."""
 _FINGER_M = 0.013
 """Half of what closed fingers measure."""
 _SLACK_M = 0.006
@@ -340,7 +340,7 @@ def _meeting(world: OracleWorld, giver: Hand, step: HandOver) -> Pose:
 
 
 def rest(world: OracleWorld, step: Wait) -> Motion:  # noqa: ARG001 - every skill is given the world
-    """Hold still."""
+    """Hold still for the steps that it says."""
     yield from wait(step.steps)
 
 
