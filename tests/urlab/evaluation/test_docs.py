@@ -30,24 +30,7 @@ PAGES = {name: (ROOT / "docs" / name).read_text() for name in ("evaluation.md", 
 PAGE, TASKS_PAGE = PAGES.values()
 HELP = "\n".join(path.read_text() for path in sorted((ROOT / "src/urlab/cli/evaluation").glob("*.py")))
 LIMIT_S = 60.0
-TASK = """
-embodiment = "franka_panda"
-title = "Cube on plate, hurried"
-category = "pick_place"
-num_steps = 12
-instructions = ["Put the {cube} on the {plate}."]
-goal = { object = "cube", relation = "on", target = "plate" }
-[objects.plate]
-shape = "plate"
-radius = 0.08
-x = [0.0, 0.08]
-y = [0.08, 0.22]
-[objects.cube]
-shape = "box"
-size = [0.04, 0.04, 0.04]
-x = [-0.12, -0.02]
-y = [-0.22, -0.12]
-"""
+TASK = (Path(__file__).parent / "cube_on_plate.toml").read_text()
 SHELF = """
 embodiment = "franka_panda"
 title = "Shelf"

@@ -13,7 +13,7 @@ from urlab.evaluation.tasks.oracle_steps import ORACLE_STEPS
 from urlab.evaluation.tasks.shapes import SHAPES
 from urlab.evaluation.tasks.task import parse_task, task_names
 
-PAGE = (Path(__file__).parents[3] / "docs" / "evaluation-tasks.md").read_text()
+PAGE = (Path(__file__).parents[4] / "docs" / "evaluation-tasks.md").read_text()
 
 
 def row_of(word: str) -> str:

@@ -1,6 +1,7 @@
 """The oracle does every task, repeats itself exactly, and moves as a robot can."""
 
 import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -21,42 +22,8 @@ from urlab.evaluation.policies.oracle import OraclePolicy
 from urlab.evaluation.simulation import Simulation
 from urlab.evaluation.tasks.task import Task, find_task, load_task, task_names
 
-OWN_TASK = """
-embodiment = "franka_panda"
-title = "Coin into cup"
-category = "container"
-num_steps = 600
-instructions = ["Drop the {coin} into the {cup}."]
-goal = { object = "coin", relation = "in", target = "cup" }
-
-[objects.cup]
-shape = "bowl"
-radius = 0.06
-height = 0.07
-lean_deg = 5
-x = [-0.05, 0.08]
-y = [0.08, 0.2]
-
-[objects.coin]
-shape = "cylinder"
-radius = 0.02
-height = 0.02
-friction = 1.2
-x = [-0.1, 0.08]
-y = [-0.2, -0.05]
-"""
-SCRIPT = """
-[[oracle]]
-do = "pick"
-object = "coin"
-any_yaw = true
-
-[[oracle]]
-do = "place"
-object = "coin"
-target = "cup"
-offset = [0.0, 0.0, 0.05]
-"""
+PAGE = (Path(__file__).parents[4] / "docs" / "evaluation-tasks.md").read_text()
+OWN_TASK, SCRIPT = re.search(r"```toml\n(# coin_in_cup.*?)(\[\[oracle.*?)```", PAGE, re.DOTALL).groups()
 
 
 @dataclass
