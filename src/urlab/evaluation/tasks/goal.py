@@ -1,7 +1,7 @@
 """Goals as data: stages one after the other, each with alternatives; an alternative is a list of subgoals, all needed.
 
 These are the types that task files are read into; whether a subgoal holds is decided in `urlab.evaluation.goals`.
-Declaring a `Subgoal` with a ``tag`` and listing it in `SUBGOALS` makes it known to task files.
+Declaring a `Subgoal` with a ``tag`` in this file makes it known to task files.
 """
 
 from collections.abc import Iterator, Mapping
@@ -177,18 +177,8 @@ class JointStatus(Subgoal, frozen=True, tag="status"):
         return None
 
 
-_ALL: tuple[type[Subgoal], ...] = (
-    Relationship,
-    CountRelationship,
-    PositionRange,
-    AxisAlign,
-    MatchOrientation,
-    JointAngle,
-    JointStatus,
-)
-
-SUBGOALS: dict[str, type[Subgoal]] = {str(kind.__struct_config__.tag): kind for kind in _ALL}
-"""By the names in GenManip's registry, without the prefixes."""
+SUBGOALS: dict[str, type[Subgoal]] = {str(kind.__struct_config__.tag): kind for kind in Subgoal.__subclasses__()}
+"""All subgoals above, by their names in GenManip's registry, without the prefixes."""
 
 Alternative = tuple[Subgoal, ...]
 """Subgoals that are all needed."""

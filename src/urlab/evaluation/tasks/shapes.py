@@ -1,6 +1,6 @@
 """The shapes that task files can name: solid ones, open containers, and furniture that opens.
 
-Declaring a `Shape` with a ``tag`` and listing it in `SHAPES` makes it known to task files.
+Declaring a `Shape` with a ``tag`` in this file makes it known to task files.
 """
 
 import math
@@ -337,20 +337,5 @@ def _shaded(parts: tuple[Part, ...]) -> Iterator[Part]:
         yield Part(part.kind, part.size, part.pos, part.quat_wxyz, 0.8 * part.shade)
 
 
-_ALL: tuple[type[Shape], ...] = (
-    BoxShape,
-    CylinderShape,
-    SphereShape,
-    CapsuleShape,
-    Plate,
-    HandledBlock,
-    Bin,
-    Tray,
-    Bowl,
-    Cup,
-    DrawerCabinet,
-    DoorCabinet,
-)
-
-
-SHAPES: dict[str, type[Shape]] = {str(shape.__struct_config__.tag): shape for shape in _ALL}
+SHAPES: dict[str, type[Shape]] = {str(kind.__struct_config__.tag): kind for kind in Shape.__subclasses__()}
+"""All shapes above, by the word that task files name them with."""

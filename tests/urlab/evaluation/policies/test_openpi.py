@@ -25,7 +25,7 @@ from urlab.evaluation.policies import PolicyError, PolicyNotFound, find_policy
 from urlab.evaluation.policies.openpi.families import Droid, Libero, follow
 from urlab.evaluation.policies.openpi.mapping import last_rows, resize_with_pad, shares
 from urlab.evaluation.policies.openpi.policy import pack, unpack
-from urlab.geometry import rotate, rotation_vector, wxyz_from_rotation_vector
+from urlab.geometry import rotate, wxyz_from_rotation_vector
 
 
 def numpy_default(value: Any) -> Any:
@@ -253,11 +253,6 @@ def test_libero_rows_go_on_where_the_last_ones_ended_within_reach_of_the_hand():
     assert hand.decode(rows, seen)[-1]["action"][0][0] == pytest.approx(0.4 + both[-1, 0], abs=1e-4)
     moved = carried_out(np.full(4, 0.05), (0.0, both[-1, 1]))[-1, 0]
     assert hand.decode(rows, seen)[-1]["action"][0][0] == pytest.approx(0.42 + 0.05 + moved, abs=1e-4)
-
-
-def test_turns_survive_the_way_there_and_back():
-    for turn in ((0.0, 0.0, 0.0), (0.1, -0.2, 0.3), (0.0, 3.0, 0.0), (3.5, 0.0, 0.1)):
-        assert rotation_vector(wxyz_from_rotation_vector(np.array(turn))) == pytest.approx(turn)
 
 
 def test_a_robotiq_is_asked_and_moved_as_in_droid(server: PolicyServerOfTheTest):

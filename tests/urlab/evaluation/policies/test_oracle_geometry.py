@@ -113,16 +113,6 @@ def test_motions_together_last_as_long_as_the_longest() -> None:
     assert len(list(together(wait(3), wait(8), wait(0)))) == 8
 
 
-def test_towards_takes_the_shorter_way_round() -> None:
-    start = Pose(quat_wxyz=wxyz_from_axis_angle((0, 0, 1), 0.2))
-    end = Pose((1, 0, 0), wxyz_from_axis_angle((0, 0, 1), 0.8))
-    negated = Pose(end.pos, tuple(-part for part in end.quat_wxyz))
-    for goal in (end, negated):
-        half = start.towards(goal, 0.5)
-        assert half.pos == pytest.approx((0.5, 0, 0))
-        assert yaw_of(half) == pytest.approx(0.5)
-
-
 def test_surfaces_are_the_floors_of_containers_and_the_tops_of_solids() -> None:
     bin_spec = find_task("robotiq_collect_blocks").objects["crate"]
     pose = Pose((0.1, 0.2, 1.03), wxyz_from_axis_angle((0, 0, 1), 0.5))

@@ -84,7 +84,7 @@ def test_it_asks_for_nothing_out_of_reach_and_for_no_speed_that_arms_cannot_foll
 
 
 def test_the_same_episode_has_the_same_actions_and_the_same_score() -> None:
-    task = find_task("panda_stack_cubes")
+    task = find_task("panda_cube_on_plate")
     simulation = simulate(task)
     policy = OraclePolicy()
     first = play(simulation, task, 3, policy)
@@ -101,9 +101,12 @@ def test_a_task_of_ones_own_is_given_by_its_file(tmp_path: Path) -> None:
     file.write_text(OWN_TASK + SCRIPT)
     task = load_task(file)
     simulation = simulate(task)
-    assert play(simulation, task, 0, OraclePolicy(task_files=[file])).result.success
+    episode = Episode(task, 0, simulation, hold_steps=HOLD_STEPS_P2, num_steps=task.num_steps, privileged=True)
+    observation, policy = episode.reset(), OraclePolicy(task_files=[file])
+    policy.reset(observation)
+    assert policy.act(observation)["control_type"] == "ee_pose"
     with pytest.raises(PolicyError, match=r"coin_in_cup.*task_files"):
-        play(simulation, task, 0, OraclePolicy())
+        OraclePolicy().reset(observation)
     simulation.close()
 
 

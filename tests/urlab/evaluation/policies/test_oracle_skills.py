@@ -46,7 +46,7 @@ class Bench:
         return self.simulation.objects[name]
 
     def put(self, name: str, pose: Pose) -> None:
-        """As if somebody had taken it away."""
+        """Move an object by hand, at once."""
         with self.simulation._engine.locked():
             joint = self.simulation._engine.data.joint(f"{name}_free")
             joint.qpos[:], joint.qvel[:] = (*pose.pos, *pose.quat_wxyz), 0.0
@@ -63,7 +63,7 @@ def test_every_step_of_the_task_files_has_a_skill() -> None:
     assert set(SKILLS) == set(ORACLE_STEPS.values())
 
 
-@pytest.mark.parametrize("name", ["panda_cube_on_plate", "robotiq_align_bar", "aloha_sort_cups"])
+@pytest.mark.parametrize("name", ["panda_cube_on_plate", "robotiq_align_bar"])
 def test_pick_lifts_the_object_and_place_puts_it_down_where_the_step_says(name: str) -> None:
     with bench(name) as at:
         pick, place = at.steps[:2]

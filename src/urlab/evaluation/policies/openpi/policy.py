@@ -56,7 +56,9 @@ class OpenPiPolicy:
     def reset(self, observation: Observation) -> None:
         """Choose the mapping; the protocol has no word for a reset."""
         embodiment = embodiment_of(observation)
-        name = self._keys or BY_EMBODIMENT[embodiment.name]
+        name = self._keys or BY_EMBODIMENT.get(embodiment.name)
+        if name is None:
+            raise PolicyError(f"no family of policies is {embodiment.name}'s own; name one: keys={'|'.join(MAPPINGS)}")
         arms = MAPPINGS[name].arms
         if arms != len(embodiment.arms):
             raise PolicyError(f"keys={name} is for a robot with {arms} arm(s); {embodiment.name} has another number")
