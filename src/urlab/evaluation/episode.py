@@ -4,8 +4,7 @@ from typing import Any
 
 from urlab.evaluation.actions import Action
 from urlab.evaluation.episode_result import STEP_LIMIT, SUCCESS, EpisodeResult
-from urlab.evaluation.goals.scoring import GoalTracker
-from urlab.evaluation.goals.start import sample_layout
+from urlab.evaluation.goals.scoring import GoalTracker, sample_layout
 from urlab.evaluation.guard import StateGuard
 from urlab.evaluation.observation import observe
 from urlab.evaluation.simulation import Simulation

@@ -37,7 +37,7 @@ from urlab.cli.bench.turns import Taken
 from urlab.cli.complaint import CommandError
 from urlab.evaluation.driver import EpisodeDone
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.goals.start import sample_layout
+from urlab.evaluation.goals.scoring import sample_layout
 from urlab.evaluation.runner import RunOutcome
 from urlab.evaluation.simulation import Simulation
 from urlab.evaluation.tasks.task import find_task, task_names

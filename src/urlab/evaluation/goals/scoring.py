@@ -1,21 +1,39 @@
-"""The score of an episode: which subgoals have held for long enough, stage after stage."""
+"""The goal of an episode: a layout to start from in which it is not reached yet, and the score.
+
+The score says which subgoals have held for long enough, stage after stage.
+"""
 
 from collections.abc import Mapping
+from itertools import islice
 
 from urlab.evaluation.goals.solids import PlacedObjects
-from urlab.evaluation.goals.subgoals import holds
+from urlab.evaluation.goals.subgoals import holds, is_reached
 from urlab.evaluation.tasks.goal import Alternative, GoalStage, Subgoal
-from urlab.evaluation.tasks.layout import Joints
-from urlab.evaluation.tasks.task import Task
+from urlab.evaluation.tasks.layout import GAP_M, Joints, Layout, random_layouts
+from urlab.evaluation.tasks.task import Task, TaskError
 from urlab.geometry import Pose
 
 HOLD_STEPS_P2 = 100
 """How long a subgoal must last for clients of spec 004's generation, in control steps."""
 HOLD_STEPS_P4 = 50
 """The same for later clients."""
-
 _DECIMALS = 5
 _TOLERANCE = 1e-6
+_TRIES = 100
+
+
+def sample_layout(task: Task, seed: int) -> Layout:
+    """The layout of a seed: objects in their ranges, apart from each other, and the first stage not reached.
+
+    TaskError when there is no such layout, or hardly any.
+    """
+    crowded = 0
+    for layout in islice(random_layouts(task, seed), _TRIES):
+        if layout is None:
+            crowded += 1
+        elif not is_reached(task.goal.stages[0], PlacedObjects(task.objects, layout.poses, layout.joints)):
+            return layout
+    raise TaskError(f"task {task.name}: no layout for seed {seed}: {_why_none(crowded)}")
 
 
 class GoalTracker:
@@ -118,3 +136,10 @@ class _Leaf:
             return
         self._counter = self._counter + self._subgoal.skip_steps if holds(self._subgoal, placed) else 0
         self.is_true = self._counter > self._hold_steps
+
+
+def _why_none(crowded: int) -> str:
+    """What kept all tries from being a layout; ``crowded`` of them had no room."""
+    if crowded > _TRIES / 2:
+        return f"the ranges of the objects are too tight to keep them {GAP_M} m apart"
+    return "the first stage of the goal is reached wherever the objects are"

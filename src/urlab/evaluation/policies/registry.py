@@ -7,7 +7,6 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,22 +38,17 @@ class PolicySource:
     shared_nothing: bool
 
 
-def policy_names() -> list[str]:
-    """The built-in policies that are there."""
-    return [name for name, (module, _) in BUILT_IN.items() if importlib.util.find_spec(module) is not None]
-
-
 def find_policy(word: str, options: Mapping[str, Any] | None = None) -> PolicySource:
     """The policy that ``word`` names; ``options`` are keyword arguments of its class. PolicyNotFound lists all."""
     given = dict(options or {})
     if word.startswith(WEBSOCKET):
         return _websocket(word, given)
-    if word in BUILT_IN and word in policy_names():
+    if word in BUILT_IN:
         module, name = BUILT_IN[word]
-        return _source(word, getattr(import_module(module), name), given, shared_nothing=True)
+        return _source(word, getattr(importlib.import_module(module), name), given, shared_nothing=True)
     if ":" in word and not word.startswith(_WEB):
         return _source(word, load_class(word), given, shared_nothing=False)
-    there_are = f"there are: {', '.join(policy_names())}, or {_WAYS}{_hint(word)}"
+    there_are = f"there are: {', '.join(BUILT_IN)}, or {_WAYS}{_hint(word)}"
     raise PolicyNotFound(f"there is no policy {word!r}; {there_are}")
 
 
@@ -108,7 +102,7 @@ def _hint(word: str) -> str:
         return f"; for this file: {word}:Class"
     if word.startswith(_WEB):
         return f"; a server of policies is asked over a websocket: ws://{word.partition('://')[2]}"
-    return did_you_mean(word.lower(), policy_names())
+    return did_you_mean(word.lower(), BUILT_IN)
 
 
 def _websocket(url: str, options: dict[str, Any]) -> PolicySource:

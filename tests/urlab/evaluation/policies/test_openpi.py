@@ -22,8 +22,7 @@ from websockets.sync.server import Server, ServerConnection, serve
 
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.policies import PolicyError, PolicyNotFound, find_policy
-from urlab.evaluation.policies.openpi.families import Droid, Libero, follow
-from urlab.evaluation.policies.openpi.mapping import last_rows, resize_with_pad, shares
+from urlab.evaluation.policies.openpi.families import Droid, Libero, follow, last_rows, resize_with_pad, shares
 from urlab.evaluation.policies.openpi.policy import pack, unpack
 from urlab.geometry import rotate, wxyz_from_rotation_vector
 

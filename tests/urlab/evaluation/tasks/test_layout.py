@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from urlab.evaluation.goals.start import sample_layout
+from urlab.evaluation.goals.scoring import sample_layout
 from urlab.evaluation.tasks.layout import GAP_M, Layout, Outline, RandomStream, outline_of
 from urlab.evaluation.tasks.task import TaskError, find_task, parse_task, task_names
 from urlab.geometry import Pose, wxyz_from_axis_angle

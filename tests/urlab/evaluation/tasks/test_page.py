@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from urlab.evaluation.goals.start import sample_layout
+from urlab.evaluation.goals.scoring import sample_layout
 from urlab.evaluation.tasks.goal import SUBGOALS
 from urlab.evaluation.tasks.objects import COLORS
 from urlab.evaluation.tasks.oracle_steps import ORACLE_STEPS

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.goals.scoring import GoalTracker
-from urlab.evaluation.goals.start import sample_layout
+from urlab.evaluation.goals.scoring import GoalTracker, sample_layout
 from urlab.evaluation.tasks.layout import Layout
 from urlab.evaluation.tasks.objects import ObjectSpec, object_mjcf
 from urlab.evaluation.tasks.oracle_steps import Pick

@@ -17,8 +17,7 @@ from urlab.cli.bench.turns import Way
 from urlab.config import RenderProfile
 from urlab.evaluation.actions import Action
 from urlab.evaluation.episode import Episode
-from urlab.evaluation.goals.scoring import HOLD_STEPS_P4
-from urlab.evaluation.goals.start import sample_layout
+from urlab.evaluation.goals.scoring import HOLD_STEPS_P4, sample_layout
 from urlab.evaluation.simulation import Simulation
 
 _PHYSICS = "urlab.cli.bench.evaluation.physics_child"

@@ -12,7 +12,7 @@ from urlab.compile import CompiledScene
 from urlab.evaluation.actions import Action, parse_action
 from urlab.evaluation.command import CommandMemory
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
-from urlab.evaluation.goals.start import sample_layout
+from urlab.evaluation.goals.scoring import sample_layout
 from urlab.evaluation.kinematics import Kinematics
 from urlab.evaluation.object_port import ObjectPort
 from urlab.evaluation.policies.random_policy import RandomPolicy

@@ -14,8 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.sync.client import ClientConnection, connect
 
 from urlab.evaluation.policies.base import Action, Observation, PolicyError, PolicyNotFound, embodiment_of
-from urlab.evaluation.policies.openpi.families import Aloha, Droid, DroidJoints, Libero
-from urlab.evaluation.policies.openpi.mapping import RobotMapping, checked_rows
+from urlab.evaluation.policies.openpi.families import FAMILIES, FAMILY_BY_ROBOT, checked_rows
 
 _RETRY_S = 0.25
 _TRACEBACK_LINES = 3
@@ -28,7 +27,7 @@ class OpenPiPolicy:
     """A policy at ``url`` (ws://host:port). One connection, so one worker.
 
     ``rows`` of each answer are carried out before the next question, by default as many as is usual for the family.
-    ``keys`` names a family of `MAPPINGS` in place of the robot's own.
+    ``keys`` names a family of `FAMILIES` in place of the robot's own.
     """
 
     needs_cameras = True
@@ -44,8 +43,8 @@ class OpenPiPolicy:
         connect_timeout_s: float = 10.0,
         reply_timeout_s: float = 300.0,
     ) -> None:
-        if keys is not None and keys not in MAPPINGS:
-            raise PolicyNotFound(f"keys={keys!r} is not known; there are: {', '.join(MAPPINGS)}")
+        if keys is not None and keys not in FAMILIES:
+            raise PolicyNotFound(f"keys={keys!r} is not known; there are: {', '.join(FAMILIES)}")
         if rows is not None and (not isinstance(rows, int) or rows < 1):
             raise PolicyNotFound(f"rows={rows!r} must be a whole number from 1")
         self._rows, self._keys = rows, keys
@@ -54,21 +53,21 @@ class OpenPiPolicy:
         )
 
     def reset(self, observation: Observation) -> None:
-        """Choose the mapping; the protocol has no word for a reset."""
+        """Choose the family; the protocol has no word for a reset."""
         embodiment = embodiment_of(observation)
-        name = self._keys or BY_EMBODIMENT.get(embodiment.name)
+        name = self._keys or FAMILY_BY_ROBOT.get(embodiment.name)
         if name is None:
-            raise PolicyError(f"no family of policies is {embodiment.name}'s own; name one: keys={'|'.join(MAPPINGS)}")
-        arms = MAPPINGS[name].arms
+            raise PolicyError(f"no family of policies is {embodiment.name}'s own; name one: keys={'|'.join(FAMILIES)}")
+        arms = FAMILIES[name].arms
         if arms != len(embodiment.arms):
             raise PolicyError(f"keys={name} is for a robot with {arms} arm(s); {embodiment.name} has another number")
-        self._mapping = MAPPINGS[name]()
+        self._family = FAMILIES[name]()
 
     def act(self, observation: Observation) -> list[Action]:
         """Ask, and translate the first rows of the answer."""
-        answer = self._server.infer(self._mapping.encode(observation))
-        rows = checked_rows(answer, self._mapping.width)
-        return self._mapping.decode(rows[: self._rows or self._mapping.default_rows], observation)
+        answer = self._server.infer(self._family.encode(observation))
+        rows = checked_rows(answer, self._family.width)
+        return self._family.decode(rows[: self._rows or self._family.default_rows], observation)
 
     def close(self) -> None:
         """Close the connection."""
@@ -134,17 +133,6 @@ def unpack(frame: bytes) -> Any:
         return _rich(msgspec.msgpack.decode(frame))
     except (msgspec.DecodeError, ValueError, TypeError, KeyError, RecursionError) as broken:
         raise PolicyError(f"the policy server sent {len(frame)} bytes that cannot be read: {broken}") from broken
-
-
-MAPPINGS: dict[str, type[RobotMapping]] = {
-    "droid": Droid,
-    "droid_joints": DroidJoints,
-    "libero": Libero,
-    "aloha": Aloha,
-}
-
-
-BY_EMBODIMENT = {"franka_robotiq": "droid", "franka_panda": "libero", "aloha": "aloha"}
 
 
 def _end_of(traceback_text: str) -> str:

@@ -1,5 +1,7 @@
-"""How to grasp something and where to bring it: hands come from above, and what looks the same after a turn can be
-held either way."""
+"""How to grasp something and where to bring it.
+
+Hands come from above, and what looks the same after a turn can be held either way.
+"""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -29,6 +29,7 @@ class OracleWorld:
 
     def __init__(self, task: Task, embodiment: Embodiment, observation: Observation) -> None:
         self.task = task
+        self._names = [*task.objects, TABLE_NAME]
         kinematics, tools = Kinematics(embodiment), measure_tools(embodiment)
         self._holds: dict[str, _Hold] = {}
         self._hands = [
@@ -43,7 +44,6 @@ class OracleWorld:
         """Take in where everything is."""
         privileged = observation["privileged"]
         poses = {name: Pose.of(one["pos"], one["quat_wxyz"]) for name, one in privileged["objects"].items()}
-        self._names = [*self.task.objects, TABLE_NAME]
         self._placed = ObjectPoses(self.task.objects, poses, privileged["object_joints"])
         for hand, ee_pose, joints in self._states(observation):
             hand.see(ee_pose, joints)
