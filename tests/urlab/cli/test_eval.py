@@ -22,7 +22,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from urlab.evaluation.client import EvalClient
+from urlab.evaluation.runs.client import EvalClient
 
 LIMIT_S = 30.0
 BLOCKER = """

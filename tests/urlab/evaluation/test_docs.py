@@ -19,16 +19,16 @@ pytest.importorskip("uvicorn")
 
 from typer.main import get_command
 
-from urlab.cli.evaluation.task_words import known_tasks
+from urlab.cli.eval.options import known_tasks
 from urlab.cli.main import app
-from urlab.evaluation.client import EvalClient
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
+from urlab.evaluation.runs.client import EvalClient
 from urlab.evaluation.tasks.task import TaskError, load_task, parse_task
 
 ROOT = Path(__file__).parents[3]
 PAGES = {name: (ROOT / "docs" / name).read_text() for name in ("evaluation.md", "evaluation-tasks.md")}
 PAGE, TASKS_PAGE = PAGES.values()
-HELP = "\n".join(path.read_text() for path in sorted((ROOT / "src/urlab/cli/evaluation").glob("*.py")))
+HELP = "\n".join(path.read_text() for path in sorted((ROOT / "src/urlab/cli/eval").glob("*.py")))
 LIMIT_S = 60.0
 TASK = (Path(__file__).parent / "cube_on_plate.toml").read_text()
 SHELF = """

@@ -1,11 +1,10 @@
 """From folders of results to numbers and to one HTML file to read."""
 
 from urlab.evaluation.report.page import page, verdict, write_report
-from urlab.evaluation.report.run_folder import EpisodeRecord, Run, RunFolderError, read_run
 from urlab.evaluation.report.summary import RunSummary, TaskSummary, compare_runs, document, summarise
+from urlab.evaluation.runs.results import Run, RunFolderError, read_run
 
 __all__ = [
-    "EpisodeRecord",
     "Run",
     "RunFolderError",
     "RunSummary",

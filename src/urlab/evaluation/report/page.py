@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.report.charts import (
     COLOURS,
     Content,
@@ -20,9 +21,9 @@ from urlab.evaluation.report.charts import (
     share_bar,
     tag,
 )
-from urlab.evaluation.report.run_folder import EpisodeRecord, Run, named_apart
 from urlab.evaluation.report.statistics import Comparison
 from urlab.evaluation.report.summary import RunSummary, TaskSummary, compare_runs, summarise
+from urlab.evaluation.runs.results import Run, named_apart
 from urlab.files import replacing
 
 _METHODS = (
@@ -126,7 +127,7 @@ class VideoGallery:
     folder: Path
     embedded_bytes: int = 0
 
-    def gallery(self, failures: Sequence[tuple[str, EpisodeRecord]]) -> Markup:
+    def gallery(self, failures: Sequence[tuple[str, EpisodeResult]]) -> Markup:
         """A figure for each of the first failures that were filmed; each failure comes with what to call its run."""
         filmed = [(run, one) for run, one in failures if one.videos]
         figures = [self._figure(run, one) for run, one in filmed[:MAX_SHOWN]]
@@ -134,7 +135,7 @@ class VideoGallery:
         more = tag("p", f"{left_out} more are in the run's folder.", cls="note") if left_out > 0 else ""
         return join(tag("p", _NOTE, cls="note"), tag("div", *figures, cls="gallery"), more)
 
-    def _figure(self, run: str, episode: EpisodeRecord) -> Markup:
+    def _figure(self, run: str, episode: EpisodeResult) -> Markup:
         camera = next((name for name in _OVERVIEWS if name in episode.videos), next(iter(episode.videos)))
         video = tag("video", src=self._source(episode.videos[camera]), controls=True, muted=True, playsinline=True,
                     preload="metadata")  # fmt: skip
@@ -265,7 +266,7 @@ def _chart_line(name: str, chart: Markup, words: str) -> Markup:
     return tag("div", tag("span", name, cls="name"), chart, tag("span", words, cls="words"), cls="line")
 
 
-def _episode_table(task: str, episodes: Sequence[EpisodeRecord], *, is_open: bool) -> Markup:
+def _episode_table(task: str, episodes: Sequence[EpisodeResult], *, is_open: bool) -> Markup:
     solved = sum(one.success for one in episodes)
     head = tag("tr", *(tag("th", name, scope="col") for name in _COLUMNS))
     table = tag("table", tag("thead", head), tag("tbody", *(_episode_row(one) for one in episodes)), cls="episodes")
@@ -273,7 +274,7 @@ def _episode_table(task: str, episodes: Sequence[EpisodeRecord], *, is_open: boo
     return tag("details", summary, tag("div", table, cls="scroll"), open=is_open)
 
 
-def _episode_row(one: EpisodeRecord) -> Markup:
+def _episode_row(one: EpisodeResult) -> Markup:
     result = tag("td", "solved" if one.success else "failed", cls="good" if one.success else "bad")
     took = "" if one.seconds is None else f"{one.seconds:.1f} s"
     steps = "" if one.steps is None else str(one.steps)

@@ -24,8 +24,8 @@ EASY = SHORT.replace("num_steps = 12", "num_steps = 150").replace(
 _SERVE = """
 import json, logging, resource, sys
 from pathlib import Path
-from urlab.evaluation.http.app import ServerSettings, serve
-from urlab.evaluation.settings import TimeLimits
+from urlab.evaluation.http.app import serve
+from urlab.evaluation.settings import ServerSettings, TimeLimits
 logging.basicConfig(level="WARNING")
 logging.getLogger("urlab.evaluation").setLevel("DEBUG")
 given = json.loads(sys.argv[1])

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from urlab.cli.evaluation.planning import Asked, plan_of
-from urlab.evaluation.actions import parse_action
+from urlab.cli.eval.planning import RunOptions, plan_of
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.episode import Episode
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.goals.scoring import HOLD_STEPS_P2
 from urlab.evaluation.policies import PolicyError
 from urlab.evaluation.policies.oracle import OraclePolicy
-from urlab.evaluation.simulation import Simulation
+from urlab.evaluation.simulation.actions import parse_action
+from urlab.evaluation.simulation.episode import Episode
+from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.task import Task, find_task, load_task, task_names
 
 PAGE = (Path(__file__).parents[4] / "docs" / "evaluation-tasks.md").read_text()
@@ -61,7 +61,7 @@ def played(request: pytest.FixtureRequest) -> Iterator[tuple[Task, Played]]:
 
 def test_it_does_every_task(played: tuple[Task, Played]) -> None:
     _, done = played
-    assert done.result.termination_reason == "success"
+    assert done.result.reason == "success"
     assert done.result.score == 1.0
 
 
@@ -113,8 +113,8 @@ def test_a_task_of_ones_own_is_given_by_its_file(tmp_path: Path) -> None:
 def test_the_command_line_gives_the_oracle_the_scripts_of_ones_own_tasks(tmp_path: Path) -> None:
     file = tmp_path / "coin_in_cup.toml"
     file.write_text(OWN_TASK)
-    asked = Asked("oracle", [], str(file), 1, 0, None, None, None, tmp_path, None, None, None, None)
-    policy = plan_of(asked).policy.make()
+    options = RunOptions("oracle", [], str(file), 1, 0, None, None, None, tmp_path, None, None, None, None)
+    policy = plan_of(options).policy.make()
     with pytest.raises(PolicyError, match="coin_in_cup has no"):
         policy.reset({"privileged": {"task": "coin_in_cup"}})
 

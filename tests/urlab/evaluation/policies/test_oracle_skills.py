@@ -7,13 +7,13 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from urlab.evaluation.actions import parse_action
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.episode import Episode
 from urlab.evaluation.policies.oracle.motion import Motion
 from urlab.evaluation.policies.oracle.skills import SKILLS
 from urlab.evaluation.policies.oracle.world import OracleWorld
-from urlab.evaluation.simulation import Simulation
+from urlab.evaluation.simulation.actions import parse_action
+from urlab.evaluation.simulation.episode import Episode
+from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.oracle_steps import ORACLE_STEPS, Home, OracleStep, Place, Wait
 from urlab.evaluation.tasks.task import find_task
 from urlab.geometry import Pose, rotate

@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 from urlab.evaluation.embodiments import Arm, Embodiment, Numbers
-from urlab.evaluation.kinematics import ArmKinematics, Array, EePose
+from urlab.evaluation.simulation.kinematics import ArmKinematics, Array, EePose
 from urlab.geometry import Pose, wxyz_from_axis_angle
 from urlab.robots import model_path
 

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from urlab.evaluation.embodiments import TABLE_TOP_Z_M, Embodiment
-from urlab.evaluation.kinematics import Array, Kinematics
 from urlab.evaluation.policies.base import Action, Observation
 from urlab.evaluation.policies.oracle.hand import Hand, measure_tools
-from urlab.evaluation.slots import slots_of
+from urlab.evaluation.simulation.kinematics import Array, Kinematics
 from urlab.evaluation.tasks.layout import ObjectPoses
 from urlab.evaluation.tasks.objects import TABLE_NAME, ObjectSpec, bounds_of
 from urlab.evaluation.tasks.oracle_steps import Pick
@@ -35,7 +34,7 @@ class OracleWorld:
         self._hands = [
             Hand(arm, tool, joints) for arm, tool, joints in zip(embodiment.arms, tools, kinematics.arms, strict=True)
         ]
-        self._slots = [slot.joints for slot in slots_of(embodiment)]
+        self._slots = [slot.joints for slot in embodiment.slots]
         for hand, ee_pose, joints in self._states(observation):
             hand.begin(ee_pose, joints)
         self.see(observation)
