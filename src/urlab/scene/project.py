@@ -14,17 +14,17 @@ from pathlib import Path
 
 from urlab.errors import ImportFailed, LoadLevelFailed, known
 from urlab.files import replacing
-from urlab.scene.asset_names import level_name, plain_name
 from urlab.scene.blueprint_record import (
     IMPORTS_FOLDER,
     SHIPPED_PACKAGE,
     BlueprintRecord,
     file_record,
+    read_import,
     word_of,
 )
-from urlab.scene.import_file import read_import
 from urlab.scene.level import Level
 from urlab.scene.level_file import level_text, read_level
+from urlab.scene.names import level_name, plain_name
 
 _LEVEL_SUFFIX = ".toml"
 

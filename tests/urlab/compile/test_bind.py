@@ -12,9 +12,8 @@ from urlab.compile.assemble import assemble
 from urlab.compile.bind import bind_articulation, bind_entities, bind_joints, find_owners, owner_of
 from urlab.compile.blueprint import compile_spec
 from urlab.compile.library import Library
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 from urlab_wire.enums import ActuatorType, CameraMode
 
 Write = Callable[..., Path]
