@@ -15,7 +15,7 @@ import typer
 from urlab.cli import options as opt
 from urlab.cli.complaint import CommandError
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
-from urlab.cli.serve.signals import StopSignals
+from urlab.cli.signals import StopSignals
 from urlab.files import replacing
 
 if TYPE_CHECKING:
