@@ -13,18 +13,35 @@ from urlab.errors import ChildFailed, ImportFailed
 from urlab.importing.bundle import Bundle
 from urlab.importing.formats.format import ImportFormat
 from urlab.importing.limited_process import LimitedProcess, ProcessLimits, python_module
-from urlab.importing.mesh_reader import MeshResult, MeshTask
 from urlab.importing.sources import SourceFiles
 from urlab.scene.blueprint_record import BlueprintKind
 from urlab.scene.names import legal_name
 
 MAX_MESH_BYTES = 128 << 20
 
-_CHILD = python_module("urlab.importing.mesh_reader")
+_CHILD = python_module("urlab.importing.mesh_child")
 _CHILD_LIMITS = ProcessLimits(written_bytes=512 << 20, niceness=10)
 _INSTALL = "pip install 'urlab-headless[mesh]'"
 _STL_HEADER_BYTES, _STL_TRIANGLE_BYTES, _STL_MOST_TRIANGLES = 84, 50, 200_000
 """What MuJoCo reads: binary STL files of up to that many triangles."""
+
+
+Rgba = tuple[float, float, float, float]
+
+
+class MeshTask(msgspec.Struct):
+    """``content`` is a file of type ``file_type`` (no dot); ``files`` are those that it refers to, by reference."""
+
+    file_type: str
+    content: bytes
+    files: dict[str, bytes]
+
+
+class MeshResult(msgspec.Struct):
+    """``obj`` is an OBJ file, Z up; ``rgba`` the colour of the whole, if it has one and no more."""
+
+    obj: bytes
+    rgba: Rgba | None
 
 
 class MeshFormat(ImportFormat):
@@ -40,7 +57,7 @@ class MeshFormat(ImportFormat):
 def mesh_bundle(source: Path, sources: SourceFiles) -> Bundle:
     """The import of a mesh file; ImportFailed says why it cannot be.
 
-    What MuJoCo reads itself is kept byte for byte; the rest becomes one OBJ mesh (see mesh_reader: glTF files are
+    What MuJoCo reads itself is kept byte for byte; the rest becomes one OBJ mesh (see mesh_child: glTF files are
     turned from Y up to Z up), for which the extra ``mesh`` must be installed. The model has one body, named after the
     file, with the geom ``visual``: it is shown and takes no part in physics.
     """

@@ -1,4 +1,4 @@
-"""Reads mesh files that MuJoCo does not, with trimesh, in a child process."""
+"""The child process that reads one mesh file which MuJoCo does not read, with trimesh."""
 
 import importlib
 import io
@@ -9,29 +9,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from urlab.importing.formats.meshes import MeshResult, MeshTask, Rgba
 from urlab.importing.limited_process import serve_once
 
 MAX_TRIANGLES = 2_000_000
-_Rgba = tuple[float, float, float, float]
 _Shape = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 _Y_UP = ("glb", "gltf")
 _Z_FROM_Y_UP = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
-
-
-class MeshTask(msgspec.Struct):
-    """``content`` is a file of type ``file_type`` (no dot); ``files`` are those that it refers to, by reference."""
-
-    file_type: str
-    content: bytes
-    files: dict[str, bytes]
-
-
-class MeshResult(msgspec.Struct):
-    """``obj`` is an OBJ file, Z up; ``rgba`` the colour of the whole, if it has one and no more."""
-
-    obj: bytes
-    rgba: _Rgba | None
 
 
 def read_mesh(task: MeshTask) -> MeshResult:
@@ -91,12 +76,12 @@ def _obj_file(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> bytes:
     return (points + corners).encode()
 
 
-def _single_colour(meshes: Sequence[Any]) -> _Rgba | None:
+def _single_colour(meshes: Sequence[Any]) -> Rgba | None:
     colours = {_colour(mesh.visual) for mesh in meshes}
     return colours.pop() if len(colours) == 1 else None
 
 
-def _colour(visual: Any) -> _Rgba | None:
+def _colour(visual: Any) -> Rgba | None:
     """The base colour of a material, or the colour that all faces or vertices share."""
     if visual.kind == "texture":
         base = getattr(visual.material, "baseColorFactor", None)

@@ -5,7 +5,8 @@ import pytest
 import trimesh
 
 from urlab.compile.hulls import Triangles, read_triangles
-from urlab.importing.mesh_reader import MAX_TRIANGLES, MeshResult, MeshTask, read_mesh
+from urlab.importing.formats.meshes import MeshResult, MeshTask
+from urlab.importing.mesh_child import MAX_TRIANGLES, read_mesh
 
 RED, BLUE = [255, 0, 0, 255], [51, 102, 204, 255]
 
