@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from urlab.config import FileRoots
 from urlab.errors import EditError, ImportFailed, ShuttingDown, known
 from urlab.geometry import Vec3
-from urlab.importing import StopSwitch, add_import, heightfield_bundle, heights_from_image, import_file
+from urlab.importing import StopSwitch, add_import, import_file
+from urlab.importing.heightfields import heightfield_bundle, heights_from_image
 from urlab.scene.blueprint_record import IMPORTS_FOLDER, IMPORTS_PACKAGE, BlueprintRecord, word_of
 from urlab.scene.level import LEVELS_PACKAGE, Level
 from urlab.scene.names import level_name

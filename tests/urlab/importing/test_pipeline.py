@@ -210,11 +210,5 @@ def test_threads_that_import_the_same_thing_both_succeed(project: Project) -> No
 
 
 def test_the_front_door_is_what_it_says() -> None:
-    assert set(importing.__all__) == {
-        "StopSwitch",
-        "add_import",
-        "heightfield_bundle",
-        "heights_from_image",
-        "import_file",
-    }
+    assert set(importing.__all__) == {"StopSwitch", "add_import", "import_file"}
     assert all(hasattr(importing, name) for name in importing.__all__)

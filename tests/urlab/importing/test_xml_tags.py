@@ -2,7 +2,7 @@ from xml.etree import ElementTree as ET
 
 import mujoco
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urlab.importing.xml_tags import BrokenXml, edited, tags
@@ -19,6 +19,7 @@ def elements(draw: st.DrawFn, depth: int = 2) -> ET.Element:
     return element
 
 
+@settings(max_examples=40)
 @given(elements())
 def test_the_tags_of_a_strict_text_are_those_of_a_strict_parser(element: ET.Element) -> None:
     found = [tag for tag in tags(ET.tostring(element)) if not tag.is_end]
@@ -27,6 +28,7 @@ def test_the_tags_of_a_strict_text_are_those_of_a_strict_parser(element: ET.Elem
     ]
 
 
+@settings(max_examples=40)
 @given(elements(), VALUES)
 def test_a_value_that_is_replaced_is_read_back_and_nothing_else_changes(element: ET.Element, value: str) -> None:
     text = ET.tostring(element)
