@@ -21,7 +21,7 @@ _USUAL_BRIGHTNESS = 0.7
 """MuJoCo's own default for a light's diffuse colour."""
 _ALL_ROUND_DEG = 180.0
 """MuJoCo's renderer leaves out lights of its type point; a spot that opens all the way is one, and is drawn."""
-_TYPES = {
+_LIGHT_TYPES = {
     LightKind.DIRECTIONAL: mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
     LightKind.POINT: mujoco.mjtLightType.mjLIGHT_SPOT,
     LightKind.SPOT: mujoco.mjtLightType.mjLIGHT_SPOT,
@@ -59,7 +59,7 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     assets = SharedAssets()
     placed = tuple(_place(root, actor, one, assets) for actor, one in zip(actors, blueprints, strict=True))
     for light in level.lights:
-        add_light(root, light)
+        _add_light(root, light)
     return Assembly(root, placed, (*_differences(placed, leader, settled), *_unscaled(placed)))
 
 
@@ -133,10 +133,10 @@ def _unscaled(placed: Sequence[PlacedActor]) -> list[str]:
     ]
 
 
-def add_light(root: Any, light: Light) -> None:
+def _add_light(root: Any, light: Light) -> None:
     """Put a light into the world; brightness follows the intensity in proportion."""
     brightness = _USUAL_BRIGHTNESS * light.intensity / DEFAULT_INTENSITY
-    added = root.worldbody.add_light(name=light.name, type=_TYPES[light.kind], pos=light.pose.pos)
+    added = root.worldbody.add_light(name=light.name, type=_LIGHT_TYPES[light.kind], pos=light.pose.pos)
     added.dir = rotate(light.pose.quat_wxyz, _FORWARD)
     added.diffuse = [brightness * part for part in light.color]
     added.specular = [brightness * part / 2 for part in light.color]

@@ -19,7 +19,7 @@ MUJOCO_ERRORS = (ValueError, OSError, mujoco.FatalError, mujoco.UnexpectedError)
 _MOVING = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_BALL)
 _UNNAMED_MODEL = "MuJoCo Model"
 
-_KINDS = (
+_NAMED_KINDS = (
     ("body", "bodies"), ("geom", "geoms"), ("site", "sites"), ("camera", "cameras"), ("light", "lights"),
     ("actuator", "actuators"), ("sensor", "sensors"), ("tendon", "tendons"), ("equality", "equalities"),
     ("key", "keys"), ("pair", "pairs"), ("exclude", "excludes"),
@@ -169,13 +169,13 @@ def _set_kind(actuator: Any, config: ActuatorConfig) -> None:
 
 def name_the_unnamed(spec: Any) -> None:
     """Name every unnamed element ``<kind>_<number>``; an unnamed free joint is called ``free``."""
-    for kind, plural in _KINDS:
+    for kind, plural in _NAMED_KINDS:
         elements = getattr(spec, plural)
-        _name(elements, [f"{kind}_{number}" for number in range(len(elements))])
-    _name(spec.joints, [_joint_name(joint, number) for number, joint in enumerate(spec.joints)])
+        _name_all(elements, [f"{kind}_{number}" for number in range(len(elements))])
+    _name_all(spec.joints, [_joint_name(joint, number) for number, joint in enumerate(spec.joints)])
 
 
-def _name(elements: Iterable[Any], wanted: list[str]) -> None:
+def _name_all(elements: Iterable[Any], wanted: list[str]) -> None:
     taken = {element.name for element in elements}
     for element, name in zip(elements, wanted, strict=True):
         if not element.name:

@@ -24,7 +24,7 @@ class Aabb:
 
     @property
     def center(self) -> Vec3:
-        """Its middle."""
+        """The middle of the box, in metres."""
         return _vec3((np.array(self.lower) + np.array(self.upper)) / 2)
 
     @property

@@ -32,7 +32,7 @@ def compile_scene(level: Level, library: Library, overrides: Mapping[str, Any] |
         model, warned = compile_spec(assembly.root)
     except MUJOCO_ERRORS as refused:
         raise CompileError(f"every actor compiles alone, but not together: {refused}") from refused
-    move_keyframes(model, assembly.root, assembly.placed)
+    _move_keyframes(model, assembly.root, assembly.placed)
     return _bind(assembly, model, warned)
 
 
@@ -87,7 +87,7 @@ def _refuse_keyframes_of_things(placed: Sequence[PlacedActor]) -> None:
             )
 
 
-def move_keyframes(model: Any, spec: Any, placed: Sequence[PlacedActor]) -> None:
+def _move_keyframes(model: Any, spec: Any, placed: Sequence[PlacedActor]) -> None:
     """Shift free joints and mocap bodies of every keyframe by the pose of the actor that it belongs to.
 
     What a keyframe leaves out, MuJoCo has filled in from the placed bodies: that is where it belongs already.

@@ -20,7 +20,7 @@ _USER_WIDTHS = {
     "nuser_cam": "cameras", "nuser_tendon": "tendons", "nuser_actuator": "actuators", "nuser_sensor": "sensors",
 }  # fmt: skip
 
-_SETTINGS = ("boundmass", "boundinertia", "balanceinertia", "inertiafromgeom", "alignfree")
+_INERTIA_SETTINGS = ("boundmass", "boundinertia", "balanceinertia", "inertiafromgeom", "alignfree")
 
 
 def take_globals(root: Any, leader: Any, specs: Sequence[Any]) -> None:
@@ -59,16 +59,16 @@ def _user_width(spec: Any, size: str, plural: str) -> int:
 def agree_on_inertia(root: Any, blueprints: Sequence[Blueprint]) -> list[Blueprint]:
     """The blueprints, made to agree with the root on those settings."""
     distinct = {id(one): one for one in blueprints}
-    wanted = {_settings(one.spec) for one in distinct.values()}
+    wanted = {_inertia_settings(one.spec) for one in distinct.values()}
     if len(wanted) == 1:
-        _copy_settings(blueprints[0].spec, root)
+        _copy_inertia_settings(blueprints[0].spec, root)
     elif wanted:
         distinct = {key: _agreeing(one, root) for key, one in distinct.items()}
     return [distinct[id(one)] for one in blueprints]
 
 
 def _agreeing(blueprint: Blueprint, root: Any) -> Blueprint:
-    if _settings(blueprint.spec) == _settings(root):
+    if _inertia_settings(blueprint.spec) == _inertia_settings(root):
         return blueprint
     try:
         return replace(blueprint, spec=_stated(blueprint.spec, root))
@@ -76,12 +76,15 @@ def _agreeing(blueprint: Blueprint, root: Any) -> Blueprint:
         return blueprint  # it does not compile alone, so neither will the scene, which is where that is reported
 
 
-def _settings(spec: Any) -> tuple[float, ...]:
-    return (*(float(getattr(spec.compiler, name)) for name in _SETTINGS), *map(float, spec.compiler.inertiagrouprange))
+def _inertia_settings(spec: Any) -> tuple[float, ...]:
+    return (
+        *(float(getattr(spec.compiler, name)) for name in _INERTIA_SETTINGS),
+        *map(float, spec.compiler.inertiagrouprange),
+    )
 
 
-def _copy_settings(source: Any, target: Any) -> None:
-    for name in _SETTINGS:
+def _copy_inertia_settings(source: Any, target: Any) -> None:
+    for name in _INERTIA_SETTINGS:
         setattr(target.compiler, name, getattr(source.compiler, name))
     target.compiler.inertiagrouprange[:] = source.compiler.inertiagrouprange
 
@@ -95,7 +98,7 @@ def _stated(spec: Any, root: Any) -> Any:
     for joint in copy.joints:
         if joint.align == mujoco.mjtAlignFree.mjALIGNFREE_AUTO:
             joint.align = aligned
-    _copy_settings(root, copy)
+    _copy_inertia_settings(root, copy)
     return copy
 
 

@@ -18,7 +18,7 @@ from urlab.scene.blueprint_record import file_record
 _KNOWN_SUFFIXES = (".xml", ".urdf")
 _LOADING = re.compile(rb"(<\s*)(?=(?:include|model)\b)", re.IGNORECASE)
 
-_PATHS = ("paths", "npaths", "nbuffer", "mesh_pathadr", "hfield_pathadr", "skin_pathadr", "tex_pathadr")
+_PATH_FIELDS = ("paths", "npaths", "nbuffer", "mesh_pathadr", "hfield_pathadr", "skin_pathadr", "tex_pathadr")
 
 
 def check(task: bytes) -> bytes:
@@ -97,7 +97,7 @@ def _outside(imported: Path, model: Any) -> Iterator[Path]:
 
 def first_difference(model: Any, other: Any) -> str | None:
     """The first field in which two models differ, or None. Paths of files, and their lengths, are left out."""
-    return next((name for name in _fields(model) if name not in _PATHS and not _same(model, other, name)), None)
+    return next((name for name in _fields(model) if name not in _PATH_FIELDS and not _same(model, other, name)), None)
 
 
 def _same(model: Any, other: Any, name: str) -> bool:

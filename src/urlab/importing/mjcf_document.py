@@ -14,7 +14,7 @@ _MOST_INCLUDES = 200
 
 FOLDER_ATTRIBUTES = ("assetdir", "meshdir", "texturedir", "strippath")
 _CUBE_FACES = ("fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
-REFERENCES = {
+_REFERENCES = {
     "mesh": ("file",),
     "hfield": ("file",),
     "skin": ("file",),
@@ -188,7 +188,7 @@ def folders_of(tags: Iterable[Tag], model_folder: str) -> Folders:
 
 def references(tag: Tag) -> Iterator[str]:
     """The attributes of a tag that name files."""
-    yield from (name for name in REFERENCES.get(tag.name, ()) if name in tag.attributes)
+    yield from (name for name in _REFERENCES.get(tag.name, ()) if name in tag.attributes)
 
 
 def _newest(tags: list[Tag], name: str) -> str:

@@ -38,7 +38,7 @@ def store(
     if found is not None and not force and _is_whole(found, bundle):
         return found, False
     try:
-        with locked(project.imports_dir):
+        with _locked(project.imports_dir):
             found = _stored(source, project)
             if found is not None and not force and _is_whole(found, bundle):
                 return found, False
@@ -111,7 +111,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def locked(imports_dir: Path) -> Iterator[None]:
+def _locked(imports_dir: Path) -> Iterator[None]:
     """One import at a time into that folder, in all threads and processes; leftovers are gone. May raise OSError."""
     imports_dir.mkdir(parents=True, exist_ok=True)
     handle = os.open(imports_dir / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -152,7 +152,7 @@ def swap_atomically(folder: Path, target: Path) -> bool:
 
 
 def swap_in_steps(folder: Path, target: Path) -> None:
-    """The same in three steps. A crash between them leaves a hidden folder, which `locked` puts back."""
+    """The same in three steps. A crash between them leaves a hidden folder, which `_locked` puts back."""
     hidden = target.with_name(f".{target.name}{_REPLACED}")
     target.rename(hidden)
     try:

@@ -78,7 +78,7 @@ class Tag:
 
     @cached_property
     def attributes(self) -> dict[str, Attribute]:
-        """By name."""
+        """Its attributes by name, in the order of the text."""
         found = _ONE_ATTRIBUTE.finditer(self.text, self.name_end, self.attributes_end)
         return {match[1].decode("latin-1"): _attribute(match) for match in found}
 

@@ -39,12 +39,12 @@ class Project:
 
     @property
     def levels_dir(self) -> Path:
-        """Level files."""
+        """The folder of level files."""
         return self.folder / "Levels"
 
     @property
     def imports_dir(self) -> Path:
-        """One folder per import."""
+        """The folder of imports: one folder each."""
         return self.folder / IMPORTS_FOLDER
 
     @property
@@ -54,7 +54,7 @@ class Project:
 
     @property
     def replays_dir(self) -> Path:
-        """Recordings."""
+        """The folder of recordings."""
         return self.saved_dir / "Replays"
 
     @property

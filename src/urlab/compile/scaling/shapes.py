@@ -40,12 +40,12 @@ def scale_tree(spec: Any, space: Space) -> None:
 
 
 def _geom(geom: Any, space: Space) -> None:
-    settle_fromto(geom, space)
+    _settle_fromto(geom, space)
     inside = space.inside(geom)
-    check_shape(geom, inside)
+    _check_shape(geom, inside)
     geom.pos = space.around(geom).point(geom.pos)
     geom.fromto *= inside.mean
-    geom.size *= size_factors(geom, inside)
+    geom.size *= _size_factors(geom, inside)
     geom.margin *= inside.mean
     geom.gap *= inside.mean
     geom.friction[1:] *= inside.mean
@@ -54,10 +54,10 @@ def _geom(geom: Any, space: Space) -> None:
 
 
 def _site(site: Any, space: Space) -> None:
-    settle_fromto(site, space)
+    _settle_fromto(site, space)
     site.pos = space.around(site).point(site.pos)
     site.fromto *= space.whole.mean
-    site.size *= size_factors(site, space.inside(site))
+    site.size *= _size_factors(site, space.inside(site))
 
 
 def _joint(joint: Any, stretch: Stretch) -> None:
@@ -133,7 +133,7 @@ def _inertia_in_body(body: Any) -> Array:
     return turn @ np.diag(body.inertia) @ turn.T
 
 
-def size_factors(element: Any, inside: Stretch) -> Array:
+def _size_factors(element: Any, inside: Stretch) -> Array:
     """What the three sizes of a geom or site are multiplied by; ``inside`` is the stretch in its own frame.
 
     Round shapes that are stretched unevenly, which only sites may be, take the mean of the factors across. Sizes that
@@ -147,7 +147,7 @@ def size_factors(element: Any, inside: Stretch) -> Array:
     return np.array([x, y, inside.mean if int(element.type) == _PLANE else z])  # a plane's third is its grid's spacing
 
 
-def settle_fromto(element: Any, space: Space) -> None:
+def _settle_fromto(element: Any, space: Space) -> None:
     """Before an uneven stretch, write a geom or site that goes from one point to another as pose and size.
 
     The sizes across may have to differ afterwards, which ``fromto`` cannot say.
@@ -167,7 +167,7 @@ def settle_fromto(element: Any, space: Space) -> None:
     element.fromto = np.full(6, np.nan)
 
 
-def check_shape(geom: Any, inside: Stretch) -> None:
+def _check_shape(geom: Any, inside: Stretch) -> None:
     """EditError when the geom would be of another kind after the stretch, which ``inside`` gives in its own frame."""
     if geom.plugin.active:
         raise EditError(f"geom {geom.name!r} is shaped by a plugin, whose parameters only the plugin can scale")
