@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +44,14 @@ def _wrong_with(request: CheckRequest) -> str | None:
     """What is wrong with an import, or None."""
     imported = Path(request.imported)
     try:
-        original = None if request.original is None else _compiled(Path(request.original), request.files)
+        original = None if request.original is None else _original(Path(request.original), request.files)
     except MUJOCO_ERRORS as refused:
         return f"{request.original}: {refused}".strip()
     try:
-        model = _compiled(imported, {})
-        outside = next(_outside(imported, model), None)
+        spec = parse_model(imported)
+        faces = [face for texture in spec.textures for face in texture.cubefiles]
+        model, _ = compile_spec(spec)
+        outside = next(_outside(imported.parent, [*os.fsdecode(model.paths).split("\0"), *faces]), None)
         if outside is not None:
             return f"the import would still need {outside}"
         different = None if original is None else first_difference(original, model)
@@ -63,7 +65,8 @@ def _wrong_with(request: CheckRequest) -> str | None:
     return None
 
 
-def _compiled(path: Path, files: dict[str, str]) -> Any:
+def _original(path: Path, files: dict[str, str]) -> Any:
+    """The source, compiled; ``files`` are what its URIs mean."""
     spec = _parsed(path)
     if files:
         for mesh in spec.meshes:
@@ -85,11 +88,9 @@ def _parsed(path: Path) -> Any:
         return mujoco.MjSpec.from_file(shown, vfs=files)
 
 
-def _outside(imported: Path, model: Any) -> Iterator[Path]:
-    """Files that the import uses and that are not in its folder."""
-    folder = imported.parent
-    faces = [face for texture in parse_model(imported).textures for face in texture.cubefiles]
-    for name in [*os.fsdecode(model.paths).split("\0"), *faces]:
+def _outside(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    """Those of the named files that are not in the import's folder."""
+    for name in names:
         path = folder / name
         if name and path.is_file() and not path.resolve().is_relative_to(folder.resolve()):
             yield path

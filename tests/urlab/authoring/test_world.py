@@ -80,7 +80,7 @@ def test_threads_that_spawn_at_once_get_names_of_their_own(world: World) -> None
     assert len(set(names)) == len(names) == 80
 
 
-def test_a_level_that_somebody_holds_does_not_change(world: World) -> None:
+def test_a_level_that_was_read_does_not_change(world: World) -> None:
     world.spawn(SpawnSpec("box", "one"))
     before = world.level
     world.spawn(SpawnSpec("box", "two"))

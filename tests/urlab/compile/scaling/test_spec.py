@@ -196,7 +196,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("xml", "reason"), REFUSED)
-def test_what_nobody_can_scale_is_named(xml: str, reason: str) -> None:
+def test_what_cannot_be_scaled_is_named(xml: str, reason: str) -> None:
     with pytest.raises(EditError, match=reason):
         scale_spec(parsed(xml), (2.0, 2.0, 2.0), is_articulation=True)
 
