@@ -87,14 +87,14 @@ class TomlTable:
 
     def table(self, key: str) -> "TomlTable":
         """The table of that key; empty when it is absent."""
-        return self._below(self.content.get(key, {}), key)
+        return self.at(self.content.get(key, {}), key)
 
     def tables(self, key: str) -> list["TomlTable"]:
         """The array of tables of that key; empty when it is absent."""
         rows = self.content.get(key, [])
         if not isinstance(rows, list):
             self.fail(f"is {rows!r}, expected an array of tables: [[{key}]]", key)
-        return [self._below(row, key, index) for index, row in enumerate(rows)]
+        return [self.at(row, key, index) for index, row in enumerate(rows)]
 
     def convert(self, kind: type[StructT]) -> StructT:
         """The whole table as a Struct."""
@@ -106,7 +106,7 @@ class TomlTable:
     def convert_tagged(self, tag_key: str, kinds: Mapping[str, type[StructT]], default: str | None = None) -> StructT:
         """The whole table as the one of ``kinds`` that its ``tag_key`` names."""
         word = self.word(tag_key, kinds, default)
-        return self._with({**self.content, tag_key: word}).convert(kinds[word])
+        return self.replaced(**{tag_key: word}).convert(kinds[word])
 
     def split(self, kind: type[msgspec.Struct], other: type[msgspec.Struct]) -> tuple["TomlTable", "TomlTable"]:
         """The keys that ``kind`` has, and those that ``other`` has; an error when there are more."""
@@ -119,11 +119,16 @@ class TomlTable:
         rest = {key: value for key, value in self.content.items() if key not in own_keys}
         return self._with(own), self._with(rest)
 
+    def at(self, content: object, *keys: str | int) -> "TomlTable":
+        """``content``, which stands at ``keys`` below this table, as a table."""
+        return TomlTable(self.source, content, error=self._error, text=self.text, keys=(*self.keys, *keys))
+
+    def replaced(self, **values: object) -> "TomlTable":
+        """This table with other values for some of its keys."""
+        return self._with({**self.content, **values})
+
     def _with(self, content: Mapping[str, Any]) -> "TomlTable":
         return TomlTable(self.source, content, error=self._error, text=self.text, keys=self.keys)
-
-    def _below(self, content: object, *keys: str | int) -> "TomlTable":
-        return TomlTable(self.source, content, error=self._error, text=self.text, keys=(*self.keys, *keys))
 
     def _explained(self, message: str, kind: type[msgspec.Struct]) -> UrlabError:
         """msgspec's message as one about a line of this document."""

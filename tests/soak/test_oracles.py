@@ -10,7 +10,7 @@ from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.goals.scoring import HOLD_STEPS_P2
 from urlab.evaluation.policies import find_policy
 from urlab.evaluation.runs.runner import run_plan
-from urlab.evaluation.settings import RunPlan, Videos
+from urlab.evaluation.settings import RunPlan, VideoChoice
 from urlab.evaluation.simulation.actions import parse_action
 from urlab.evaluation.simulation.episode import Episode
 from urlab.evaluation.simulation.simulation import Simulation
@@ -77,7 +77,7 @@ def evidence(results: Path, run_id: str, policy: str, workers: int) -> dict[str,
         seed=0,
         workers=workers,
         cameras=False,
-        videos=Videos.NONE,
+        videos=VideoChoice.NONE,
         results=results,
         run_id=run_id,
     )

@@ -9,45 +9,58 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
     from urlab.evaluation.episode_result import EpisodeResult
-    from urlab.evaluation.goals.scoring import GoalTracker
-    from urlab.evaluation.policies import Policy, PolicyError, find_policy
+    from urlab.evaluation.goals import GoalTracker, sample_layout
+    from urlab.evaluation.policies import Action, Observation, Policy, PolicyError, find_policy
     from urlab.evaluation.report import summarise, write_report
     from urlab.evaluation.runs.client import EvalClient, EvalClientError
     from urlab.evaluation.runs.plan import RunPlan
     from urlab.evaluation.runs.results import Run, RunFolderError, read_run
     from urlab.evaluation.runs.runner import RunOutcome, run_plan
     from urlab.evaluation.settings import VideoChoice
-    from urlab.evaluation.tasks.layout import sample_layout
-    from urlab.evaluation.tasks.task import Task, load_task
+    from urlab.evaluation.tasks import Layout, Task, TaskError, find_task, load_task, task_names
 
 _MODULES = {
+    "EMBODIMENTS": "embodiments",
+    "Action": "policies",
+    "Embodiment": "embodiments",
     "EpisodeResult": "episode_result",
     "EvalClient": "runs.client",
     "EvalClientError": "runs.client",
-    "GoalTracker": "goals.scoring",
+    "GoalTracker": "goals",
+    "Layout": "tasks",
+    "Observation": "policies",
     "Policy": "policies",
     "PolicyError": "policies",
     "Run": "runs.results",
     "RunFolderError": "runs.results",
     "RunOutcome": "runs.runner",
     "RunPlan": "runs.plan",
-    "Task": "tasks.task",
+    "Task": "tasks",
+    "TaskError": "tasks",
     "VideoChoice": "settings",
     "find_policy": "policies",
-    "load_task": "tasks.task",
+    "find_task": "tasks",
+    "load_task": "tasks",
     "read_run": "runs.results",
     "run_plan": "runs.runner",
-    "sample_layout": "tasks.layout",
+    "sample_layout": "goals",
     "summarise": "report",
+    "task_names": "tasks",
     "write_report": "report",
 }
 
 __all__ = [
+    "EMBODIMENTS",
+    "Action",
+    "Embodiment",
     "EpisodeResult",
     "EvalClient",
     "EvalClientError",
     "GoalTracker",
+    "Layout",
+    "Observation",
     "Policy",
     "PolicyError",
     "Run",
@@ -55,13 +68,16 @@ __all__ = [
     "RunOutcome",
     "RunPlan",
     "Task",
+    "TaskError",
     "VideoChoice",
     "find_policy",
+    "find_task",
     "load_task",
     "read_run",
     "run_plan",
     "sample_layout",
     "summarise",
+    "task_names",
     "write_report",
 ]
 

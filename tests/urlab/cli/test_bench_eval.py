@@ -37,9 +37,9 @@ from urlab.cli.bench.turns import Taken
 from urlab.cli.complaint import CommandError
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.goals.scoring import sample_layout
 from urlab.evaluation.runs.runner import RunOutcome
 from urlab.evaluation.simulation.simulation import Simulation
-from urlab.evaluation.tasks.layout import sample_layout
 from urlab.evaluation.tasks.task import find_task, task_names
 
 SCENE = "franka_panda"

@@ -42,24 +42,7 @@ for words in json.loads(sys.argv[1]):
         codes.append(ended.code)
 print(json.dumps(codes))
 """
-TASK = """
-embodiment = "franka_panda"
-title = "Cube on plate, hurried"
-category = "pick_place"
-num_steps = {steps}
-instructions = ["Put the {{cube}} on the {{plate}}."]
-goal = {{ object = "cube", relation = "on", target = "plate" }}
-[objects.plate]
-shape = "plate"
-radius = 0.08
-x = [0.0, 0.08]
-y = [0.08, 0.22]
-[objects.cube]
-shape = "box"
-size = [0.04, 0.04, 0.04]
-x = [-0.12, -0.02]
-y = [-0.22, -0.12]
-"""
+TASK = (Path(__file__).parents[1] / "evaluation" / "cube_on_plate.toml").read_text()
 POLICIES = """
 import pathlib, threading
 
@@ -137,8 +120,8 @@ class Workplace:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
     folder = tmp_path_factory.mktemp("eval")
-    (folder / "hurried.toml").write_text(TASK.format(steps=12))
-    (folder / "patient.toml").write_text(TASK.format(steps=100_000))
+    (folder / "hurried.toml").write_text(TASK)
+    (folder / "patient.toml").write_text(TASK.replace("num_steps = 12", "num_steps = 100_000"))
     (folder / "own.py").write_text(POLICIES)
     return Workplace(folder)
 

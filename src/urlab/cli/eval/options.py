@@ -111,7 +111,7 @@ def known_tasks(text: str) -> tuple[str, ...]:
 
 def _near(word: str, allowed: tuple[str, ...]) -> str:
     """What may have been meant."""
-    from urlab.evaluation.tasks.fields import allowed_words
+    from urlab.evaluation.tasks.reading import allowed_words
 
     file = Path(f"{word}.toml")
     if file.is_file():

@@ -71,7 +71,7 @@ def _folder(word: str, results: Path) -> Path:
 def print_summary(runs: "Sequence[Run]") -> None:
     """A table for each run, and a sentence for each comparison with the first."""
     from urlab.evaluation.report import summarise
-    from urlab.evaluation.report.comparison import verdict
+    from urlab.evaluation.report.page import verdict
     from urlab.evaluation.report.summary import compare_runs
 
     out = stdout()

@@ -1,7 +1,7 @@
-"""From folders of results to numbers and to one HTML file for people."""
+"""From folders of results to numbers and to one HTML file to read."""
 
-from urlab.evaluation.report.page import page, write_report
-from urlab.evaluation.report.summary import RunSummary, TaskSummary, document, summarise
+from urlab.evaluation.report.page import page, verdict, write_report
+from urlab.evaluation.report.summary import RunSummary, TaskSummary, compare_runs, document, summarise
 from urlab.evaluation.runs.results import Run, RunFolderError, read_run
 
 __all__ = [
@@ -9,9 +9,11 @@ __all__ = [
     "RunFolderError",
     "RunSummary",
     "TaskSummary",
+    "compare_runs",
     "document",
     "page",
     "read_run",
     "summarise",
+    "verdict",
     "write_report",
 ]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.report.statistics import Comparison, ConfidenceInterval, EpisodeOutcome, compare, wilson
 from urlab.evaluation.runs.results import Run
-from urlab.evaluation.statistics import Comparison, Interval, Outcome, compare, wilson
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class TaskSummary:
     episodes: int
     successes: int
     mean_score: float
-    interval: Interval
+    interval: ConfidenceInterval
     reasons: dict[str, int]
 
     @property
@@ -75,8 +75,8 @@ def document(runs: Iterable[Run]) -> dict[str, Any]:
     }
 
 
-def _outcomes(episodes: Sequence[EpisodeResult]) -> dict[tuple[str, str], Outcome]:
-    return {one.key: Outcome(one.score, one.success) for one in episodes}
+def _outcomes(episodes: Sequence[EpisodeResult]) -> dict[tuple[str, str], EpisodeOutcome]:
+    return {one.key: EpisodeOutcome(one.score, one.success) for one in episodes}
 
 
 def _run_document(run: Run) -> dict[str, Any]:

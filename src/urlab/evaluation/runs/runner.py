@@ -1,6 +1,7 @@
 """A whole evaluation: a server if there is none, a policy for each worker, and what came out."""
 
 import queue
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,10 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self
 
+from urlab.child_process import UrlabProcess
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.errors import BadJob
 from urlab.evaluation.policies import Action, Observation, Policy, PolicyError
-from urlab.evaluation.policies.loading import in_a_line
+from urlab.evaluation.policies.registry import in_a_line
 from urlab.evaluation.runs.client import (
     BadRequest,
     EvalClient,
@@ -22,10 +24,14 @@ from urlab.evaluation.runs.client import (
 )
 from urlab.evaluation.runs.plan import RunPlan, describe, now, refuse_other_policy
 from urlab.evaluation.runs.results import RunFolder, new_run_id
-from urlab.evaluation.runs.server_process import EvalServerProcess
 from urlab.evaluation.settings import VideoChoice
 
 Reply = dict[str, Any]
+
+SERVER_STOP_LIMIT_S = 150.0
+"""Longer than the server itself gives its workers to write what they have."""
+
+TOKEN_VARIABLE = "URLAB_EVAL_TOKEN"
 
 STOP_GRACE_S = 10.0
 """How long a stop waits for policies that are thinking; what they think is not worth more."""
@@ -66,6 +72,40 @@ class RunOutcome:
     def is_complete(self) -> bool:
         """Whether every episode of the job has a result."""
         return self.problem is None and self.completed + len(self.finished) >= self.total
+
+
+class EvalServerProcess(UrlabProcess):
+    """`urlab eval serve` on a free port with a secret token. Leaving the context ends it and keeps its results.
+
+    It lives in a session of its own, so that Ctrl-C reaches the run alone, which then ends it in order. A run that dies
+    in whatever way closes the child's stdin, and the child ends by itself.
+    """
+
+    def __init__(self, plan: RunPlan, run_id: str) -> None:
+        self.token = secrets.token_urlsafe()
+        super().__init__(
+            "eval",
+            "serve",
+            *server_options(plan, run_id),
+            environment={TOKEN_VARIABLE: self.token},
+            keep_stdin=True,
+            own_session=True,
+        )
+        self.url = str(self.ready["url"])
+
+    def stop(self, limit_s: float = SERVER_STOP_LIMIT_S) -> None:
+        """End it, kindly at first."""
+        super().stop(limit_s)
+
+
+def server_options(plan: RunPlan, run_id: str) -> list[str]:
+    """The options of `urlab eval serve` for a plan."""
+    options = ["--port", "0", "--run-id", run_id, "--end-with-stdin"]
+    options += ["--tasks", ",".join(plan.tasks or ("all",)), "--episodes", str(plan.episodes)]
+    options += ["--seed", str(plan.seed), "--workers", str(plan.workers), "--results", str(plan.results)]
+    options += ["--cameras" if plan.cameras else "--no-cameras"]
+    options += ["--videos" if plan.cameras and plan.videos is not VideoChoice.NONE else "--no-videos"]
+    return options + (["--privileged"] if plan.policy.needs_privileged else [])
 
 
 @dataclass(frozen=True)

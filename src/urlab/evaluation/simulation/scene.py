@@ -20,14 +20,12 @@ from urlab.compile.blueprint import Blueprint
 from urlab.compile.library import Library
 from urlab.evaluation.embodiments import CameraMount, Embodiment
 from urlab.evaluation.simulation.cameras import mujoco_quat
-from urlab.evaluation.tasks.objects import object_mjcf
-from urlab.evaluation.tasks.table import TABLE_NAME, TABLE_POSE_W, TABLE_SIZE_M
+from urlab.evaluation.tasks.objects import TABLE_NAME, TABLE_POSE_W, TABLE_SIZE_M, object_mjcf
 from urlab.evaluation.tasks.task import Task
 from urlab.geometry import Pose
 from urlab.robots import model_path
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 
 ROBOT = "robot"
 _CAMERAS = "cameras"

@@ -17,8 +17,8 @@ from urlab.evaluation.simulation.commands import CommandMemory
 from urlab.evaluation.simulation.kinematics import Array, EePose, Kinematics
 from urlab.evaluation.simulation.scene import ROBOT, build_scene
 from urlab.evaluation.tasks.layout import Layout
-from urlab.evaluation.tasks.pose import Pose, pose_of
 from urlab.evaluation.tasks.task import Task
+from urlab.geometry import Pose
 from urlab.physics.engine import Engine
 
 SUBSTEPS = 16
@@ -228,9 +228,9 @@ def _find(model: Any, name: str, root: str, joints: Mapping[str, Any]) -> _Place
 
 def _pose(data: Any, place: _Place) -> Pose:
     if place.free is None:
-        return pose_of(data.mocap_pos[place.mocap].tolist(), data.mocap_quat[place.mocap].tolist())
+        return Pose.of(data.mocap_pos[place.mocap].tolist(), data.mocap_quat[place.mocap].tolist())
     numbers = data.qpos[place.free].tolist()
-    return pose_of(numbers[:3], numbers[3:])
+    return Pose.of(numbers[:3], numbers[3:])
 
 
 def _put(data: Any, place: _Place, pose: Pose) -> None:

@@ -25,28 +25,10 @@ from urlab.evaluation.policies import PolicyError, find_policy
 from urlab.evaluation.report import read_run
 from urlab.evaluation.runs.plan import RunPlan
 from urlab.evaluation.runs.results import RunFolder
-from urlab.evaluation.runs.runner import run_plan
-from urlab.evaluation.runs.server_process import EvalServerProcess
+from urlab.evaluation.runs.runner import EvalServerProcess, run_plan
 from urlab.evaluation.settings import VideoChoice
 
-TASK = """
-embodiment = "franka_panda"
-title = "Cube on plate, hurried"
-category = "pick_place"
-num_steps = 24
-instructions = ["Put the {cube} on the {plate}."]
-goal = { object = "cube", relation = "on", target = "plate" }
-[objects.plate]
-shape = "plate"
-radius = 0.08
-x = [0.0, 0.08]
-y = [0.08, 0.22]
-[objects.cube]
-shape = "box"
-size = [0.04, 0.04, 0.04]
-x = [-0.12, -0.02]
-y = [-0.22, -0.12]
-"""
+TASK = (Path(__file__).parents[1] / "cube_on_plate.toml").read_text().replace("num_steps = 12", "num_steps = 24")
 
 
 class Notes:

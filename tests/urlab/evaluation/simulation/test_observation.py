@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from urlab.evaluation.embodiments import FRANKA_PANDA
-from urlab.evaluation.simulation.observation import observe
+from urlab.evaluation.simulation.episode import observe
 from urlab.evaluation.simulation.simulation import Simulation
 
 FIRST = {"camera_data", "instruction", "joint_position_state", "ee_pose_state", "timestep", "reset"}

@@ -10,7 +10,7 @@ import pytest
 from urlab.cameras.lens import lens_of
 from urlab.evaluation.embodiments import FRANKA_PANDA, TABLE_TOP_Z_M
 from urlab.evaluation.simulation.scene import ROBOT, build_scene, room_mjcf, table_mjcf
-from urlab.evaluation.tasks.table import TABLE_POSE_W, TABLE_SIZE_M
+from urlab.evaluation.tasks.objects import TABLE_POSE_W, TABLE_SIZE_M
 from urlab.robots import model_path
 
 

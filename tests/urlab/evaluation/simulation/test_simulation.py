@@ -9,7 +9,7 @@ import pytest
 from urlab.evaluation.embodiments import FRANKA_PANDA
 from urlab.evaluation.simulation.scene import ROBOT, build_scene
 from urlab.evaluation.simulation.simulation import ObjectPort, RobotPort, Simulation
-from urlab.evaluation.tasks.pose import Pose
+from urlab.geometry import Pose
 
 DOWN = [0.0, 1.0, 0.0, 0.0]
 OPEN, SHUT = [0.04, 0.04], [0.0, 0.0]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from urlab.compile import CompiledScene
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
+from urlab.evaluation.goals.scoring import sample_layout
 from urlab.evaluation.policies.random_policy import RandomPolicy
 from urlab.evaluation.settings import BENCHMARK
 from urlab.evaluation.simulation.actions import Action, parse_action
@@ -17,7 +18,6 @@ from urlab.evaluation.simulation.commands import CommandMemory
 from urlab.evaluation.simulation.kinematics import Kinematics
 from urlab.evaluation.simulation.scene import ROBOT, build_scene
 from urlab.evaluation.simulation.simulation import SETTLE_STEPS, SUBSTEPS, ObjectPort, RobotPort
-from urlab.evaluation.tasks.layout import sample_layout
 from urlab.evaluation.tasks.task import Task, find_task
 from urlab.physics.engine import FULL_STATE
 
