@@ -108,9 +108,9 @@ def client_errors_as_command_errors(url: str) -> Iterator[None]:
     """Errors of the client in the block become CommandError with what to do."""
     from urlab.evaluation.runs.client import (
         BadAddress,
-        BadRequest,
         EvalClientError,
         ForeignServer,
+        InvalidRequest,
         ServerUnreachable,
         TokenRefused,
     )
@@ -124,5 +124,5 @@ def client_errors_as_command_errors(url: str) -> Iterator[None]:
     except TokenRefused as refused:
         raise CommandError(f"the server at {url} wants a token: give it with --token") from refused
     except EvalClientError as refused:
-        code = WRONG_USE if isinstance(refused, BadRequest) else FAILED
+        code = WRONG_USE if isinstance(refused, InvalidRequest) else FAILED
         raise CommandError(f"the server at {url} refused: {refused.message}", code) from refused

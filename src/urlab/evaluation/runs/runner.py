@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from urlab.child_process import UrlabProcess
 from urlab.evaluation.episode_result import EpisodeResult
@@ -15,9 +15,9 @@ from urlab.evaluation.errors import BadJob
 from urlab.evaluation.policies import Action, Observation, Policy, PolicyError
 from urlab.evaluation.policies.registry import in_a_line
 from urlab.evaluation.runs.client import (
-    BadRequest,
     EvalClient,
     EvalClientError,
+    InvalidRequest,
     ServerUnreachable,
     WorkerTimedOut,
     running_job,
@@ -264,8 +264,7 @@ class _PolicyThreads:
 
     def _drive(self, worker: str, policy: Policy) -> None:
         try:
-            with HttpWorker(self._server.client(worker), worker) as link:
-                Driver(link, policy, self._ending, self._news.put).drive()
+            Driver(self._server.client(worker), policy, self._ending, self._news.put).drive()
         finally:
             self._close(policy)
 
@@ -277,37 +276,44 @@ class _PolicyThreads:
             self._outcome.complaints.append(f"the policy's close() failed: {in_a_line(failed)}")
 
 
-class WorkerLink(Protocol):
-    """The worker, seen through HTTP: every call gives its reply of ``obs``, ``metric`` and ``episode_result``."""
-
-    def reset(self) -> Reply:
-        """Begin the next episode."""
-
-    def act(self, actions: list[Action]) -> Reply:
-        """Carry out actions, up to the end of the episode."""
-
-
 class Driver:
-    """One policy at one worker, episode after episode until the job is done or ``stop`` is set. One thread.
+    """One policy at one worker of a server, episode after episode until the job is done or ``stop`` is set. One thread.
 
-    ``on_result`` gets the result of every episode.
+    ``client`` is the driver's own; in the end it gives an unfinished episode back. ``on_result`` gets the result of
+    every episode.
     """
 
     def __init__(
-        self, link: WorkerLink, policy: Policy, stop: threading.Event, on_result: Callable[[EpisodeResult], None]
+        self, client: EvalClient, policy: Policy, stop: threading.Event, on_result: Callable[[EpisodeResult], None]
     ) -> None:
-        self._link, self._policy, self._stop, self._on_result = link, policy, stop, on_result
+        (self._worker_id,) = client.worker_ids
+        self._client, self._policy, self._stop, self._on_result = client, policy, stop, on_result
 
     def drive(self) -> None:
-        """PolicyError when the policy fails; what the link raises is passed on."""
-        observation: Observation | None = self._link.reset()["obs"]
-        while observation is not None and not self._stop.is_set():
-            if observation["reset"]:
-                self._call(self._policy.reset, observation)
-            reply = self._link.act(self._actions(observation))
-            if reply.get("episode_result"):
-                self._on_result(EpisodeResult.from_reply(reply["episode_result"]))
-            observation = reply["obs"]
+        """PolicyError when the policy fails; what the client raises is passed on."""
+        with self._client:
+            observation: Observation | None = self._reset()["obs"]
+            while observation is not None and not self._stop.is_set():
+                if observation["reset"]:
+                    self._call(self._policy.reset, observation)
+                reply = self._step(self._actions(observation))
+                if reply.get("episode_result"):
+                    self._on_result(EpisodeResult.from_reply(reply["episode_result"]))
+                observation = reply["obs"]
+
+    def _reset(self) -> Reply:
+        return self._client.reset()[self._worker_id]
+
+    def _step(self, actions: list[Action]) -> Reply:
+        """One step, or a chunk. PolicyError if the server refuses it; an episode that took too long begins again."""
+        try:
+            if len(actions) == 1:
+                return self._client.step({self._worker_id: actions[0]})[self._worker_id]
+            return self._client.step_chunk([{self._worker_id: one} for one in actions])[self._worker_id]
+        except InvalidRequest as refused:
+            raise PolicyError(f"the server refused the policy's action: {refused.message}") from refused
+        except WorkerTimedOut:
+            return self._reset()
 
     def _actions(self, observation: Observation) -> list[Action]:
         made: object = self._call(self._policy.act, observation)
@@ -337,34 +343,3 @@ def _kind(made: object) -> str:
     if isinstance(made, list):
         return f"a list of {type(made[0]).__name__}" if made else "an empty list"
     return "nothing" if made is None else f"a {type(made).__name__}"
-
-
-class HttpWorker:
-    """A worker through a client of its own. Leaving the context gives its unfinished episode back."""
-
-    def __init__(self, client: EvalClient, worker_id: str) -> None:
-        self._client, self._worker_id = client, worker_id
-
-    def reset(self) -> Reply:
-        """Begin the next episode."""
-        return self._client.reset()[self._worker_id]
-
-    def act(self, actions: list[Action]) -> Reply:
-        """One step, or a chunk. PolicyError if the server refuses it; an episode that took too long begins again."""
-        try:
-            return self._act(actions)
-        except BadRequest as refused:
-            raise PolicyError(f"the server refused the policy's action: {refused.message}") from refused
-        except WorkerTimedOut:
-            return self.reset()
-
-    def _act(self, actions: list[Action]) -> Reply:
-        if len(actions) == 1:
-            return self._client.step({self._worker_id: actions[0]})[self._worker_id]
-        return self._client.step_chunk([{self._worker_id: one} for one in actions])[self._worker_id]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._client.__exit__(*failure)
