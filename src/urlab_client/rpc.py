@@ -1,18 +1,23 @@
-"""Requests and replies as maps: the envelope, the time limits and the errors."""
+"""Requests and replies as maps: the envelope, the time limits and the errors; and the maps of typed requests."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from urlab_client.errors import UNEXPECTED_REPLY_OP, URLabRPCError, URLabTimeoutError
 from urlab_client.transports.base import Transport
 from urlab_wire.catalogue import CATALOGUE, DEFAULT_LIMIT_S
-from urlab_wire.envelope import ERROR_OP, ok_op
+from urlab_wire.codec import Tree, plain_map
+from urlab_wire.envelope import ERROR_OP, Reply, Request, ok_op
 from urlab_wire.errors import ErrorCode
 
 GRACE_MS = 2000
 """How much longer the client waits than it was told to, so that an answer of the server at its own limit wins."""
 
 REJOIN_HINT = "another client took over or the server was restarted: call discover() again"
+
+AnyReply = TypeVar("AnyReply", bound=Reply)
+ReplyOp = str | tuple[str, ...]
+"""The ``op`` that a successful reply has, or several of which one will do."""
 
 
 class RpcChannel:
@@ -29,10 +34,10 @@ class RpcChannel:
         op: str,
         payload: Mapping[str, Any] | None = None,
         *,
-        expected_op: str | tuple[str, ...] | None = None,
+        expected_op: ReplyOp | None = None,
         rcv_timeout_ms: int | None = None,
-    ) -> dict[str, Any]:
-        """One op, its reply. Raises `URLabRPCError` on an error reply or on another op than expected."""
+    ) -> Tree:
+        """One op as maps, its reply. Raises `URLabRPCError` on an error reply or on another op than expected."""
         request = {"op": op, "session_id": self.session_id or None, **(payload or {})}
         try:
             reply = self.transport.rpc(request, rcv_timeout_ms=rcv_timeout_ms or self.timeout_ms(op))
@@ -53,7 +58,24 @@ class RpcChannel:
         return self._timeouts_ms[op]
 
 
-def _checked(op: str, reply: dict[str, Any], expected: str | tuple[str, ...]) -> dict[str, Any]:
+def op_of(request: Request[Reply]) -> str:
+    """The op that a request asks for."""
+    return str(request.__struct_config__.tag)
+
+
+def payload_of(request: Request[Reply]) -> Tree:
+    """The fields of a request that are set, as plain maps."""
+    fields = plain_map(request)
+    del fields["op"]
+    return fields
+
+
+def reply_type(request: Request[AnyReply]) -> type[AnyReply]:
+    """The type of the reply that a request gets."""
+    return cast("type[AnyReply]", CATALOGUE[op_of(request)].reply)
+
+
+def _checked(op: str, reply: Tree, expected: ReplyOp) -> Tree:
     answered = reply.get("op")
     if answered == expected or (isinstance(expected, tuple) and answered in expected):
         return reply
@@ -62,7 +84,7 @@ def _checked(op: str, reply: dict[str, Any], expected: str | tuple[str, ...]) ->
     raise URLabRPCError(UNEXPECTED_REPLY_OP, f"expected {expected!r}, got {answered!r}", op=op)
 
 
-def _error(op: str, reply: Mapping[str, Any]) -> URLabRPCError:
+def _error(op: str, reply: Tree) -> URLabRPCError:
     code = str(reply.get("code") or "unknown")
     message = str(reply.get("message") or "")
     if code == ErrorCode.SESSION_EXPIRED and "discover()" not in message:

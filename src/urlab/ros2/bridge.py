@@ -24,9 +24,8 @@ from urlab.ros2.tally import Tally, TopicTally
 from urlab.ros2.topics import Choice, SceneTopics, clock_topic
 from urlab_client import URLabClient, URLabRPCError
 from urlab_client.live import Listener
-from urlab_client.transports.address import DEFAULT_STATE_PORT, stream_endpoint
-from urlab_client.transports.channels import CameraChannel, StateChannel
-from urlab_client.transports.control_out import ControlSender
+from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
+from urlab_client.transports.zmq_streams import CameraChannel, ControlSender, StateChannel
 from urlab_wire.stream_messages import unpack_state
 from urlab_wire.streams import StreamError
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 import zmq
 
-from urlab_client.transports.channels import CameraChannel, StateChannel
+from urlab_client.transports.zmq_streams import CameraChannel, StateChannel
 from urlab_wire.codec import encode
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from urlab_client.transports.control_out import ControlSender
+from urlab_client.transports.zmq_streams import ControlSender
 
 LIMIT_MS = 5000
 

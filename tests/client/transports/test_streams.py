@@ -3,7 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 from urlab_client import URLabClient
-from urlab_client.transports.streams import StreamingTransport
+from urlab_client.transports.zmq_streams import StreamingTransport
 from urlab_wire.codec import encode
 
 

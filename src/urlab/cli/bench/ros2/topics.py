@@ -13,7 +13,7 @@ from urlab.ros2.qos import PICTURES, Qos
 from urlab.ros2.topics import IMAGE, Choice, SceneTopics, clock_topic
 from urlab_client import URLabClient
 from urlab_client.live import Channel, Listener
-from urlab_client.transports.channels import CameraChannel, StateChannel
+from urlab_client.transports.zmq_streams import CameraChannel, StateChannel
 from urlab_wire.stream_messages import StateFull, unpack_state
 
 _LIMIT_S = 20.0
