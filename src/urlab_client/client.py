@@ -185,7 +185,7 @@ class URLabClient(Session):
         return reply
 
     def _step_request(self, n_steps: int) -> Tree:
-        """A step's fields as a map: a typed request, made a map for the transport, costs 1.1 us more of 21 in process."""
+        """A step's fields, as a map: making one of a typed request for the transport takes 1.1 us of 21."""
         if self.observer:
             return {"n_steps": 0, "per_articulation": {}}
         if self.step_mode is not _PUPPET:
