@@ -18,7 +18,7 @@ from urlab_client.namespaces.scene import SceneNamespace
 from urlab_client.namespaces.sim import SimNamespace
 from urlab_client.namespaces.viewport import ViewportNamespace
 from urlab_client.rpc import payload_of
-from urlab_client.session import Session
+from urlab_client.session import ClientSession
 from urlab_client.transports import ServerAddress, Transport, check_base, check_ports, open_transport
 from urlab_wire.codec import Tree
 from urlab_wire.ops.stepping import ResetRequest
@@ -33,7 +33,7 @@ _PUPPET = StepMode.PUPPET
 _LEVELS: Mapping[str, str] = {level.value: level.value for level in ObservationLevel}
 
 
-class URLabClient(Session):
+class URLabClient(ClientSession):
     """A client of one server: ``discover()``, then ``step()``.
 
     ``address`` is a base (``tcp://host`` or ``ipc:///path``) to which ports are appended. ``transport`` is "zmq",

@@ -56,7 +56,7 @@ class _Retry:
     channel: Channel
 
 
-class Listener:
+class StreamListener:
     """Any number of SUB sockets on one daemon thread, from construction until `stop`.
 
     A server that publishes nothing is not an error: ZeroMQ keeps trying to connect, and finds one that comes back.

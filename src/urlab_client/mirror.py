@@ -1,4 +1,9 @@
-"""The local copy of the server's state: ``model`` and ``data``, and how replies are brought into them."""
+"""The local copy of the server's state: ``model`` and ``data``, and how replies are brought into them.
+
+A reply is taken, its state written, and what follows from it evaluated: three stages, of which the last two may
+wait until the data is read. What is taken is copied, because a reply belongs to the caller of ``step()``. Places are
+computed once per handshake. Callers of `Mirror` hold the client's data lock.
+"""
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +21,14 @@ Blocks = Mapping[str, Tree]
 """What a reply tells of articulations or entities, by name."""
 Numbers = list[float] | npt.NDArray[np.float64]
 
+_ENUMS = {
+    "integrator": (mujoco.mjtIntegrator, "mjINT_"),
+    "cone": (mujoco.mjtCone, "mjCONE_"),
+    "solver": (mujoco.mjtSolver, "mjSOL_"),
+}
+_MASKS = ("disableflags", "enableflags")
+_MULTICCD_OFF = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
+_SLEEP_ON = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 _WIDTHS = {"qpos": 7, "qvel": 6, "xpos": 3, "xquat": 4}
 
 
@@ -179,9 +192,6 @@ def _times(width: int, rows: Mapping[str, int]) -> dict[str, int]:
     return {name: width * row for name, row in rows.items()}
 
 
-_SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
-
-
 class Mirror:
     """Keeps one MjData equal to the server's, derived quantities included.
 
@@ -211,7 +221,7 @@ class Mirror:
     def remembers(self) -> bool:
         """Whether an evaluation depends on those before it (delays, plugins, flexes, sleep): then none may be left
         out."""
-        return self._remembers or bool(self._options.enableflags & _SLEEP)
+        return self._remembers or bool(self._options.enableflags & _SLEEP_ON)
 
     def take(self, reply: Tree) -> None:
         """Remember the state of a reply; what it leaves out stays as earlier replies told it.
@@ -379,16 +389,6 @@ class LocalData:
             mirror.take(reply)
             if at_once or self._watched or mirror.remembers:
                 mirror.settle()
-
-
-_ENUMS = {
-    "integrator": (mujoco.mjtIntegrator, "mjINT_"),
-    "cone": (mujoco.mjtCone, "mjCONE_"),
-    "solver": (mujoco.mjtSolver, "mjSOL_"),
-}
-_MASKS = ("disableflags", "enableflags")
-_MULTICCD_OFF = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
-_SLEEP_ON = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 
 
 def mirror_options(opt: mujoco.MjOption, options: Tree) -> None:

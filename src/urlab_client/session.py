@@ -11,8 +11,7 @@ from urlab_client.enums import ObservationLevel, StepMode, coerce
 from urlab_client.errors import CLIENT_CLOSED, NO_SESSION, URLabRPCError
 from urlab_client.handles.build import UnreadableModelError, is_foreign
 from urlab_client.handles.camera import GLOBAL, URLabCameraView
-from urlab_client.replies import read_reply
-from urlab_client.rpc import AnyReply, ReplyOp, RpcChannel, op_of, payload_of, reply_type
+from urlab_client.rpc import AnyReply, ReplyOp, RpcChannel, op_of, payload_of, read_reply, reply_type
 from urlab_client.state import SceneState, read_hello
 from urlab_client.transports import Transport
 from urlab_wire.codec import Tree
@@ -21,6 +20,11 @@ from urlab_wire.envelope import Request, ok_op
 from urlab_wire.errors import ErrorCode
 from urlab_wire.ops.runtime import SetModeRequest
 from urlab_wire.ops.session import HelloRequest
+
+STEPPED = (StepMode.DIRECT, StepMode.PUPPET)
+GOODBYE_TIMEOUT_MS = 1000
+
+_log = logging.getLogger(__name__)
 
 
 class StreamedFrames(dict[str, Tree]):
@@ -76,13 +80,7 @@ class CameraFeeds:
         return shown
 
 
-STEPPED = (StepMode.DIRECT, StepMode.PUPPET)
-GOODBYE_TIMEOUT_MS = 1000
-
-_log = logging.getLogger(__name__)
-
-
-class Session(SceneState):
+class ClientSession(SceneState):
     """The part of a client that talks to the server about being there. See `URLabClient` for the meaning of its
     arguments."""
 

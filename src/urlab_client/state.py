@@ -12,11 +12,11 @@ from urlab_client.enums import StepMode
 from urlab_client.errors import URLabVersionMismatch
 from urlab_client.handles import build
 from urlab_client.handles.articulation import URLabArticulation
-from urlab_client.handles.build import Named
+from urlab_client.handles.build import HandleTable
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.entity import URLabEntity
 from urlab_client.mirror import LocalData
-from urlab_client.replies import read_reply
+from urlab_client.rpc import read_reply
 from urlab_client.types import SegmentInfo
 from urlab_wire.codec import Tree
 from urlab_wire.ops.session import HelloReply, SegmentBlock
@@ -50,10 +50,10 @@ class SceneState(LocalData):
         self.mujoco_version = ""
         self.manager_present = False
         self.shm_session_dir: str | None = None
-        self.articulations: dict[str, URLabArticulation] = Named("articulation")
-        self.articulations_by_id: dict[str, URLabArticulation] = Named("articulation of the actor_id")
-        self.entities: dict[str, URLabEntity] = Named("entity")
-        self.global_cameras: dict[str, URLabCameraView] = Named("camera")
+        self.articulations: dict[str, URLabArticulation] = HandleTable("articulation")
+        self.articulations_by_id: dict[str, URLabArticulation] = HandleTable("articulation of the actor_id")
+        self.entities: dict[str, URLabEntity] = HandleTable("entity")
+        self.global_cameras: dict[str, URLabCameraView] = HandleTable("camera")
         self.segmentation: dict[str, list[SegmentInfo]] = {}
         self.rendering: Tree = {}
         self.streams: Tree = {}
@@ -111,12 +111,12 @@ class SceneState(LocalData):
 
     def _build_handles(self, hello: HelloReply, model: mujoco.MjModel | None) -> None:
         client = cast("URLabClient", self)
-        self.articulations = Named("articulation", build.build_articulations(hello, model, client))
+        self.articulations = HandleTable("articulation", build.build_articulations(hello, model, client))
         by_id = {one.actor_id: one for one in self.articulations.values() if one.actor_id}
-        self.articulations_by_id = Named("articulation of the actor_id", by_id)
+        self.articulations_by_id = HandleTable("articulation of the actor_id", by_id)
         plain = build.build_entities(hello, client)
         self._plain_entities = list(plain.values())
-        self.entities = Named("entity", {**plain, **self.articulations})
+        self.entities = HandleTable("entity", {**plain, **self.articulations})
         if model is not None and not self.local_model:
             build.remember_initial_state(model, self.articulations.values(), self._plain_entities)
         self.global_cameras = build.build_cameras(hello.global_cameras or {}, self._data_lock)

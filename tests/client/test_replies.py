@@ -16,7 +16,7 @@ from urlab_client import (
     URLabRPCError,
     URLabSpawnHandle,
 )
-from urlab_client.replies import read_reply
+from urlab_client.rpc import read_reply
 from urlab_wire import CATALOGUE, OpSpec
 
 

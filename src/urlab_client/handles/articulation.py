@@ -22,7 +22,26 @@ if TYPE_CHECKING:
     from urlab_client.client import URLabClient
 
 
+Index = slice | npt.NDArray[np.intp]
+NamesByKind = Mapping[str, Mapping[str, str]]
+"""By kind ("joints", "actuators"): live short name -> name in the source XML."""
+Entry = TypeVar("Entry")
+
+FREE_QPOS, FREE_QVEL = 7, 6
+_FREE_SPANS = {"xpos": ("qpos", slice(0, 3)), "xquat": ("qpos", slice(3, 7)), "qvel": ("qvel", slice(0, 6))}
 _NO_TWIST: Mapping[str, Sequence[float]] = {"linear": (0.0, 0.0, 0.0), "angular": (0.0, 0.0, 0.0)}
+
+
+_KINDS = {
+    "joint": mujoco.mjtObj.mjOBJ_JOINT,
+    "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
+    "sensor": mujoco.mjtObj.mjOBJ_SENSOR,
+    "body": mujoco.mjtObj.mjOBJ_BODY,
+    "geom": mujoco.mjtObj.mjOBJ_GEOM,
+    "site": mujoco.mjtObj.mjOBJ_SITE,
+    "camera": mujoco.mjtObj.mjOBJ_CAMERA,
+    "keyframe": mujoco.mjtObj.mjOBJ_KEY,
+}
 
 
 class Observed:
@@ -70,18 +89,6 @@ class Observed:
 def padded(values: Sequence[float], size: int) -> Array:
     """The values as an array of that size, or zeros when there are not exactly so many."""
     return np.array(values, dtype=np.float64) if len(values) == size else np.zeros(size)
-
-
-_KINDS = {
-    "joint": mujoco.mjtObj.mjOBJ_JOINT,
-    "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
-    "sensor": mujoco.mjtObj.mjOBJ_SENSOR,
-    "body": mujoco.mjtObj.mjOBJ_BODY,
-    "geom": mujoco.mjtObj.mjOBJ_GEOM,
-    "site": mujoco.mjtObj.mjOBJ_SITE,
-    "camera": mujoco.mjtObj.mjOBJ_CAMERA,
-    "keyframe": mujoco.mjtObj.mjOBJ_KEY,
-}
 
 
 class ModelNames:
@@ -137,15 +144,6 @@ class ModelNames:
         return self.mj("camera", name)
 
 
-Index = slice | npt.NDArray[np.intp]
-OriginalNames = Mapping[str, Mapping[str, str]]
-"""By kind ("joints", "actuators"): live short name -> name in the source XML."""
-Entry = TypeVar("Entry")
-
-FREE_QPOS, FREE_QVEL = 7, 6
-_FREE_SPANS = {"xpos": ("qpos", slice(0, 3)), "xquat": ("qpos", slice(3, 7)), "qvel": ("qvel", slice(0, 6))}
-
-
 class URLabArticulation(URLabEntity, ModelNames):
     """One articulation, keyed by ``prefix``. Part dicts are keyed by short name, in model id order.
 
@@ -164,7 +162,7 @@ class URLabArticulation(URLabEntity, ModelNames):
         actor_id: str = "",
         control_mode: str = ControlMode.RAW,
         controller: URLabController | None = None,
-        original_names: OriginalNames | None = None,
+        original_names: NamesByKind | None = None,
         client: "URLabClient | None" = None,
     ) -> None:
         super().__init__(prefix, actor_id=actor_id, client=client)

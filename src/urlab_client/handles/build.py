@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 Handle = TypeVar("Handle")
 
 
-class Named(dict[str, Handle]):
+Bucket = list[tuple[int, str]]
+"""Ids and short names of one articulation's elements of one kind, in id order."""
+
+_MJB_NAME = "scene.mjb"
+_OBJ = mujoco.mjtObj
+_FREE = int(mujoco.mjtJoint.mjJNT_FREE)
+_DIMS = {_FREE: (7, 6), int(mujoco.mjtJoint.mjJNT_BALL): (4, 3)}
+_JOINT_DRIVEN = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+
+
+class HandleTable(dict[str, Handle]):
     """A dict of handles. A missing key is a KeyError that lists the keys there are."""
 
     __slots__ = ("kind",)
@@ -40,15 +50,6 @@ class Named(dict[str, Handle]):
     def __missing__(self, key: str) -> NoReturn:
         known = f"there are {', '.join(self)}" if self else "there are none (discover() and sim.start() bring them)"
         raise KeyError(f"no {self.kind} {key!r}; {known}")
-
-
-Bucket = list[tuple[int, str]]
-"""Ids and short names of one articulation's elements of one kind, in id order."""
-
-_OBJ = mujoco.mjtObj
-_FREE = int(mujoco.mjtJoint.mjJNT_FREE)
-_DIMS = {_FREE: (7, 6), int(mujoco.mjtJoint.mjJNT_BALL): (4, 3)}
-_JOINT_DRIVEN = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 
 
 class ModelParts:
@@ -184,9 +185,6 @@ def _range(limited: bool, bounds: npt.NDArray[np.float64]) -> tuple[float, float
     return (float(bounds[0]), float(bounds[1])) if limited else None
 
 
-_MJB_NAME = "scene.mjb"
-
-
 class UnreadableModelError(ValueError):
     """The compiled model of a handshake cannot be loaded by this MuJoCo build."""
 
@@ -255,7 +253,7 @@ def build_cameras(
     topics: Mapping[str, CameraTopic], lock: "threading.RLock", owner: str = ""
 ) -> dict[str, URLabCameraView]:
     """The cameras of one owner, by name; ``lock`` is the client's data lock."""
-    return Named("camera", {name: _camera(name, topic, lock, owner) for name, topic in topics.items()})
+    return HandleTable("camera", {name: _camera(name, topic, lock, owner) for name, topic in topics.items()})
 
 
 def camera_keys(views: Iterable[URLabCameraView]) -> dict[str, URLabCameraView]:

@@ -11,6 +11,9 @@ from urlab_client.enums import CameraMode
 from urlab_client.handles.frame import CameraFrame, Pixels, read_frame
 from urlab_wire.codec import Tree
 
+GLOBAL = "global"
+"""What stands for the owner of a camera that no articulation owns."""
+
 LATE_S = 1.0
 """So long after an answer of the server its streams may still carry older pictures: they were under way."""
 
@@ -116,10 +119,6 @@ class NewestFrame:
         if time.monotonic() - self._answered_s > LATE_S:
             return False
         return frame.mode is not self._mode or (frame.frame_id is not None and frame.frame_id < self._answered_id)
-
-
-GLOBAL = "global"
-"""What stands for the owner of a camera that no articulation owns."""
 
 
 class URLabCameraView(NewestFrame):

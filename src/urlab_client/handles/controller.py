@@ -6,8 +6,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from urlab_client.enums import ControllerKind
-from urlab_client.replies import read_reply
-from urlab_client.rpc import payload_of
+from urlab_client.rpc import payload_of, read_reply
 from urlab_wire.codec import Tree
 from urlab_wire.ops.runtime import ConfigureControllerReply, ConfigureControllerRequest
 from urlab_wire.ops.session import ControllerBlock

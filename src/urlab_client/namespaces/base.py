@@ -57,7 +57,7 @@ class RpcNamespace:
         return [name for name, entry in catalogue.items() if entry.get("namespace") == self.NAME]
 
     def _ask(self, request: Request[AnyReply], absent: Mapping[str, Any] | None = None) -> AnyReply:
-        """See `Session._ask`."""
+        """See `ClientSession._ask`."""
         return self._client._ask(request, absent)
 
 

@@ -3,8 +3,7 @@
 from urlab_client.enums import PIEState, StepMode, coerce
 from urlab_client.errors import URLabPIEError
 from urlab_client.namespaces.base import RpcNamespace
-from urlab_client.replies import read_reply
-from urlab_client.rpc import payload_of
+from urlab_client.rpc import payload_of, read_reply
 from urlab_client.types import PIEStartResult, PIEStatus
 from urlab_wire.ops import sim as wire
 

@@ -10,6 +10,9 @@ from urlab_wire.codec import DecodeError, Tree, decode, encode
 from urlab_wire.stream_messages import unpack_metadata
 from urlab_wire.streams import StreamError
 
+StateCallback = Callable[[Tree], None]
+
+DEFAULT_TIMEOUT_MS = 5000
 PORTS = range(1, 65536)
 DEFAULT_STATE_PORT = 5555
 _SCHEMES = ("tcp", "ipc")
@@ -55,11 +58,6 @@ def stream_endpoint(told: str, base: str) -> str:
     if base.startswith("tcp://"):
         return f"{base}:{port}"
     return f"tcp://127.0.0.1:{port}" if host in _ANY_HOST else told
-
-
-StateCallback = Callable[[Tree], None]
-
-DEFAULT_TIMEOUT_MS = 5000
 
 
 class FrameCallback(Protocol):

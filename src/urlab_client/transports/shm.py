@@ -11,7 +11,13 @@ from typing import Any
 from urlab_client.errors import ServerEndedError
 from urlab_client.transports.base import FrameCallback, StateCallback, Transport
 from urlab_client.transports.shm_link import InUse, ShmLink, Unusable
-from urlab_client.transports.shm_streams import CameraSource, Payload, RegionStream, Source, StateSource
+from urlab_client.transports.shm_streams import (
+    CameraRegionSource,
+    Payload,
+    RegionSource,
+    RegionStream,
+    StateRegionSource,
+)
 from urlab_client.transports.zmq import ZmqTransport
 from urlab_wire.codec import DecodeError, decode
 from urlab_wire.errors import ErrorCode
@@ -137,7 +143,7 @@ class ShmTransport(Transport):
         with self._streams_lock:
             folder = self._streams_folder
             if folder is not None:
-                stream = _open("urlab-shm-camera", lambda: CameraSource(folder, prefix, name, on_frame))
+                stream = _open("urlab-shm-camera", lambda: CameraRegionSource(folder, prefix, name, on_frame))
                 if stream is not None:
                     self._cameras.append(stream)
                     return
@@ -156,7 +162,7 @@ class ShmTransport(Transport):
         with self._streams_lock:
             folder = self._streams_folder
             if self._states is None and folder is not None:
-                stream = _open("urlab-shm-states", lambda: StateSource(folder, on_snapshot))
+                stream = _open("urlab-shm-states", lambda: StateRegionSource(folder, on_snapshot))
                 self._states = None if stream is None else (folder, stream)
             return self._states is not None
 
@@ -180,7 +186,7 @@ def _folder(told: str | None) -> Path:
     raise Unusable(f"the folder {folder} is not there: is the server on another machine, or in a container?")
 
 
-def _open(name: str, source: Callable[[], Source[Payload]]) -> RegionStream[Payload] | None:
+def _open(name: str, source: Callable[[], RegionSource[Payload]]) -> RegionStream[Payload] | None:
     """A stream out of a region; None when there is none."""
     try:
         return RegionStream(name, source)

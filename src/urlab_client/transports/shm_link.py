@@ -15,6 +15,10 @@ if sys.platform != "win32":
     import fcntl
 
 
+LOOK_S = 0.2
+"""A request that takes longer looks so often whether the server still lives."""
+
+
 class Unusable(Exception):
     """Shared memory cannot be used; the message says why."""
 
@@ -90,10 +94,6 @@ class ServerLife:
         descriptor, self._descriptor = self._descriptor, None
         if descriptor is not None:
             os.close(descriptor)
-
-
-LOOK_S = 0.2
-"""A request that takes longer looks so often whether the server still lives."""
 
 
 class ShmLink:

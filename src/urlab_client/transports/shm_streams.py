@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 Payload = TypeVar("Payload")
 
 
-class Source(Protocol[Payload]):
+class RegionSource(Protocol[Payload]):
     """What a stream reads, while a scene plays. ``news`` is the region that is written last."""
 
     news: MappedRegion
@@ -42,7 +42,7 @@ class Source(Protocol[Payload]):
         """Let go of the memory."""
 
 
-class StateSource:
+class StateRegionSource:
     """Whole-state snapshots; what stands there already counts."""
 
     first_seen = 0
@@ -65,7 +65,7 @@ class StateSource:
         self.news.close()
 
 
-class CameraSource:
+class CameraRegionSource:
     """Pictures of one camera, with what is told of them. A picture from before does not count: it may be old.
 
     A server writes what it tells, then the pixels; what has the same number belongs together.
@@ -122,14 +122,14 @@ class RegionStream(Generic[Payload]):
     The files of a scene go with it, and come again with the next one; then they are opened anew.
     """
 
-    def __init__(self, name: str, open_source: Callable[[], Source[Payload]]) -> None:
+    def __init__(self, name: str, open_source: Callable[[], RegionSource[Payload]]) -> None:
         """`Unusable` when there is nothing to open."""
         self._open_source = open_source
         self._turn = threading.Lock()
         self._stopping = threading.Event()
         self._seen = 0
         self._idle_looks = 0
-        self._source: Source[Payload] | None = None
+        self._source: RegionSource[Payload] | None = None
         self._waiter: SequenceWaiter | None = None
         self._open()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -157,7 +157,7 @@ class RegionStream(Generic[Payload]):
                 self._look_again(source)
         self._let_go()
 
-    def _look_again(self, source: Source[Payload]) -> None:
+    def _look_again(self, source: RegionSource[Payload]) -> None:
         """Nothing came for a while. Open the file anew if it is another one, and also now and then if it is not: the
         server may have missed that it was opened."""
         self._idle_looks += 1
@@ -165,7 +165,7 @@ class RegionStream(Generic[Payload]):
             self._let_go()
             self._try_to_open()
 
-    def _use(self, source: Source[Payload]) -> None:
+    def _use(self, source: RegionSource[Payload]) -> None:
         found = source.read(self._seen)
         if found is None:
             return

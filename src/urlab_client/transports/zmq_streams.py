@@ -7,11 +7,12 @@ from typing import Any
 
 import zmq
 
-from urlab_client.live import Listener, Message
+from urlab_client.live import Message, StreamListener
 from urlab_client.transports.base import FrameCallback, StateCallback, Transport, description, stream_endpoint
 from urlab_wire.codec import decode
 from urlab_wire.streams import STATE_TOPIC, meta_topic
 
+_KEPT_MESSAGES = 100
 STATE_QUEUE = 1000
 CAMERA_QUEUE = 8
 """Messages, and a picture is two: an old picture in a long queue is worth less than a dropped one."""
@@ -102,8 +103,8 @@ class StreamingTransport(Transport):
         self.state_endpoint = state_endpoint
         self._streams_lock = threading.Lock()
         self._streams_closed = False
-        self._states: tuple[str, Listener] | None = None
-        self._cameras: Listener | None = None
+        self._states: tuple[str, StreamListener] | None = None
+        self._cameras: StreamListener | None = None
 
     def absorb_handshake(self, handshake: Mapping[str, Any]) -> None:
         """Learn where states are published."""
@@ -140,7 +141,7 @@ class StreamingTransport(Transport):
             if self._streams_closed:
                 return
             if self._cameras is None:
-                self._cameras = Listener("urlab-cameras")
+                self._cameras = StreamListener("urlab-cameras")
             self._cameras.add(CameraChannel(stream_endpoint(endpoint, self._base), topic, on_frame))
 
     def stop_camera_streams(self) -> None:
@@ -161,12 +162,9 @@ class StreamingTransport(Transport):
         with self._streams_lock:
             if self._streams_closed or self._states is not None:
                 return
-            listener = Listener("urlab-states")
+            listener = StreamListener("urlab-states")
             listener.add(StateChannel(endpoint, lambda payload: on_snapshot(decode(payload))))
             self._states = endpoint, listener
-
-
-_KEPT_MESSAGES = 100
 
 
 class ControlSender:
