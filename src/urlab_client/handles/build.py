@@ -284,7 +284,7 @@ def _articulation(block: ArticulationBlock, client: "URLabClient") -> URLabArtic
 def _entity(name: str, block: EntityBlock, client: "URLabClient") -> URLabEntity:
     return URLabEntity(
         name,
-        block.id,
+        block.id or -1,  # the world is no entity: 0 stands for an id that was left out
         block.has_free_base,
         block.free_joint,
         block.free_joint_id,

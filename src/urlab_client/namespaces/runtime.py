@@ -228,7 +228,9 @@ def _keyframe(block: wire.KeyframeBlock) -> KeyframeInfo:
 def _sim_options(echoed: Tree) -> SimOptions:
     """The options that this client knows."""
     known: Tree = {one.name: echoed[one.name] for one in fields(SimOptions) if one.name in echoed}
-    return SimOptions(**known | {name: vec3(value) for name, value in known.items() if isinstance(value, list)})
+    return SimOptions(
+        **known | {name: vec3(numbers(name, value)) for name, value in known.items() if isinstance(value, list)}
+    )
 
 
 def _stream_order(order: StreamOrder) -> bool | wire.CameraStreamOrder:

@@ -106,7 +106,7 @@ def _rate(before: Tally, now: Tally, seconds: float) -> Rate:
 
 
 class TopicCounter:
-    """A channel of `urlab_client.live.StreamListener` that counts by topic; ``newest`` is the last payload of topic ``kept``.
+    """A channel of a `StreamListener` that counts by topic; ``newest`` is the last payload of topic ``kept``.
 
     Sizes are those of whole messages, topic and payload. It is fed on the listener's thread; any thread may read.
     """
