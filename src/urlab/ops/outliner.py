@@ -8,7 +8,7 @@ from urlab.authoring.actor_index import ActorIndex
 from urlab.authoring.placement import vector
 from urlab.authoring.rows import CLASS_OF_KIND, ROBOT_CLASS, ActorRow, rows
 from urlab.compile.bounds import Aabb
-from urlab.compile.decomposition import Progress
+from urlab.compile.hulls import HullProgress
 from urlab.errors import BadValue, EditError, NoBounds
 from urlab.geometry import Pose, xyzw_from_wxyz
 from urlab.manager.actor_poses import actor_poses
@@ -16,10 +16,8 @@ from urlab.ops.checks import finite
 from urlab.ops.context import Context
 from urlab.ops.registry import handler
 from urlab.ops.targets import by_name
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import BlueprintRecord
-from urlab.scene.level import Level
-from urlab.scene.quick_convert import MAX_THRESHOLD, MIN_THRESHOLD, QuickConvert
+from urlab.scene.level import MAX_THRESHOLD, MIN_THRESHOLD, Actor, Level, QuickConvert
 from urlab_wire.ops import outliner as wire
 
 _DEFAULT = QuickConvert()
@@ -154,7 +152,7 @@ def _list_row(row: ActorRow, tags: list[str] | None = None) -> wire.ActorBlock:
     )
 
 
-def _quick_convert_block(quick: QuickConvert, conversion: Progress | None) -> wire.QuickConvertBlock:
+def _quick_convert_block(quick: QuickConvert, conversion: HullProgress | None) -> wire.QuickConvertBlock:
     return wire.QuickConvertBlock(
         static=quick.static,
         complex_mesh=quick.complex_mesh,
