@@ -36,7 +36,7 @@ TOKEN_VARIABLE = "URLAB_EVAL_TOKEN"
 STOP_GRACE_S = 10.0
 """How long a stop waits for policies that are thinking; what they think is not worth more."""
 
-_LOOK_EVERY_S = 0.2
+_POLL_EVERY_S = 0.2
 _COMPLAINTS_LIMIT_S = 10.0
 _DYING_S = 2.0
 
@@ -215,7 +215,7 @@ class _PolicyThreads:
         while working and patience_s > 0:
             working -= self._next_news()
             if self._ending.is_set():
-                patience_s -= _LOOK_EVERY_S
+                patience_s -= _POLL_EVERY_S
             elif self._stop.is_set():
                 self._outcome.was_stopped = True
                 self._ending.set()
@@ -223,7 +223,7 @@ class _PolicyThreads:
     def _next_news(self) -> int:
         """Wait a moment for news; how many workers have ended."""
         try:
-            news = self._news.get(timeout=_LOOK_EVERY_S)
+            news = self._news.get(timeout=_POLL_EVERY_S)
         except queue.Empty:
             return 0
         if isinstance(news, EpisodeResult):

@@ -126,28 +126,6 @@ def test_a_goal_must_hold_longer_for_the_first_generation(raw: RawClient, genera
     raw.json("/kill", {"data": {"worker_ids": ["0"]}})
 
 
-def test_a_reply_to_some_workers_has_all_that_were_reset_together(raw: RawClient) -> None:
-    raw.start("short", episodes=4)
-    raw.pickled("/reset", {"worker_ids": ["0", "1"]})
-    replies = raw.pickled("/step", {"1": HOLD})
-    assert {one: reply["obs"]["timestep"] for one, reply in replies.items()} == {"0": 0, "1": 1}
-    answer = raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}, {"0": HOLD}, {"0": HOLD}])
-    assert {one: reply["obs"]["timestep"] for one, reply in answer["obs"].items()} == {"0": 3, "1": 2}
-    assert answer["executed_steps"] == 3
-
-
-def test_in_a_chunk_of_two_workers_each_stops_at_the_end_of_its_own_episode(raw: RawClient) -> None:
-    raw.start("short", episodes=4)
-    raw.pickled("/reset", {"worker_ids": ["0", "1"]})
-    raw.pickled("/step_chunk", [{"0": HOLD}] * 10)
-    answer = raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 5)
-    assert (answer["executed_steps"], answer["stopped_early"]) == (5, True)
-    assert answer["executed_by_worker"] == {"0": 2, "1": 5}
-    assert {one: reply["obs"]["timestep"] for one, reply in answer["obs"].items()} == {"0": 0, "1": 5}
-    assert answer["obs"]["0"]["episode_result"]["seed"] == "000"
-    assert answer["obs"]["1"]["episode_result"] is None
-
-
 def test_a_chunk_with_a_worker_that_is_done_is_carried_out_for_the_other(raw: RawClient) -> None:
     raw.start("short", episodes=2)
     raw.pickled("/reset", {"worker_ids": ["0", "1"]})
@@ -389,3 +367,23 @@ def test_json_and_msgpack_are_answered_in_kind(stepping: RawClient) -> None:
     assert isinstance(packed["joint_position_state"]["data"], bytes)
     unpickled = stepping.pickled("/reset_result", {"worker_ids": ["0"]})["0"]["obs"]
     assert _array(unpickled["joint_position_state"]).tobytes() == packed["joint_position_state"]["data"]
+
+
+def test_a_reply_to_some_workers_has_all_that_were_reset_together(stepping: RawClient) -> None:
+    stepping.pickled("/reset", {"worker_ids": ["0", "1"]})
+    replies = stepping.pickled("/step", {"1": HOLD})
+    assert {one: reply["obs"]["timestep"] for one, reply in replies.items()} == {"0": 0, "1": 1}
+    answer = stepping.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}, {"0": HOLD}, {"0": HOLD}])
+    assert {one: reply["obs"]["timestep"] for one, reply in answer["obs"].items()} == {"0": 3, "1": 2}
+    assert answer["executed_steps"] == 3
+
+
+def test_in_a_chunk_of_two_workers_each_stops_at_the_end_of_its_own_episode(stepping: RawClient) -> None:
+    first = stepping.pickled("/reset", {"worker_ids": ["0", "1"]})["0"]["obs"]
+    stepping.pickled("/step_chunk", [{"0": HOLD}] * 10)
+    answer = stepping.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 5)
+    assert (answer["executed_steps"], answer["stopped_early"]) == (5, True)
+    assert answer["executed_by_worker"] == {"0": 2, "1": 5}
+    assert {one: reply["obs"]["timestep"] for one, reply in answer["obs"].items()} == {"0": 0, "1": 5}
+    assert answer["obs"]["0"]["episode_result"]["episode_id"] == first["episode_id"]
+    assert answer["obs"]["1"]["episode_result"] is None
