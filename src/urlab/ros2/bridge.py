@@ -22,7 +22,8 @@ from urlab.ros2.scene_signature import NoScene, scene_signature
 from urlab.ros2.services import SimulationServices
 from urlab.ros2.tally import Tally, TopicTally
 from urlab.ros2.topics import Choice, SceneTopics, clock_topic
-from urlab_client import URLabClient, URLabRPCError
+from urlab_client import PIEState, URLabClient, URLabRPCError
+from urlab_client.following import ServerFollower
 from urlab_client.live import Listener
 from urlab_client.transports.address import DEFAULT_STATE_PORT, stream_endpoint
 from urlab_client.transports.channels import CameraChannel, StateChannel
@@ -67,8 +68,14 @@ class Bridge:
         self._is_other_scene = False
         self._is_back_in_time = False
         self._is_hushed = False
-        self._greeted_s = 0.0
-        self._client: URLabClient | None = None
+        self._server = ServerFollower(
+            URLabClient(
+                settings.address, step_port=settings.step_port, state_port=settings.state_port, observer=True,
+                step_mode="direct", camera_streams=False, rcv_timeout_ms=_PATIENCE_MS,
+            )
+        )  # fmt: skip
+        self._handshakes = 0
+        self._handshake_s = 0.0
         self._signature: str | None = None
         self._outlets: SceneOutlets | None = None
         self._clock: Outlet | None = None
@@ -90,7 +97,7 @@ class Bridge:
         services = self._open_services()
         try:
             while not self._stopping.is_set():
-                if self._must_greet() or time.monotonic() >= next_status_s:
+                if self._handshake_due() or time.monotonic() >= next_status_s:
                     self._look_at_server()
                     next_status_s = time.monotonic() + _STATUS_S
                 self._follow_cameras()
@@ -100,7 +107,7 @@ class Bridge:
             if services is not None:
                 services.close()
             self._withdraw()
-            self._leave()
+            self._server.close()
 
     def _open_services(self) -> SimulationServices | None:
         settings = self._settings
@@ -137,45 +144,36 @@ class Bridge:
 
     # -- the server ------------------------------------------------------------------------------------------------
 
-    def _must_greet(self) -> bool:
-        """Whether it is time to ask the server anew what it shows."""
-        is_calm = time.monotonic() - self._greeted_s > _CALM_S
+    def _handshake_due(self) -> bool:
+        """Whether what the server streams looks like another scene than the one that is bridged."""
+        is_calm = time.monotonic() - self._handshake_s > _CALM_S
         return self.problem is None and (self._is_other_scene or (self._is_back_in_time and is_calm))
 
     def _look_at_server(self) -> None:
         """See to it that what the server plays now is bridged; whatever is wrong with it becomes the `problem`."""
-        is_new = self._client is None
+        if self._handshake_due():
+            self._is_other_scene = self._is_back_in_time = False
+            self._server.expect_other_scene()
         try:
-            client = self._client or self._meet()
-            is_paused = _ask_status(client)
-            if self.problem is not None or self._must_greet():
-                self._greet(client, anew=not is_new)
-            elif not is_paused and time.monotonic() - self._heard_s > _SILENCE_S:
-                self._restart_streams(client)
+            status = self._server.poll()
+            if status.state is not PIEState.READY:
+                raise NoScene(_IDLE)
+            self._follow_scene(is_paused=bool(status.paused))
         except Exception as failed:  # noqa: BLE001 - a server in any state must not end the bridge
-            if not isinstance(failed, NoScene):
-                self._leave()
-            self._pause(failed)
+            self._note_problem(failed)
         else:
             self.problem = None
 
-    def _meet(self) -> URLabClient:
-        settings = self._settings
-        self._client = URLabClient(
-            settings.address, step_port=settings.step_port, state_port=settings.state_port, observer=True,
-            step_mode="direct", camera_streams=False, rcv_timeout_ms=_PATIENCE_MS,
-        )  # fmt: skip
-        self._client.discover()
-        return self._client
+    def _follow_scene(self, *, is_paused: bool) -> None:
+        """Bridge the scene of the last handshake, unless it is bridged already."""
+        if self.problem is not None or self._handshakes != self._server.handshakes:
+            self._handshakes = self._server.handshakes
+            self._handshake_s = self._heard_s = time.monotonic()
+            self._show_scene(self._server.client)
+        elif not is_paused and time.monotonic() - self._heard_s > _SILENCE_S:
+            self._restart_streams(self._server.client)
 
-    def _greet(self, client: URLabClient, *, anew: bool) -> None:
-        """Bridge the scene that the server shows, after another hello if need be, unless it is bridged already."""
-        self._is_other_scene = self._is_back_in_time = False
-        if anew:
-            client.discover()
-        self._greeted_s = self._heard_s = time.monotonic()
-        if not client.manager_present:
-            raise NoScene(_IDLE)
+    def _show_scene(self, client: URLabClient) -> None:
         signature = scene_signature(client)
         if signature != self._signature:
             self._bridge(client)
@@ -184,18 +182,12 @@ class Bridge:
         elif self.problem is not None:
             log.info("the server is back")
 
-    def _pause(self, failed: Exception) -> None:
+    def _note_problem(self, failed: Exception) -> None:
         said = str(failed) if isinstance(failed, URLabRPCError | NoScene) else f"{type(failed).__name__}: {failed}"
         if said != self.problem:
             log.warning("waiting: %s", said)
             log.debug("this is why", exc_info=failed)
         self.problem = said
-
-    def _leave(self) -> None:
-        """End the session; topics stay."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
 
     # -- the scene -------------------------------------------------------------------------------------------------
 
@@ -291,7 +283,7 @@ class Bridge:
         return True
 
     def _suspect_other_scene(self) -> None:
-        if time.monotonic() - self._greeted_s > _STATUS_S:
+        if time.monotonic() - self._handshake_s > _STATUS_S:
             self._is_other_scene = True
             self._wake.set()
 
@@ -311,11 +303,3 @@ class Bridge:
         endpoint = stream_endpoint(view.zmq_endpoint or "", self._settings.address)
         self._camera_listeners[camera] = listener = Listener(f"urlab-ros2-{view.name}")
         listener.add(CameraChannel(endpoint, view.zmq_topic or "", camera.show))
-
-
-def _ask_status(client: URLabClient) -> bool:
-    """Whether the scene that plays is paused; `NoScene` when none does."""
-    status = client.sim.status()
-    if status.state.value != "ready":
-        raise NoScene(_IDLE)
-    return bool(status.paused)

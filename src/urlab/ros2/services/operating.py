@@ -1,18 +1,14 @@
 """The services' own client."""
 
-import logging
 import threading
 from collections.abc import Callable
 from typing import TypeVar
 
 from urlab.ros2.services.results import Code, Refused
 from urlab_client import PIEState, URLabClient, URLabRPCError, URLabTimeoutError
-from urlab_client.errors import TRANSPORT_ERROR
+from urlab_client.following import ServerFollower
 from urlab_client.transports.zmq import endpoint, somebody_listens
 from urlab_client.types import PIEStatus
-from urlab_wire.errors import ErrorCode
-
-log = logging.getLogger("urlab.ros2")
 
 _PATIENCE_MS = 4000
 """With the client's grace that is more than a server takes that is busy with somebody's long step."""
@@ -45,30 +41,27 @@ class OperatorClient(URLabClient):
 
 
 class Operator:
-    """A client with an operator's session, made when somebody first needs it, and anew when the server was away.
+    """A client with an operator's session, which is opened when a service first needs it, and again after a restart.
 
     Any thread may use it; one does at a time.
     """
 
     def __init__(self, address: str, step_port: int, hush: Callable[[bool], None] = _nothing) -> None:
-        self._address, self._step_port, self._hush = address, step_port, hush
-        self._turn = threading.Lock()
+        self._endpoint = endpoint(address, step_port)
+        self._lock = threading.Lock()
         self._ending = threading.Event()
-        self._client: OperatorClient | None = None
+        self._server = ServerFollower(OperatorClient(address, step_port, hush, self._ending))
 
     def do(self, work: Callable[[OperatorClient], _Done]) -> _Done:
         """Let a function use the client; what goes wrong with the server is `Refused` with the reason."""
-        with self._turn:
+        with self._lock:
             self._refuse_if_ending()
             self._refuse_if_gone()
             try:
-                return self._do(work)
+                return self._server.call(work)
             except URLabTimeoutError as late:
-                self._leave()
                 raise Refused(Code.OPERATION_FAILED, f"the simulator does not answer: {late}") from late
             except URLabRPCError as failed:
-                if failed.code == TRANSPORT_ERROR:
-                    self._leave()
                 raise Refused(Code.OPERATION_FAILED, str(failed)) from failed
 
     def end(self) -> None:
@@ -78,8 +71,8 @@ class Operator:
     def close(self) -> None:
         """End the session, once a call that is under way has returned."""
         self.end()
-        with self._turn:
-            self._leave()
+        with self._lock:
+            self._server.close()
 
     def _refuse_if_ending(self) -> None:
         if self._ending.is_set():
@@ -87,38 +80,11 @@ class Operator:
 
     def _refuse_if_gone(self) -> None:
         """A request would wait for a server to come."""
-        where = endpoint(self._address, self._step_port)
-        if not somebody_listens(where):
-            self._leave()
+        if not somebody_listens(self._endpoint):
             raise Refused(
-                Code.OPERATION_FAILED, f"nobody listens at {where}: is `urlab serve` running, and is this its port?"
+                Code.OPERATION_FAILED,
+                f"nobody listens at {self._endpoint}: is `urlab serve` running, and is this its port?",
             )
-
-    def _do(self, work: Callable[[OperatorClient], _Done]) -> _Done:
-        client = self._client or self._meet()
-        try:
-            return work(client)
-        except URLabRPCError as refused:
-            if refused.code != ErrorCode.SESSION_EXPIRED:
-                raise
-        log.debug("the server was restarted: joining it again")
-        client.discover()
-        return work(client)
-
-    def _meet(self) -> OperatorClient:
-        client = OperatorClient(self._address, self._step_port, self._hush, self._ending)
-        try:
-            client.discover()
-        except BaseException:
-            client.close()
-            raise
-        self._client = client
-        return client
-
-    def _leave(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
 
 
 def playing(client: URLabClient) -> PIEStatus | None:

@@ -1,14 +1,18 @@
 """Which topics there are, and how they follow a server that comes, goes and changes."""
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zmq
 
 from urlab.ros2.bridge import Bridge, Settings
 from urlab.ros2.qos import LATCHED
 from urlab_client import URLabClient
+from urlab_wire.codec import encode
 from urlab_wire.ops.stepping import split_s
 
 PATIENCE_S = 10.0
@@ -115,25 +119,56 @@ def test_a_server_that_is_restarted_is_found_again(serve: Any, bridged: Any, gra
     graph.ear("/rover/joint_states", JOINT).after(0)
 
 
+@contextlib.contextmanager
+def refusing(port: int) -> Iterator[list[bytes]]:
+    """A server that refuses every request, and keeps them."""
+    received: list[bytes] = []
+    refusal = encode({"op": "error", "code": "busy", "message": "not yet"})
+    ending = threading.Event()
+    with zmq.Context.instance().socket(zmq.REP) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.bind(f"tcp://127.0.0.1:{port}")
+
+        def answer() -> None:
+            while not ending.is_set():
+                if socket.poll(20):
+                    received.append(socket.recv())
+                    socket.send(refusal)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield received
+        ending.set()
+        thread.join()
+
+
 @pytest.mark.usefixtures("impatient")
 def test_a_server_that_is_not_there_yet_is_waited_for_and_that_is_said_once(
-    serve: Any, run: Any, graph: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, wait_until: Any
+    serve: Any, run: Any, graph: Any, caplog: pytest.LogCaptureFixture, wait_until: Any
 ):
-    met: list[Bridge] = []
-    meet = Bridge._meet
-    monkeypatch.setattr(Bridge, "_meet", lambda self: met.append(self) or meet(self))
     gone = serve()
     ports = gone.ports
     gone.close()
     bridge = run(graph, Settings(step_port=ports.step))
-    wait_until(lambda: "waiting:" in caplog.text)
-    wait_until(lambda: len(met) >= 3)
-    assert caplog.text.count("waiting:") == 1
+    wait_until(lambda: "nobody listens" in caplog.text)
     assert not bridge.is_ready
     assert not graph.topics
     serve(ports=ports)
     wait_until(lambda: bridge.is_ready)
+    assert caplog.text.count("waiting:") == 1
     graph.ear("/joint_states", JOINT).after(0)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_server_that_refuses_is_asked_again_and_that_is_said_once(
+    run: Any, graph: Any, caplog: pytest.LogCaptureFixture, lasting_port: Any, wait_until: Any
+):
+    port = lasting_port()
+    with refusing(port) as received:
+        bridge = run(graph, Settings(step_port=port))
+        wait_until(lambda: len(received) >= 3)
+    assert caplog.text.count("waiting:") == 1
+    assert "not yet" in str(bridge.problem)
 
 
 def test_whoever_drives_is_not_disturbed(serve: Any, bridged: Any, graph: Any):
