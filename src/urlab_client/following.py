@@ -29,8 +29,9 @@ class ServerFollower(Generic[ClientT]):
 
     ``status`` is what the last `poll` got, None while the server does not answer. ``handshakes`` grows with every
     session: from then on robots and cameras are new objects. ``interruptions`` counts how often a server that had
-    answered a poll stopped answering, or was found to have been restarted. For one thread at a time, except
-    `expect_other_scene`.
+    answered a poll stopped answering, or was found to have been restarted. ``is_stale`` lets the next poll shake hands:
+    set it when what the server streams does not fit the last handshake. For one thread at a time; any may set
+    ``is_stale``.
     """
 
     def __init__(self, client: ClientT) -> None:
@@ -38,8 +39,8 @@ class ServerFollower(Generic[ClientT]):
         self.status: PIEStatus | None = None
         self.handshakes = 0
         self.interruptions = 0
+        self.is_stale = False
         self._has_session = False
-        self._is_stale = False
 
     def call(self, work: Callable[[ClientT], ResultT]) -> ResultT:
         """What ``work`` returns, given the client in an open session.
@@ -65,7 +66,7 @@ class ServerFollower(Generic[ClientT]):
         """
         try:
             status = self.call(lambda client: client.sim.status())
-            if self._is_stale or self._is_other_scene(status):
+            if self.is_stale or self._is_other_scene(status):
                 self.handshake()
         except Exception:
             self._note_interruption()
@@ -73,13 +74,9 @@ class ServerFollower(Generic[ClientT]):
         self.status = status
         return status
 
-    def expect_other_scene(self) -> None:
-        """Let the next poll shake hands, since what the server streams does not fit the last handshake. Any thread."""
-        self._is_stale = True
-
     def handshake(self) -> None:
         """Open the session, or open it again."""
-        self._has_session = self._is_stale = False
+        self._has_session = self.is_stale = False
         self.client.discover()
         self._has_session = True
         self.handshakes += 1
@@ -99,4 +96,4 @@ class ServerFollower(Generic[ClientT]):
         """What the server shows when it answers again may be anything."""
         if self.status is not None:
             self.interruptions += 1
-        self.status, self._is_stale = None, True
+        self.status, self.is_stale = None, True

@@ -109,7 +109,7 @@ def test_another_level_is_shown_by_the_next_poll(follower: Follower, operator: F
 def test_a_scene_that_is_suspected_to_be_another_is_looked_at_again(follower: Follower) -> None:
     follower.poll()
     before = follower.client.articulations["arm"]
-    follower.expect_other_scene()
+    follower.is_stale = True
     follower.poll()
     follower.poll()
     assert follower.handshakes == 2

@@ -153,7 +153,7 @@ class Bridge:
         """See to it that what the server plays now is bridged; whatever is wrong with it becomes the `problem`."""
         if self._handshake_due():
             self._is_other_scene = self._is_back_in_time = False
-            self._server.expect_other_scene()
+            self._server.is_stale = True
         try:
             status = self._server.poll()
             if status.state is not PIEState.READY:

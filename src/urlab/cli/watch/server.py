@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from urlab.cli.connecting import connected
 from urlab_client import PIEState, URLabArticulation, URLabCameraView, URLabClient, URLabRPCError, ZmqTransport
+from urlab_client.following import ServerFollower
 from urlab_client.transports.address import DEFAULT_STATE_PORT, stream_endpoint
 from urlab_client.transports.zmq import endpoint
 from urlab_client.types import PIEStatus
-from urlab_wire.errors import ErrorCode
 
 POLL_S = 1.0
 _PATIENCE_MS = 500
@@ -44,17 +44,12 @@ def watched(where: Where, tell: Tell) -> "Iterator[Server]":
 class Server:
     """Asks the server how it is, and knows its scene: robots, cameras, and where things stream.
 
-    Its session is an observer's: it takes nothing over and drives nothing. ``status`` is None while nobody answers.
+    Its session is an observer's: it takes nothing over and drives nothing. ``status`` is None while it does not answer.
     ``handshakes`` grows whenever robots and cameras are new objects, ``interruptions`` whenever the server was gone.
-    For one thread.
+    ``is_stale`` is set by a reader of its streams that finds another scene there. For one thread.
     """
 
     def __init__(self, where: Where, tell: Tell) -> None:
-        self.status: PIEStatus | None = None
-        self.handshakes = 0
-        self.interruptions = 0
-        self.is_stale = False
-        """To be set by whoever notices that the scene is another one."""
         self._where = where
         self._tell = tell
         self._next_poll_s = 0.0
@@ -65,11 +60,36 @@ class Server:
             transport=self._transport, observer=True, step_mode="direct", local_model=False,
             mujoco_version_check=False, rcv_timeout_ms=_PATIENCE_MS,
         )  # fmt: skip
+        self._follower = ServerFollower(self._client)
+
+    @property
+    def status(self) -> PIEStatus | None:
+        """What the server last said of itself."""
+        return self._follower.status
+
+    @property
+    def handshakes(self) -> int:
+        """How often there have been new robots and cameras."""
+        return self._follower.handshakes
+
+    @property
+    def interruptions(self) -> int:
+        """How often the server was gone."""
+        return self._follower.interruptions
 
     @property
     def endpoint(self) -> str:
         """Where requests go."""
         return self._transport.step_endpoint
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the next poll shakes hands again."""
+        return self._follower.is_stale
+
+    @is_stale.setter
+    def is_stale(self, stale: bool) -> None:
+        self._follower.is_stale = stale
 
     @property
     def version(self) -> str:
@@ -124,17 +144,23 @@ class Server:
 
     def join(self) -> None:
         """Open the session; whatever goes wrong is raised."""
-        self._shake_hands()
-        self.status = self._client.sim.status()
+        self._poll()
 
     def tend(self) -> None:
         """Ask how the server is, if that was a while ago; shake hands again where it is another scene."""
         if time.monotonic() < self._next_poll_s:
             return
+        was_answering, interruptions = self.status is not None, self.interruptions
         try:
-            self._follow(self._ask())
+            self._poll()
         except URLabRPCError as lost:
-            self._note_loss(lost)
+            if was_answering:
+                self._tell(f"{lost.message} Waiting for it to come back.")
+        else:
+            if was_answering and self.interruptions > interruptions:
+                self._tell(f"{self.endpoint} was restarted")
+            if self.interruptions and (not was_answering or self.interruptions > interruptions):
+                self._tell(f"{self.endpoint} is back")
         self._next_poll_s = time.monotonic() + POLL_S
 
     def trouble(self) -> str | None:
@@ -147,41 +173,13 @@ class Server:
 
     def close(self) -> None:
         """Leave the server."""
-        self._client.close()
+        self._follower.close()
 
-    def _ask(self) -> PIEStatus:
-        try:
-            return self._client.sim.status()
-        except URLabRPCError as refused:
-            if refused.code != ErrorCode.SESSION_EXPIRED:
-                raise
-        if self.status is not None:
-            self.interruptions += 1
-            self._tell(f"{self.endpoint} was restarted")
-            self.status = None
-        self._shake_hands()
-        return self._client.sim.status()
-
-    def _follow(self, status: PIEStatus) -> None:
-        before = self.status
-        if before is None and self.interruptions:
-            self._tell(f"{self.endpoint} is back")
-        if self.is_stale or before is None or (before.state, before.level) != (status.state, status.level):
-            self._shake_hands()
-        self.status = status
-
-    def _note_loss(self, lost: URLabRPCError) -> None:
-        if self.status is not None:
-            self.interruptions += 1
-            self._tell(f"{lost.message} Waiting for it to come back.")
-        self.status = None
-
-    def _shake_hands(self) -> None:
+    def _poll(self) -> None:
+        """Poll the server; what a handshake warns of is told once."""
         with warnings.catch_warnings(record=True) as noticed:
             warnings.simplefilter("always")
-            self._client.discover()
-        self.is_stale = False
-        self.handshakes += 1
+            self._follower.poll()
         for text in dict.fromkeys(str(one.message) for one in noticed):
             if text not in self._told:
                 self._told.add(text)
