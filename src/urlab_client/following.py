@@ -25,7 +25,7 @@ ResultT = TypeVar("ResultT")
 
 
 class ServerFollower(Generic[ClientT]):
-    """Keeps a client's session with one server open. The client is owned: no other code opens its session or closes it.
+    """Keeps a client's session with one server open. The client is owned, and closed in the end.
 
     ``status`` is what the last `poll` got, None while the server does not answer. ``handshakes`` grows with every
     session: from then on robots and cameras are new objects. ``interruptions`` counts how often a server that had

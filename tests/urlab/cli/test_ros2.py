@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 from rich.console import Console, Group
 
-from urlab.cli.ros2.table import heading, live_table
+from urlab.cli.ros2 import heading, live_table
 from urlab.ros2 import messages
 from urlab.ros2.dds import DdsBackend
-from urlab.ros2.dds.writer import Writer
+from urlab.ros2.dds.endpoints import DdsWriter
 from urlab.ros2.names import request_to_dds, type_to_dds
+from urlab.ros2.publishers import TopicStatistics
 from urlab.ros2.qos import CLOCK, LATCHED, RELIABLE
-from urlab.ros2.simulation_messages import PACKAGE
-from urlab.ros2.tally import TopicTally
+from urlab.ros2.services.messages import PACKAGE
 
 LIMIT_S = 20.0
 DOMAIN = 101
@@ -161,7 +161,7 @@ def caller(service: str, type_name: str) -> Iterator[Callable[[], None]]:
     kind = f"{type_name}_Request"
     request = bytes(messages.serialise(messages.make(kind), kind))
     backend = DdsBackend(domain=DOMAIN, node="caller")
-    writer = Writer(backend._participant, request_to_dds(service), type_to_dds(kind), RELIABLE, "clientid=1.2.3;")
+    writer = DdsWriter(backend._participant, request_to_dds(service), type_to_dds(kind), RELIABLE, "clientid=1.2.3;")
     until(lambda: writer.readers)
     yield lambda: writer.write(request[:4], struct.pack("<Qq", 1, 1), request[4:])
     writer.close()
@@ -211,10 +211,10 @@ def test_what_is_wrong_is_said_across_the_terminal():
 
 def test_topics_in_use_come_first_in_the_table():
     topics = {
-        "/a": TopicTally(JOINT, 0),
-        "/b": TopicTally(JOINT, None, refused=3),
-        "/y": TopicTally(JOINT, None, rate_hz=5.0),
-        "/z": TopicTally(JOINT, 1, rate_hz=200.0),
+        "/a": TopicStatistics(JOINT, 0),
+        "/b": TopicStatistics(JOINT, None, refused=3),
+        "/y": TopicStatistics(JOINT, None, rate_hz=5.0),
+        "/z": TopicStatistics(JOINT, 1, rate_hz=200.0),
     }
     table = live_table(topics)
     assert list(table.columns[0].cells) == ["/y", "/z", "/a", "/b"]

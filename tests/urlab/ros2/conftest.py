@@ -5,7 +5,6 @@ All of them stay on the loopback, in their own domain.
 
 import contextlib
 import hashlib
-import importlib.util
 import itertools
 import os
 import shutil
@@ -26,7 +25,6 @@ from urlab.ros2.dds import DdsBackend
 from urlab_client import URLabClient
 
 PATIENCE_S = 10.0
-STAND_IN = Path(__file__).parent / "rclpy_stand_in.py"
 PEER_SOURCE = Path(__file__).parent / "peer" / "peer.cpp"
 PEER_PACKAGES = "apt-get install g++ libfastrtps-dev"
 DOMAINS = range(30, 100)
@@ -69,18 +67,6 @@ def backend(domain: int) -> Iterator[DdsBackend]:
     backend = DdsBackend(domain=domain)
     yield backend
     backend.close()
-
-
-@pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """rclpy of `rclpy_stand_in`, as if it were installed."""
-    spec = importlib.util.spec_from_file_location("rclpy_stand_in", STAND_IN)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, made in module.modules().items():
-        monkeypatch.setitem(sys.modules, name, made)
 
 
 @pytest.fixture(scope="session")

@@ -14,9 +14,9 @@ from urlab.app import Server
 from urlab.config import Ports, ServerConfig
 from urlab.ros2 import messages
 from urlab.ros2.backend import OnMessage, Serve, ServicesUnavailable
-from urlab.ros2.bridge import Bridge, Settings
+from urlab.ros2.bridge import Bridge, BridgeSettings
 from urlab.ros2.qos import RELIABLE, Qos
-from urlab.ros2.topics import Choice
+from urlab.ros2.topics import TopicChoice
 from urlab_client import URLabClient
 
 PATIENCE_S = 10.0
@@ -226,11 +226,11 @@ def graph() -> Graph:
 
 
 @pytest.fixture
-def run() -> Iterator[Callable[[Graph, Settings], Bridge]]:
+def run() -> Iterator[Callable[[Graph, BridgeSettings], Bridge]]:
     """Runs bridges; each ends with the test."""
     running: list[tuple[Bridge, threading.Thread]] = []
 
-    def start(graph: Graph, settings: Settings) -> Bridge:
+    def start(graph: Graph, settings: BridgeSettings) -> Bridge:
         bridge = Bridge(graph, settings)
         thread = threading.Thread(target=bridge.run)
         thread.start()
@@ -252,7 +252,8 @@ def bridged(run: Run, graph: Graph, wait_until: Callable[..., None]) -> Run:
     """A bridge to a server, once it is ready."""
 
     def start(server: Lab, **choice: Any) -> Bridge:
-        bridge = run(graph, Settings(step_port=server.port, choice=Choice(**choice)))
+        settings = BridgeSettings(step_port=server.port, choice=TopicChoice(**choice), poll_s=0.1, timeout_ms=300)
+        bridge = run(graph, settings)
         wait_until(lambda: bridge.is_ready)
         return bridge
 
@@ -274,7 +275,7 @@ def shared_bridge(project: Path, wait_until: Callable[..., None]) -> Iterator[tu
     server.begin()
     server.open_sockets()
     graph = Graph()
-    bridge = Bridge(graph, Settings(step_port=server.port))
+    bridge = Bridge(graph, BridgeSettings(step_port=server.port))
     thread = threading.Thread(target=bridge.run)
     thread.start()
     wait_until(lambda: bridge.is_ready)

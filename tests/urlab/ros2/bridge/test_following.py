@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import zmq
 
-from urlab.ros2.bridge import Bridge, Settings
+from urlab.ros2.bridge import Bridge, BridgeSettings
 from urlab.ros2.qos import LATCHED
 from urlab_client import URLabClient
 from urlab_wire.codec import encode
@@ -17,6 +17,8 @@ from urlab_wire.ops.stepping import split_s
 
 PATIENCE_S = 10.0
 JOINT = "sensor_msgs/msg/JointState"
+QUICK: Any = {"poll_s": 0.1, "timeout_ms": 300}
+"""How often the bridge asks the server, and for how long it waits."""
 
 
 def stamped(message: Any, seconds: float) -> bool:
@@ -55,14 +57,6 @@ def test_a_late_joiner_hears_the_description(shared_bridge: Any):
     assert "rover/eye_optical_frame" in {one.child_frame_id for one in still.first().transforms}
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bridge looks after the server more often than it otherwise does, and waits for less long."""
-    monkeypatch.setattr("urlab.ros2.bridge._STATUS_S", 0.1)
-    monkeypatch.setattr("urlab.ros2.bridge._PATIENCE_MS", 300)
-
-
-@pytest.mark.usefixtures("impatient")
 def test_another_level_brings_other_topics(server: Any, driver: URLabClient, bridged: Any, graph: Any, wait_until: Any):
     bridged(server)
     driver.sim.start(level_path="/Game/Levels/yard")
@@ -73,7 +67,6 @@ def test_another_level_brings_other_topics(server: Any, driver: URLabClient, bri
     assert joints.after(0).name == ["swing"]
 
 
-@pytest.mark.usefixtures("impatient")
 def test_a_play_that_stops_is_waited_for(
     server: Any, driver: URLabClient, bridged: Any, graph: Any, caplog: pytest.LogCaptureFixture, wait_until: Any
 ):
@@ -107,7 +100,6 @@ def test_a_reset_keeps_topics_streams_and_session(server: Any, driver: URLabClie
     assert listening <= {one.ident for one in threading.enumerate()}
 
 
-@pytest.mark.usefixtures("impatient")
 def test_a_server_that_is_restarted_is_found_again(serve: Any, bridged: Any, graph: Any, wait_until: Any):
     server = serve()
     ports = server.ports
@@ -142,14 +134,13 @@ def refusing(port: int) -> Iterator[list[bytes]]:
         thread.join()
 
 
-@pytest.mark.usefixtures("impatient")
 def test_a_server_that_is_not_there_yet_is_waited_for_and_that_is_said_once(
     serve: Any, run: Any, graph: Any, caplog: pytest.LogCaptureFixture, wait_until: Any
 ):
     gone = serve()
     ports = gone.ports
     gone.close()
-    bridge = run(graph, Settings(step_port=ports.step))
+    bridge = run(graph, BridgeSettings(step_port=ports.step, **QUICK))
     wait_until(lambda: "nobody listens" in caplog.text)
     assert not bridge.is_ready
     assert not graph.topics
@@ -159,13 +150,12 @@ def test_a_server_that_is_not_there_yet_is_waited_for_and_that_is_said_once(
     graph.ear("/joint_states", JOINT).after(0)
 
 
-@pytest.mark.usefixtures("impatient")
 def test_a_server_that_refuses_is_asked_again_and_that_is_said_once(
     run: Any, graph: Any, caplog: pytest.LogCaptureFixture, lasting_port: Any, wait_until: Any
 ):
     port = lasting_port()
     with refusing(port) as received:
-        bridge = run(graph, Settings(step_port=port))
+        bridge = run(graph, BridgeSettings(step_port=port, **QUICK))
         wait_until(lambda: len(received) >= 3)
     assert caplog.text.count("waiting:") == 1
     assert "not yet" in str(bridge.problem)
@@ -185,7 +175,6 @@ def test_whoever_drives_is_not_disturbed(serve: Any, bridged: Any, graph: Any):
         assert times == sorted(times)
 
 
-@pytest.mark.usefixtures("impatient")
 def test_many_plays_leave_nothing_behind(server: Any, driver: URLabClient, bridged: Any, graph: Any, wait_until: Any):
     bridge = bridged(server)
     pictures = [graph.ear(f"/{name}/image_raw", "sensor_msgs/msg/Image") for name in ("rover/camera/eye", "camera")]
@@ -213,7 +202,7 @@ def used() -> tuple[int, int, int]:
 
 def test_stopping_leaves_no_thread_and_no_topic(server: Any, graph: Any):
     before = {one.ident for one in threading.enumerate()}
-    bridge = Bridge(graph, Settings(step_port=server.port))
+    bridge = Bridge(graph, BridgeSettings(step_port=server.port))
     thread = threading.Thread(target=bridge.run)
     thread.start()
     graph.ear("/rover/camera/eye/image_raw", "sensor_msgs/msg/Image").after(0)

@@ -33,8 +33,8 @@ def test_commands_move_the_robot(server: Any, bridged: Any, graph: Any, wait_unt
     graph.say("/cmd_vel", TWIST, linear=linear, angular=messages.make("geometry_msgs/msg/Vector3", z=-0.2))
     twist = server.play.manager.articulations["rover"].twist
     wait_until(lambda: "0.3" in str(vars(twist)) and "-0.2" in str(vars(twist)))
-    assert bridge.look()["/cmd_vel"].messages == 1
-    assert bridge.look()["/cmd_vel"].refused == 0
+    assert bridge.statistics()["/cmd_vel"].messages == 1
+    assert bridge.statistics()["/cmd_vel"].refused == 0
 
 
 BAD = [
@@ -73,9 +73,9 @@ def test_a_bad_command_is_refused_logged_and_counted(
     server, graph, bridge = shared_bridge
     graph.say(topic, type_name, **GOOD[topic])  # a good one in between: the first bad one of a series is logged
     wait_until(lambda: is_settled(server))
-    refused, before = bridge.look()[topic].refused, unchanged(server)
+    refused, before = bridge.statistics()[topic].refused, unchanged(server)
     graph.say(topic, type_name, **fields)
-    assert bridge.look()[topic].refused == refused + 1
+    assert bridge.statistics()[topic].refused == refused + 1
     told = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
     assert len(told) == 1
     assert topic in told[0]
@@ -93,8 +93,8 @@ GOOD: dict[str, dict[str, Any]] = {
 def test_garbage_is_refused_and_a_flood_of_it_is_logged_sparingly(shared_bridge: Any, caplog: pytest.LogCaptureFixture):
     _, graph, bridge = shared_bridge
     graph.say("/control", ARRAY, data=[0.0])
-    before = bridge.look()["/control"].refused
+    before = bridge.statistics()["/control"].refused
     for cdr in [b"", b"\0\1", b"\0\1\0\0" + b"\xff" * 40] * 50:
         graph.utter("/control", cdr)
-    assert bridge.look()["/control"].refused == before + 150
+    assert bridge.statistics()["/control"].refused == before + 150
     assert 1 <= len([one for one in caplog.records if "/control" in one.getMessage()]) <= 2

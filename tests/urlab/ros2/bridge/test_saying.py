@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from urlab.ros2 import convert
-from urlab.ros2.bridge import Settings
+from urlab.ros2.bridge import BridgeSettings
 from urlab_client import URLabClient
 from urlab_wire.ops.stepping import split_s
 
@@ -117,7 +117,7 @@ def test_a_converter_that_fails_is_logged_once_and_silences_nothing_else(
 def test_states_are_limited_to_the_rate_and_the_clock_is_not(server: Any, run: Any, graph: Any):
     clock = graph.ear("/clock", "rosgraph_msgs/msg/Clock")
     joints = graph.ear("/rover/joint_states", "sensor_msgs/msg/JointState")
-    run(graph, Settings(step_port=server.port, rate_hz=10.0))
+    run(graph, BridgeSettings(step_port=server.port, rate_hz=10.0))
     joints.after(0)
     begin, clock_before, joints_before = time.monotonic(), len(clock.messages), len(joints.messages)
     clock.after(clock_before + 200)
