@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from urlab.cli.server_process import ServerProcess
+from urlab.child_process import ServerProcess
 from urlab_client import PIEState, URLabClient, URLabRPCError, URLabTimeoutError
 from urlab_client.following import ServerFollower
 
@@ -24,14 +24,14 @@ class Restartable:
         self.start("arm")
 
     def start(self, level: str) -> None:
-        self._running = ServerProcess.start(level, *self._options)
+        self._running = ServerProcess(level, *self._options)
 
     def send(self, number: signal.Signals) -> None:
         self._running.process.send_signal(number)
 
     def kill(self) -> None:
-        self._running.process.kill()
-        self._running.process.communicate()
+        self._running.kill()
+        self._running.stop()
 
     def restart(self, level: str) -> None:
         self.kill()

@@ -3,13 +3,12 @@
 What it needs is imported when it runs: other commands do without ROS's types.
 """
 
-import json
 import logging
 import os
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -21,11 +20,11 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from urlab.atomic_file import replacing
 from urlab.cli import options as opt
 from urlab.cli.complaint import CommandError
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
-from urlab.cli.serve.signals import StopSignals
+from urlab.cli.signals import StopSignals
+from urlab.files import remove_ready_file, write_ready_file
 
 if TYPE_CHECKING:
     from urlab.ros2.backend import Backend, RuledBackend
@@ -195,8 +194,7 @@ def _serve(node: "RuledBackend", settings: "BridgeSettings", ready_file: Path | 
         bridge.stop()
         thread.join(_STOP_LIMIT_S)
         _close(node)
-        if ready_file is not None:
-            ready_file.unlink(missing_ok=True)
+        remove_ready_file(ready_file)
         stderr().print("stopped")
 
 
@@ -218,14 +216,7 @@ def _watch(bridge: "Bridge", node: "RuledBackend", ready_file: Path | None) -> N
             is_ready = True
             for pattern in node.unused:
                 log.warning("no topic of this scene fits --qos %s", pattern)
-            if ready_file is not None:
-                _write_ready_file(ready_file, node.name, topics)
-
-
-def _write_ready_file(file: Path, backend: str, topics: Iterable[str]) -> None:
-    document = {"pid": os.getpid(), "backend": backend, "topics": sorted(topics)}
-    with replacing(file) as replaced:
-        replaced.write(json.dumps(document).encode())
+            write_ready_file(ready_file, {"pid": os.getpid(), "backend": node.name, "topics": sorted(topics)})
 
 
 def _show(bridge: "Bridge", backend: str) -> Iterator["Mapping[str, TopicStatistics]"]:

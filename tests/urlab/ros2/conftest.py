@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from urlab.cli.server_process import ServerProcess
+from urlab.child_process import ServerProcess
 from urlab.ros2.dds import DdsBackend
 from urlab_client import URLabClient
 
@@ -264,7 +264,7 @@ class World:
         self.domain = free_domain()
         self._options = (target, "--project", str(folder / "project"), *options)
         with contextlib.ExitStack() as undo:
-            self.server = ServerProcess.start(*self._options)
+            self.server = ServerProcess(*self._options)
             undo.callback(lambda: self.server.stop())
             self.peer = start_peer(self.domain, folder)
             undo.callback(self.peer.close)
@@ -285,12 +285,12 @@ class World:
 
     def kill_server(self) -> None:
         """End it without warning."""
-        self.server.process.kill()
-        self.server.process.communicate()
+        self.server.kill()
+        self.server.stop()
 
     def start_server_again(self) -> None:
         """On the ports that it had."""
-        self.server = ServerProcess.start(*self._options)
+        self.server = ServerProcess(*self._options)
 
     def close(self) -> None:
         self._undo.close()

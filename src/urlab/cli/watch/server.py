@@ -14,16 +14,16 @@ from urlab_client.transports.zmq import endpoint
 from urlab_client.types import PIEStatus
 
 POLL_S = 1.0
-_PATIENCE_MS = 500
-"""How long a question waits for somebody to listen: whoever watches should not see a frozen screen."""
+_ANSWER_LIMIT_MS = 500
+"""How long a question waits for an answer: the screen must not freeze."""
 
 Tell = Callable[[str], None]
 """Takes a sentence for people."""
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """Where a server is. ``state_port`` None: as it tells. ``timeout_s`` is how long to wait for it at first."""
+class WatchedAddress:
+    """Where the server is. ``state_port`` None: as it tells. ``timeout_s`` is how long to wait for it at first."""
 
     address: str
     step_port: int
@@ -32,33 +32,33 @@ class Where:
 
 
 @contextmanager
-def watched(where: Where, tell: Tell) -> "Iterator[Server]":
+def watched(where: WatchedAddress, tell: Tell) -> "Iterator[WatchedServer]":
     """A server that has just answered; URLabTimeoutError when there is none in time."""
     with connected(where.address, where.step_port, where.timeout_s):
         pass
-    with closing(Server(where, tell)) as server:
+    with closing(WatchedServer(where, tell)) as server:
         server.join()
         yield server
 
 
-class Server:
+class WatchedServer:
     """Asks the server how it is, and knows its scene: robots, cameras, and where things stream.
 
     Its session is an observer's: it takes nothing over and drives nothing. ``status`` is None while it does not answer.
     ``handshakes`` grows whenever robots and cameras are new objects, ``interruptions`` whenever the server was gone.
-    ``is_stale`` is set by a reader of its streams that finds another scene there. For one thread.
+    ``is_stale`` is set by the monitor that finds another scene in its streams. For one thread.
     """
 
-    def __init__(self, where: Where, tell: Tell) -> None:
+    def __init__(self, where: WatchedAddress, tell: Tell) -> None:
         self._where = where
         self._tell = tell
         self._next_poll_s = 0.0
         self._told: set[str] = set()
-        self._transport = ZmqTransport(endpoint(where.address, where.step_port), connect_timeout_ms=_PATIENCE_MS)
+        self._transport = ZmqTransport(endpoint(where.address, where.step_port), connect_timeout_ms=_ANSWER_LIMIT_MS)
         # In direct mode a client listens to no stream by itself; what is listened to is decided here.
         self._client = URLabClient(
             transport=self._transport, observer=True, step_mode="direct", local_model=False,
-            mujoco_version_check=False, rcv_timeout_ms=_PATIENCE_MS,
+            mujoco_version_check=False, rcv_timeout_ms=_ANSWER_LIMIT_MS,
         )  # fmt: skip
         self._follower = ServerFollower(self._client)
 
@@ -78,11 +78,6 @@ class Server:
         return self._follower.interruptions
 
     @property
-    def endpoint(self) -> str:
-        """Where requests go."""
-        return self._transport.step_endpoint
-
-    @property
     def is_stale(self) -> bool:
         """Whether the next poll shakes hands again."""
         return self._follower.is_stale
@@ -90,6 +85,11 @@ class Server:
     @is_stale.setter
     def is_stale(self, stale: bool) -> None:
         self._follower.is_stale = stale
+
+    @property
+    def endpoint(self) -> str:
+        """Where requests go."""
+        return self._transport.step_endpoint
 
     @property
     def version(self) -> str:
@@ -157,9 +157,10 @@ class Server:
             if was_answering:
                 self._tell(f"{lost.message} Waiting for it to come back.")
         else:
-            if was_answering and self.interruptions > interruptions:
+            was_restarted = self.interruptions > interruptions
+            if was_restarted:
                 self._tell(f"{self.endpoint} was restarted")
-            if self.interruptions and (not was_answering or self.interruptions > interruptions):
+            if was_restarted or (self.interruptions and not was_answering):
                 self._tell(f"{self.endpoint} is back")
         self._next_poll_s = time.monotonic() + POLL_S
 
