@@ -33,7 +33,18 @@ POST = """<mujoco model="post">
   <worldbody><body name="pole"><joint name="swing" axis="0 1 0"/><geom size=".1" pos="0 0 .3"/>
     <camera name="deep" resolution="16 12" output="depth"/></body></worldbody>
   <actuator><motor name="push" joint="swing"/></actuator></mujoco>"""
-LEVELS = {"lab": ["rover"], "duo": ["rover", "post"], "yard": ["post"]}
+CART = """<mujoco model="cart">
+  <worldbody><geom type="plane" size="5 5 .1" friction="1"/>
+    <body name="hull" pos="0 0 .1"><freejoint name="root"/><geom type="box" size=".2 .1 .03" mass="4"/>
+      <geom name="caster" size=".05" pos="-.15 0 -.05" friction="0" mass=".1"/>
+      <body name="left" pos=".1 .15 0"><joint name="left" axis="0 1 0"/>
+        <geom type="cylinder" size=".1 .02" euler="90 0 0" mass=".3"/></body>
+      <body name="right" pos=".1 -.15 0"><joint name="right" axis="0 1 0"/>
+        <geom type="cylinder" size=".1 .02" euler="90 0 0" mass=".3"/></body>
+    </body></worldbody>
+  <actuator><velocity name="left" joint="left" kv="2"/><velocity name="right" joint="right" kv="2"/></actuator>
+</mujoco>"""
+LEVELS = {"lab": ["rover"], "duo": ["rover", "post"], "yard": ["post"], "track": ["cart"]}
 
 
 class Publication:
@@ -159,7 +170,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("project")
     levels = project / "Levels"
     levels.mkdir()
-    for name, text in {"rover": ROVER, "post": POST}.items():
+    for name, text in {"rover": ROVER, "post": POST, "cart": CART}.items():
         (levels / f"{name}.xml").write_text(text)
     for name, robots in LEVELS.items():
         actors = [

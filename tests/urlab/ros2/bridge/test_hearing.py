@@ -1,12 +1,16 @@
 """Commands from the graph: good ones reach the robot, bad ones are refused, logged and counted."""
 
+import itertools
 import logging
 import math
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from urlab.ros2 import messages
+from urlab_client import URLabClient
 
 
 def turned(server: Any) -> float:
@@ -35,6 +39,42 @@ def test_commands_move_the_robot(server: Any, bridged: Any, graph: Any, wait_unt
     wait_until(lambda: "0.3" in str(vars(twist)) and "-0.2" in str(vars(twist)))
     assert bridge.statistics()["/cmd_vel"].messages == 1
     assert bridge.statistics()["/cmd_vel"].refused == 0
+
+
+RADIUS, HALF_TRACK = 0.1, 0.15
+
+
+def test_a_twist_drives_a_robot_through_a_policy_that_follows_it(serve: Any, bridged: Any, graph: Any):
+    """The server keeps a twist for a policy. This one turns it into speeds of two wheels, in live mode."""
+    server = serve("track")
+    bridged(server)
+    with URLabClient("tcp://127.0.0.1", step_port=server.port, step_mode="live", camera_streams=False) as policy:
+        policy.discover()
+        cart = policy.articulations["cart"]
+
+        def follow(reached: Callable[[], bool], **twist: Any) -> None:
+            until_s = time.monotonic() + 20
+            for number in itertools.count():
+                if reached():
+                    return
+                assert time.monotonic() < until_s, f"it is at {cart.qpos_array}"
+                if number % 50 == 0:  # those of the first moments may be lost
+                    graph.say("/cart/cmd_vel", TWIST, **twist)
+                vx, yaw_rate = cart.twist_linear[0], cart.twist_angular[2]
+                cart.set_ctrl(
+                    {"left": (vx - yaw_rate * HALF_TRACK) / RADIUS, "right": (vx + yaw_rate * HALF_TRACK) / RADIUS}
+                )
+                policy.step()
+
+        assert abs(cart.qpos_array[0]) < 0.05
+        follow(lambda: cart.qpos_array[0] > 0.4, linear=messages.make("geometry_msgs/msg/Vector3", x=0.8))
+        assert abs(cart.qpos_array[1]) < 0.1, "straight on"
+        follow(lambda: yaw(cart.qpos_array[3:7]) < -0.5, angular=messages.make("geometry_msgs/msg/Vector3", z=-1.5))
+
+
+def yaw(quat_wxyz: Any) -> float:
+    w, x, y, z = quat_wxyz
+    return math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
 
 
 BAD = [
