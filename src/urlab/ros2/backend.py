@@ -22,10 +22,6 @@ class BackendError(Exception):
     """The middleware refused; the message says what was asked of it and why it would not."""
 
 
-class ServicesUnavailable(BackendError):
-    """This backend cannot serve that service; the message says why, and what can."""
-
-
 class Publisher(Protocol):
     """Sends messages on one topic. Any thread may use it."""
 
@@ -75,7 +71,7 @@ class Backend(Protocol):
         """Subscribe to a topic."""
 
     def service(self, name: str, type_name: str, serve: Serve) -> Subscription:
-        """Serve requests, one after the other; they never delay messages. Raises `ServicesUnavailable`."""
+        """Serve requests, one after the other; they never delay messages. `BackendError` where it cannot."""
 
     def close(self) -> None:
         """End everything, the node included; no thread is left. Never from a callback; once more is harmless."""

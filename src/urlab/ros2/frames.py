@@ -18,8 +18,7 @@ short name (without ``<prefix>_``).
 A name that is taken gets ``_2``. A camera that follows something is not fixed to its body: its frame hangs on
 ``world`` and is published with each picture (`urlab.ros2.convert.camera_transform`).
 
-Odometry is exact, so map, odom and world are one place (REP-105). Where a localiser publishes map -> odom itself,
-``SceneFrames(client, map_to_odom=False)`` leaves that edge out.
+Odometry is exact, so map, odom and world are one place (REP-105).
 
 Links. A ROS link moves by one joint about an axis through its own origin; a MuJoCo body may have several joints, each
 with an anchor elsewhere. So a body gets as many links as it needs: the last one is the body, with its name and frame,
@@ -249,7 +248,7 @@ class RobotFrames:
     name. ``static`` and ``following`` are as in `SceneFrames`.
     """
 
-    def __init__(self, model: Any, robot: URLabArticulation, namespace: str, *, map_to_odom: bool = True) -> None:
+    def __init__(self, model: Any, robot: URLabArticulation, namespace: str) -> None:
         self.namespace = namespace
         self._tree = LinkTree(model, robot)
         self._model, self._prefix = model, robot.prefix
@@ -258,7 +257,7 @@ class RobotFrames:
         self.base = self.frame(self._tree.base)
         self.odom = self.frame(ODOM) if self._tree.is_free else None
         self.bodies = {0: WORLD} | {body: self.frame(link) for body, link in self._tree.of_body.items()}
-        self.static = [*self._localised(map_to_odom), *self._fixed_links()]
+        self.static = [*self._localised(), *self._fixed_links()]
         self.sites: dict[int, str] = {}
         self.beams: dict[int, str] = {}
         self._add_sites(robot)
@@ -275,11 +274,10 @@ class RobotFrames:
         odom = self.odom if link.name == self.root else None
         return odom or WORLD, self.frame(link.name)
 
-    def _localised(self, map_to_odom: bool) -> list[StaticFrame]:
+    def _localised(self) -> list[StaticFrame]:
         if self.odom is None:
             return []
-        world_to_map = StaticFrame(WORLD, self.frame(MAP), at())
-        return [world_to_map, StaticFrame(self.frame(MAP), self.odom, at())] if map_to_odom else [world_to_map]
+        return [StaticFrame(WORLD, self.frame(MAP), at()), StaticFrame(self.frame(MAP), self.odom, at())]
 
     def _fixed_links(self) -> list[StaticFrame]:
         return [StaticFrame(*self.ends(link), link.origin) for link in self.links if link.joint is None]
@@ -318,18 +316,17 @@ class SceneFrames:
     """All frames of the scene that a client shows. Made from a handshake, and good for as long as that is.
 
     ``robots`` is keyed by prefix, ``entities`` by name, ``cameras`` (optical frames) by full name. ``static`` are the
-    frames that never move in their parents; ``following`` the optical frames whose place comes with pictures. Without
-    ``map_to_odom`` that edge is left to the localiser of the robots. Never changes; any thread.
+    frames that never move in their parents; ``following`` the optical frames whose place comes with pictures.
+    Never changes; any thread.
     """
 
-    def __init__(self, client: URLabClient, *, map_to_odom: bool = True) -> None:
+    def __init__(self, client: URLabClient) -> None:
         model = client.model
         if model is None:
             raise ValueError("frames come from the client's model: discover() a playing server, with local_model=True")
         spaces = legal_tokens(client.articulations)
         self.robots = {
-            prefix: RobotFrames(model, robot, spaces[prefix], map_to_odom=map_to_odom)
-            for prefix, robot in client.articulations.items()
+            prefix: RobotFrames(model, robot, spaces[prefix]) for prefix, robot in client.articulations.items()
         }
         self._bodies = {body: frame for one in self.robots.values() for body, frame in one.bodies.items()} | {0: WORLD}
         self.entities = self._entity_frames(model, client)

@@ -28,8 +28,8 @@ _SHORTEST = 1e-3
 
 _CLOSE = 1e-9
 
-EMPTY, BOX, CONVEX_HULL, SPHERE = range(4)
-"""Types of the message Bounds."""
+BOX, SPHERE = 1, 3
+"""Types of the message Bounds that can be filtered by; there are also none (0) and a convex hull (2)."""
 
 _PLANE = int(mujoco.mjtGeom.mjGEOM_PLANE)
 

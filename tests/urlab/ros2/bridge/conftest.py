@@ -13,7 +13,7 @@ import pytest
 from urlab.app import Server
 from urlab.config import Ports, ServerConfig
 from urlab.ros2 import messages
-from urlab.ros2.backend import OnMessage, Serve, ServicesUnavailable
+from urlab.ros2.backend import BackendError, OnMessage, Serve
 from urlab.ros2.bridge import Bridge, BridgeSettings
 from urlab.ros2.qos import RELIABLE, Qos
 from urlab.ros2.topics import TopicChoice
@@ -96,7 +96,7 @@ class Graph:
         return hearing
 
     def service(self, name: str, type_name: str, serve: Serve) -> Any:
-        raise ServicesUnavailable(f"{name} {type_name} {serve}")
+        raise BackendError(f"{name} {type_name} {serve}")
 
     def deliver(self, by: Publication, cdr: bytes) -> None:
         if by not in self.offered:

@@ -15,7 +15,7 @@ import pytest
 from urlab.cli.ros2 import listing
 from urlab.config import Ports
 from urlab.ros2 import messages
-from urlab.ros2.backend import ServicesUnavailable
+from urlab.ros2.backend import BackendError
 from urlab.ros2.bridge import BridgeSettings
 from urlab.ros2.qos import CLOCK, RELIABLE
 from urlab.ros2.services import SERVICES, SimulationServices
@@ -72,7 +72,7 @@ class NoServices:
     """A backend that refuses every service."""
 
     def service(self, name: str, type_name: str, _serve: Any) -> Any:
-        raise ServicesUnavailable(f"no {type_name} for {name}")
+        raise BackendError(f"no {type_name} for {name}")
 
 
 def test_where_a_backend_refuses_them_there_are_no_services_and_the_log_says_why(
