@@ -102,7 +102,7 @@ def test_a_robot_that_is_not_there_is_named_with_those_that_are(demo_server: Any
     assert "panda" in done.stderr
 
 
-def test_it_is_a_node_of_the_environment_s_domain_until_it_is_asked_to_end(
+def test_it_is_a_node_of_the_environment_s_domain_and_a_stuck_server_does_not_hold_up_its_end(
     demo_server: Any, bridge: Started, tmp_path: Path
 ):
     process = bridge(demo_server.port)
@@ -111,20 +111,25 @@ def test_it_is_a_node_of_the_environment_s_domain_until_it_is_asked_to_end(
     ready = json.loads(ready_file.read_text())
     assert (ready["pid"], ready["backend"]) == (process.pid, "dds")
     assert {"/clock", "/tf", "/panda/joint_states"} <= set(ready["topics"])
-    ear = DdsBackend(domain=DOMAIN, node="ear")
-    heard: dict[str, Any] = {}
-    for topic, type_name, qos in (
-        ("/clock", "rosgraph_msgs/msg/Clock", CLOCK),
-        ("/panda/joint_states", JOINT, RELIABLE),
-        ("/panda/robot_description", "std_msgs/msg/String", LATCHED),
-    ):
-        ear.subscription(topic, type_name, qos, lambda cdr, topic=topic: heard.update({topic: cdr}))
-    try:
+    with caller("/get_entities", f"{PACKAGE}/srv/GetEntities") as (node, call):
+        heard: dict[str, Any] = {}
+        for topic, type_name, qos in (
+            ("/clock", "rosgraph_msgs/msg/Clock", CLOCK),
+            ("/panda/joint_states", JOINT, RELIABLE),
+            ("/panda/robot_description", "std_msgs/msg/String", LATCHED),
+        ):
+            node.subscription(topic, type_name, qos, lambda cdr, topic=topic: heard.update({topic: cdr}))
         until(lambda: len(heard) == 3)
         assert "joint1" in messages.deserialise(heard["/panda/joint_states"], JOINT).name
-        assert end(process)[0] == 0
-    finally:
-        ear.close()
+        os.kill(demo_server.process.pid, signal.SIGSTOP)
+        try:
+            call()
+            time.sleep(1.5)  # by now bridge and service have asked, and got no answer
+            code, said = end(process)
+        finally:
+            os.kill(demo_server.process.pid, signal.SIGCONT)
+    assert code == 0, said
+    assert "Traceback" not in said
     assert not ready_file.exists()
 
 
@@ -139,30 +144,15 @@ def test_without_a_server_it_says_that_it_waits_and_ends_well(bridge: Started):
     assert "Traceback" not in said
 
 
-def test_a_server_that_is_stuck_does_not_hold_up_the_end(demo_server: Any, bridge: Started, tmp_path: Path):
-    process = bridge(demo_server.port)
-    until((tmp_path / "bridge.json").exists)
-    with caller("/get_entities", f"{PACKAGE}/srv/GetEntities") as call:
-        os.kill(demo_server.process.pid, signal.SIGSTOP)
-        try:
-            call()
-            time.sleep(1.5)  # by now bridge and service have asked, and got no answer
-            code, said = end(process)
-        finally:
-            os.kill(demo_server.process.pid, signal.SIGCONT)
-    assert code == 0, said
-    assert "Traceback" not in said
-
-
 @contextlib.contextmanager
-def caller(service: str, type_name: str) -> Iterator[Callable[[], None]]:
+def caller(service: str, type_name: str) -> Iterator[tuple[DdsBackend, Callable[[], None]]]:
     """A node that calls a service as one on rmw_cyclonedds_cpp does, and waits for nothing."""
     kind = f"{type_name}_Request"
     request = bytes(messages.serialise(messages.make(kind), kind))
     backend = DdsBackend(domain=DOMAIN, node="caller")
     writer = DdsWriter(backend._participant, request_to_dds(service), type_to_dds(kind), RELIABLE, "clientid=1.2.3;")
     until(lambda: writer.readers)
-    yield lambda: writer.write(request[:4], struct.pack("<Qq", 1, 1), request[4:])
+    yield backend, lambda: writer.write(request[:4], struct.pack("<Qq", 1, 1), request[4:])
     writer.close()
     backend.close()
 

@@ -241,7 +241,7 @@ class BridgeProcess:
 
     def __init__(self, step_port: int, domain: int, folder: Path, *options: str) -> None:
         self._log = folder / "bridge.log"
-        ready = folder / "bridge.json"
+        self.ready_file = ready = folder / "bridge.json"
         command = [sys.executable, "-m", "urlab", "ros2", "--backend", "dds", "--domain", str(domain)]
         command += ["--step-port", str(step_port), "--ready-file", str(ready), *options]
         environment = {name: value for name, value in os.environ.items() if name not in UNSET} | ONLY_HERE

@@ -1,7 +1,7 @@
 """`urlab ros2`, `urlab serve` and a participant of another vendor's DDS: three processes, as their users see them.
 
 All tests share them. In order: what is discovered, rates under load and with readers that hang, commands, contents
-(with the simulation paused, so that all of them are of one moment), and last a server that dies.
+(with the simulation paused, so that all of them are of one moment), and last a server that dies and a bridge that ends.
 """
 
 import math
@@ -340,7 +340,7 @@ def test_a_late_joiner_gets_the_description_of_the_robot(hear: Any) -> None:
     assert 'name="joint7"' in hear("robot_description", lambda _: True).data
 
 
-# -- a server that dies; the last test, since the others want the world as it was ------------------------------------
+# -- a server that dies, a bridge that ends; last, since the others want the world as it was --------------------------
 
 
 def test_a_server_that_is_killed_and_comes_back_is_bridged_again(world: Any, driver: Any, advertise: Any) -> None:
@@ -358,3 +358,12 @@ def test_a_server_that_is_killed_and_comes_back_is_bridged_again(world: Any, dri
         client.discover()
         say = advertise("panda/joint_command", JOINT_STATE)
         until(lambda: say(name=["joint1"], position=[0.3]) or received(client) > 0)
+
+
+def test_a_bridge_that_is_asked_to_end_leaves_the_graph_and_no_ready_file(world: Any) -> None:
+    assert world.bridge.ready_file.exists()
+    world.bridge.process.send_signal(signal.SIGTERM)
+    assert world.bridge.process.wait(10) == 0, world.bridge.said
+    assert not world.bridge.ready_file.exists()
+    world.peer.event("writer", "gone", None, "rt/joint_states")
+    assert "Traceback" not in world.bridge.said
