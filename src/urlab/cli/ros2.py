@@ -147,7 +147,7 @@ def _settings(
 
 def _check_address(address: str) -> None:
     """Do not wait for what can never be a server."""
-    from urlab_client.transports.address import check_base
+    from urlab_client.transports.base import check_base
 
     try:
         check_base(address, own_transport=False)

@@ -21,10 +21,9 @@ from urlab.ros2.services import SimulationServices
 from urlab.ros2.topics import NoScene, SceneTopics, TopicChoice, clock_topic, scene_signature
 from urlab_client import PIEState, URLabClient, URLabRPCError
 from urlab_client.following import ServerFollower
-from urlab_client.live import Listener
-from urlab_client.transports.address import DEFAULT_STATE_PORT, stream_endpoint
-from urlab_client.transports.channels import CameraChannel, StateChannel
-from urlab_client.transports.control_out import ControlSender
+from urlab_client.live import StreamListener
+from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
+from urlab_client.transports.zmq_streams import CameraChannel, ControlSender, StateChannel
 from urlab_wire.ops.stepping import ClockBlock
 from urlab_wire.stream_messages import unpack_state
 from urlab_wire.streams import StreamError
@@ -101,8 +100,8 @@ class Bridge:
         self._clock: TopicPublisher | None = None
         self._sender: ControlSender | None = None
         self._robots: frozenset[str] = frozenset()
-        self._listeners: list[Listener] = []
-        self._camera_listeners: dict[CameraTopicPublisher, Listener] = {}
+        self._listeners: list[StreamListener] = []
+        self._camera_listeners: dict[CameraTopicPublisher, StreamListener] = {}
         # Written by the listeners' threads and by the services' one.
         self._is_other_scene = False
         self._is_back_in_time = False
@@ -247,7 +246,7 @@ class Bridge:
         self._last_time_s = 0.0
         uses: dict[str, Callable[[bytes], None]] = {"clock": self._publish_time, "state": self._publish_state}
         for name, use in uses.items():
-            self._listeners.append(Listener(f"urlab-ros2-{name}"))
+            self._listeners.append(StreamListener(f"urlab-ros2-{name}"))
             self._listeners[-1].add(StateChannel(endpoint, use))
 
     def _restart_streams(self, client: URLabClient) -> None:
@@ -321,5 +320,5 @@ class Bridge:
     def _listen_to_camera(self, camera: CameraTopicPublisher) -> None:
         view = camera.topics.view
         endpoint = stream_endpoint(view.zmq_endpoint or "", self._settings.address)
-        self._camera_listeners[camera] = listener = Listener(f"urlab-ros2-{view.name}")
+        self._camera_listeners[camera] = listener = StreamListener(f"urlab-ros2-{view.name}")
         listener.add(CameraChannel(endpoint, view.zmq_topic or "", camera.show))

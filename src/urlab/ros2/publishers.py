@@ -12,7 +12,7 @@ from urlab.ros2 import convert, messages
 from urlab.ros2.backend import AttributedSubscription, Backend, Publisher, Subscription
 from urlab.ros2.qos import RELIABLE, TF, Qos
 from urlab.ros2.topics import TF_MESSAGE, CameraTopics, CommandTopic, SceneTopics, TopicNames
-from urlab_client.transports.control_out import ControlSender
+from urlab_client.transports.zmq_streams import ControlSender
 from urlab_wire.stream_messages import StateFull
 
 log = logging.getLogger("urlab.ros2")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urlab.cli.connecting import connected
 from urlab_client import PIEState, URLabArticulation, URLabCameraView, URLabClient, URLabRPCError, ZmqTransport
 from urlab_client.following import ServerFollower
-from urlab_client.transports.address import DEFAULT_STATE_PORT, stream_endpoint
+from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
 from urlab_client.transports.zmq import endpoint
 from urlab_client.types import PIEStatus
 

@@ -22,7 +22,7 @@ from urlab.ros2.messages import make
 from urlab.ros2.services.messages import PACKAGE, ResultCode, ServiceRefused, SetStateCode, result
 from urlab_client import PIEState, StepMode, URLabClient, URLabPIEError, URLabRPCError, URLabTimeoutError
 from urlab_client.following import ServerFollower
-from urlab_client.transports.zmq import endpoint, somebody_listens
+from urlab_client.transports.zmq import endpoint, is_listening
 from urlab_client.types import PIEStatus
 from urlab_wire.enums import ResetScope
 
@@ -114,10 +114,10 @@ class Operator:
 
     def _refuse_if_gone(self) -> None:
         """A request would wait for a server to come."""
-        if not somebody_listens(self._endpoint):
+        if not is_listening(self._endpoint):
             raise ServiceRefused(
                 ResultCode.OPERATION_FAILED,
-                f"nobody listens at {self._endpoint}: is `urlab serve` running, and is this its port?",
+                f"no server listens at {self._endpoint}: is `urlab serve` running, and is this its port?",
             )
 
 

@@ -141,7 +141,7 @@ def test_a_server_that_is_not_there_yet_is_waited_for_and_that_is_said_once(
     ports = gone.ports
     gone.close()
     bridge = run(graph, BridgeSettings(step_port=ports.step, **QUICK))
-    wait_until(lambda: "nobody listens" in caplog.text)
+    wait_until(lambda: "no server listens" in caplog.text)
     assert not bridge.is_ready
     assert not graph.topics
     serve(ports=ports)
