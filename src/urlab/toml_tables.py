@@ -1,8 +1,10 @@
-"""TOML that people write: typed reads of its tables, and errors that say file, line, field and what is allowed.
+"""TOML that people write: typed reads of its tables, and errors that say file, line, field and what is allowed; and
+values as TOML text, which the standard library does not write.
 
 Every message is ``file:line: field: what is wrong``. Sidecars, level files and task files are read with this.
 """
 
+import json
 import re
 import tomllib
 from collections import Counter
@@ -295,3 +297,40 @@ def _keys_in(line: str) -> tuple[str, ...]:
         key, content = next(iter(content.items()))
         keys = (*keys, key)
     return keys
+
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def table_lines(header: str, fields: Mapping[str, Any]) -> Iterator[str]:
+    """A table as lines of TOML; ``header`` is its first line."""
+    yield header
+    for key, value in fields.items():
+        yield assignment(key, value)
+
+
+def assignment(key: str, value: Any) -> str:
+    """``key = value`` as a line of TOML."""
+    return f"{_toml_key(key)} = {_toml_value(value)}"
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _toml_string(value)
+    if isinstance(value, Mapping):
+        inner = ", ".join(assignment(key, one) for key, one in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml_value(one) for one in value)}]"
+    return repr(value)
+
+
+def _toml_key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _toml_string(key)
+
+
+def _toml_string(text: str) -> str:
+    """JSON's escapes are TOML's, but for DEL, which JSON leaves as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -7,6 +7,11 @@ from pathlib import Path
 BENCHMARK = "urlab"
 """The one benchmark there is: the first folder of the results and of every episode_id."""
 
+HOLD_STEPS_P2 = 100
+"""How long a subgoal must last for clients of spec 004's generation, in control steps."""
+HOLD_STEPS_P4 = 50
+"""The same for later clients."""
+
 
 class VideoChoice(StrEnum):
     """Whose videos are kept."""

@@ -7,9 +7,8 @@ from enum import Enum
 from typing import Any
 
 from urlab.evaluation.encoding import Wire
-from urlab.evaluation.goals.scoring import HOLD_STEPS_P2, HOLD_STEPS_P4
 from urlab.evaluation.runs.job import JobFactory
-from urlab.evaluation.settings import ServerSettings
+from urlab.evaluation.settings import HOLD_STEPS_P2, HOLD_STEPS_P4, ServerSettings
 from urlab.evaluation.workers.pool import ReplyFormat, WorkerPool, WorkerReply
 
 log = logging.getLogger("urlab.evaluation")

@@ -15,7 +15,8 @@ from urlab.cli.bench.evaluation.pipe_child import ONCE, RESET, PipeChild, tell_a
 from urlab.cli.bench.evaluation.trail import SEED, BareSteps, Trail
 from urlab.cli.bench.turns import Way
 from urlab.config import RenderProfile
-from urlab.evaluation.goals.scoring import HOLD_STEPS_P4, sample_layout
+from urlab.evaluation.goals import sample_layout
+from urlab.evaluation.settings import HOLD_STEPS_P4
 from urlab.evaluation.simulation.actions import Action
 from urlab.evaluation.simulation.episode import Episode
 from urlab.evaluation.simulation.simulation import Simulation
