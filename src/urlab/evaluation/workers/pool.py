@@ -139,9 +139,7 @@ class WorkerSlot:
             if not self._is_delivered:
                 return self._not_moved(is_over=True)
             if not self._is_running and not self._reply.is_done:
-                return await self._begin(
-                    wanted, warning="the episode begins again: its worker was ended by a time limit"
-                )
+                return await self._begin(wanted, warning=_TIMED_OUT)
             if request.key is None or request.key != self.key:
                 return self._not_moved(is_over=request.key is not None)
             return await self._step(request, wanted)
