@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from urlab.cameras import Frame, SceneRenderer, Shot
+from urlab.cameras import Frame, RenderRequest, SceneRenderer
 from urlab.compile import CompiledScene
 from urlab.compile.compiled_scene import CameraSlot
 from urlab.config import RenderProfile
@@ -37,14 +37,14 @@ class CameraRig:
     def __init__(self, scene: CompiledScene, mounts: tuple[CameraMount, ...], profile: RenderProfile) -> None:
         slots = _slots(scene)
         self._mounts = mounts
-        self._shots = [
-            Shot(slots[mount.name], mode) for mount in mounts for mode in (CameraMode.REAL, CameraMode.DEPTH)
+        self._requests = [
+            RenderRequest(slots[mount.name], mode) for mount in mounts for mode in (CameraMode.REAL, CameraMode.DEPTH)
         ]
         self._renderer = SceneRenderer(scene, profile)
 
     def take(self, snapshot: Snapshot) -> dict[str, CameraView]:
         """All cameras' views of one state, by name; NoViewport when nothing can be drawn on this machine."""
-        frames = self._renderer.render(self._shots, snapshot)
+        frames = self._renderer.render(self._requests, snapshot)
         pairs = zip(frames[::2], frames[1::2], strict=True)
         return {mount.name: _view(mount, real, depth) for mount, (real, depth) in zip(self._mounts, pairs, strict=True)}
 

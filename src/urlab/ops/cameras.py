@@ -1,6 +1,6 @@
 """Cameras of a running scene over the wire: what they see, and whether they stream."""
 
-from urlab.cameras import CameraChannel
+from urlab.cameras import SceneCamera
 from urlab.ops.checks import one_of
 from urlab.ops.context import Context
 from urlab.ops.registry import handler
@@ -34,7 +34,7 @@ def _order(order: bool | wire.CameraStreamOrder) -> wire.CameraStreamOrder:
     return wire.CameraStreamOrder(zmq=order, shm=order) if isinstance(order, bool) else order
 
 
-def _block(context: Context, channel: CameraChannel) -> wire.CameraStreamBlock:
+def _block(context: Context, channel: SceneCamera) -> wire.CameraStreamBlock:
     memory = context.parts.shared_memory
     return wire.CameraStreamBlock(
         streaming=channel.streaming,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from urlab.cameras import Frame, SceneRenderer, Shot, shared_gl
+from urlab.cameras import Frame, RenderRequest, SceneRenderer, shared_gl
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.library import Library
 from urlab.config import RenderProfile
@@ -52,7 +52,7 @@ class Set:
         return self.engine.snapshot
 
     def shoot(self, mode: str, camera: int = 0, size: tuple[int, int] | None = SIZE) -> Frame:
-        shot = Shot(self.cameras[camera], CameraMode(mode), size)
+        shot = RenderRequest(self.cameras[camera], CameraMode(mode), size)
         (frame,) = self.renderer.render([shot], self.snapshot)
         return frame
 
@@ -106,12 +106,12 @@ def project(frame: Frame, point: tuple[float, float, float]) -> tuple[float, flo
 
 
 def metres(frame: Frame) -> NDArray[np.float32]:
-    assert (frame.dtype, len(frame.data)) == ("float32", 4 * frame.width * frame.height)
+    assert (frame.metadata()["dtype"], len(frame.data)) == ("float32", 4 * frame.width * frame.height)
     return np.frombuffer(frame.data, np.float32).reshape(frame.height, frame.width)
 
 
 def bgra(frame: Frame) -> NDArray[np.uint8]:
-    assert (frame.dtype, len(frame.data)) == ("bgra8", 4 * frame.width * frame.height)
+    assert (frame.metadata()["dtype"], len(frame.data)) == ("bgra8", 4 * frame.width * frame.height)
     return np.frombuffer(frame.data, np.uint8).reshape(frame.height, frame.width, 4)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from urlab.cameras import CameraChannel, Capture, Frame, GlThread, shared_gl
+from urlab.cameras import Capture, Frame, GlThread, SceneCamera, shared_gl
 from urlab.config import RenderProfile
 from urlab.errors import BadValue, NotReady, NoViewport, OpTimeout
 from urlab_wire.enums import CameraMode
@@ -27,7 +27,7 @@ class Inbox:
     """Frames as they go out."""
 
     def __init__(self, capture: Capture) -> None:
-        self._frames: queue.SimpleQueue[tuple[CameraChannel, Frame]] = queue.SimpleQueue()
+        self._frames: queue.SimpleQueue[tuple[SceneCamera, Frame]] = queue.SimpleQueue()
         capture.on_frame.append(lambda channel, frame: self._frames.put((channel, frame)))
 
     def next(self) -> tuple[str, Frame]:
@@ -62,7 +62,7 @@ class Rig:
             raise self.trouble
         return self.made.move_on() if self.moving else self.made.snapshot
 
-    def __getitem__(self, name: str) -> CameraChannel:
+    def __getitem__(self, name: str) -> SceneCamera:
         return self.capture.cameras[name]
 
 
@@ -268,7 +268,7 @@ def test_a_mode_can_be_switched_while_it_streams(rig: MakeRig) -> None:
         one.capture.set_mode("head", CameraMode(mode))
         assert one.capture.latest(["head"])["head"].mode == mode
         frame = one.inbox.until(lambda frame, mode=mode: frame.mode == mode)  # type: ignore[misc]
-        assert (frame.dtype, len(frame.data)) == (dtype, 4 * 32 * 24)
+        assert (frame.metadata()["dtype"], len(frame.data)) == (dtype, 4 * 32 * 24)
         assert one.inbox.next()[1].mode == mode
     assert one["arm/wrist"].mode is CameraMode.REAL
 
@@ -314,7 +314,7 @@ def test_trouble_is_logged_once_told_to_whoever_asks_and_survived(
 def test_a_listener_that_fails_harms_nobody(rig: MakeRig, caplog: pytest.LogCaptureFixture) -> None:
     one = rig()
 
-    def fail(channel: CameraChannel, frame: Frame) -> None:
+    def fail(channel: SceneCamera, frame: Frame) -> None:
         raise ValueError("full")
 
     one.capture.on_frame.insert(0, fail)

@@ -11,7 +11,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from urlab.cameras import GlThread, SceneRenderer, Shot, is_software, shared_gl
+from urlab.cameras import GlThread, RenderRequest, SceneRenderer, shared_gl
+from urlab.cameras.profile import is_software
 from urlab.config import RenderProfile
 from urlab.errors import NoViewport
 from urlab_wire.enums import CameraMode
@@ -32,7 +33,7 @@ def test_a_frame_says_when_and_where_it_was_taken(stage: Stage) -> None:
     data = mujoco.MjData(made.scene.model)
     data.qpos[:] = seen.qpos
     mujoco.mj_forward(made.scene.model, data)
-    assert (frame.name, frame.mode, frame.width, frame.height, frame.dtype) == ("t_rider", "real", 64, 48, "bgra8")
+    assert (frame.name, frame.mode, frame.width, frame.height) == ("t_rider", "real", 64, 48)
     assert (frame.frame_id, frame.sim_time) == (seen.frame_id, seen.sim_time)
     assert frame.sim_time == pytest.approx(0.1)
     assert frame.pos_w == pytest.approx(data.cam_xpos[2])
@@ -70,7 +71,7 @@ def test_several_cameras_in_one_call_see_one_state_while_physics_goes_on(stage: 
     made = stage(FALLING)
     seen = made.move_on(100)
     made.move_on(100)
-    shots = [Shot(camera, CameraMode.DEPTH, eyes.size) for camera in made.cameras]
+    shots = [RenderRequest(camera, CameraMode.DEPTH, eyes.size) for camera in made.cameras]
     frames = made.renderer.render(shots, seen)
     assert {(frame.frame_id, frame.sim_time) for frame in frames} == {(seen.frame_id, seen.sim_time)}
     for frame, front in zip(frames[:2], [(-0.2, 0.0), (0.0, -0.2)], strict=True):
@@ -106,7 +107,7 @@ def test_a_picture_leaves_the_simulation_alone(stage: Stage) -> None:
 def test_any_thread_may_ask_and_each_gets_its_own_picture(stage: Stage) -> None:
     made = stage(FALLING)
     states = [made.move_on(60) for _ in range(4)]
-    shot = Shot(made.cameras[0], CameraMode.DEPTH, (32, 24))
+    shot = RenderRequest(made.cameras[0], CameraMode.DEPTH, (32, 24))
     expected = [bytes(made.renderer.render([shot], state)[0].data) for state in states]
     got: dict[int, set[bytes]] = {}
 
@@ -189,7 +190,7 @@ def test_a_renderer_that_was_never_asked_needs_no_gl(stage: Stage) -> None:
 def test_closing_the_gl_thread_frees_what_was_left_open(stage: Stage) -> None:
     gl, made = GlThread(), stage(FALLING)
     left = SceneRenderer(made.scene, RenderProfile.FAST, gl)
-    left.render([Shot(made.cameras[0], CameraMode.REAL, (16, 12))], made.snapshot)
+    left.render([RenderRequest(made.cameras[0], CameraMode.REAL, (16, 12))], made.snapshot)
     gl.close()
     assert not left.is_in_use
     left.close()
@@ -219,7 +220,7 @@ def test_fifty_scenes_in_a_row_leave_no_memory_behind(stage: Stage) -> None:
 
     def visit() -> None:
         renderer = SceneRenderer(made.scene, RenderProfile.FAST)
-        renderer.render([Shot(made.cameras[0], CameraMode.REAL, (640, 480))], made.snapshot)
+        renderer.render([RenderRequest(made.cameras[0], CameraMode.REAL, (640, 480))], made.snapshot)
         renderer.close()
 
     for _ in range(5):
@@ -233,7 +234,7 @@ def test_fifty_scenes_in_a_row_leave_no_memory_behind(stage: Stage) -> None:
 
 _WITHOUT_GL = """
 import sys
-from urlab.cameras import Capture, SceneRenderer, Shot
+from urlab.cameras import Capture, SceneRenderer, RenderRequest
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
 from urlab.config import RenderProfile
@@ -248,7 +249,7 @@ engine = Engine(scene.model)
 renderer = SceneRenderer(scene, RenderProfile.AUTO)
 capture = Capture(scene, lambda: engine.snapshot, RenderProfile.AUTO)
 capture.start()
-shot = Shot(scene.global_cameras[0], "real")
+shot = RenderRequest(scene.global_cameras[0], "real")
 asks = (
     lambda: renderer.render([shot], engine.snapshot),
     lambda: renderer.profile,

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from urlab.cameras.gl_context import BACKENDS, INSTALL_LINE
+from urlab.cameras import GL_BACKENDS, GL_INSTALL_LINE
 from urlab.cli.doctor.child import Outcome, try_in_child
 from urlab.cli.doctor.finding import Finding, Status
 
@@ -28,7 +28,7 @@ def check() -> list[Finding]:
     """A finding per backend. One that works is enough, and none is a warning: only cameras need it."""
     if sys.platform != "linux":
         return []
-    outcomes = {name: try_in_child(_PROBE, environment={"MUJOCO_GL": name}) for name in BACKENDS}
+    outcomes = {name: try_in_child(_PROBE, environment={"MUJOCO_GL": name}) for name in GL_BACKENDS}
     any_works = any(outcome.ok for outcome in outcomes.values())
     return [_finding(name, outcome, any_works) for name, outcome in outcomes.items()] + _chosen(outcomes)
 
@@ -39,14 +39,14 @@ def _finding(name: str, outcome: Outcome, any_works: bool) -> Finding:
         kind = "software rendering" if outcome.text.startswith(_SOFTWARE) else "hardware rendering"
         return Finding(label, Status.OK, f"{outcome.text} ({kind})")
     if any_works:
-        return Finding(label, Status.NOTE, f"does not work: {outcome.text}", f"if you want it: {INSTALL_LINE}")
-    return Finding(label, Status.WARNING, f"does not work, so no cameras: {outcome.text}", INSTALL_LINE)
+        return Finding(label, Status.NOTE, f"does not work: {outcome.text}", f"if you want it: {GL_INSTALL_LINE}")
+    return Finding(label, Status.WARNING, f"does not work, so no cameras: {outcome.text}", GL_INSTALL_LINE)
 
 
 def _chosen(outcomes: dict[str, Outcome]) -> list[Finding]:
     asked = os.environ.get("MUJOCO_GL", "").strip().lower()
     if asked in outcomes and not outcomes[asked].ok:
         working = [name for name, outcome in outcomes.items() if outcome.ok]
-        advice = f"unset MUJOCO_GL, or set it to {working[0]}" if working else INSTALL_LINE
+        advice = f"unset MUJOCO_GL, or set it to {working[0]}" if working else GL_INSTALL_LINE
         return [Finding("MUJOCO_GL", Status.WARNING, f"asks for {asked}, which does not work", advice)]
     return []

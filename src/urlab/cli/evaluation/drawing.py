@@ -6,7 +6,7 @@ from urlab.errors import UrlabError
 
 def check_drawing() -> None:
     """CommandError without GL: every episode would fail, one after the other."""
-    from urlab.cameras.gl_thread import GlThread
+    from urlab.cameras import GlThread
 
     gl = GlThread()
     try:

@@ -17,7 +17,7 @@ Matrix3 = tuple[float, float, float, float, float, float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Lens:
+class Projection:
     """Focal lengths and principal point in pixels; u grows to the right, v down, (0, 0) is the picture's corner.
 
     So the middle of the first pixel is at (0.5, 0.5). A point x right, y down and z ahead of the camera is seen at
@@ -40,19 +40,19 @@ class Lens:
         """K, row by row."""
         return (self.fx, 0.0, self.cx, 0.0, self.fy, self.cy, 0.0, 0.0, 1.0)
 
-    def put_on(self, eyes: Any) -> None:
-        """Give this projection to the GL cameras of an MjvScene."""
+    def set_frustum(self, gl_cameras: Any) -> None:
+        """Give this projection to the GL cameras (mjvGLCamera) of an MjvScene."""
         reach = 1.0 if self.orthographic else self.near_m
         left, right = -self.cx / self.fx * reach, (self.width - self.cx) / self.fx * reach
-        for eye in eyes:
-            eye.frustum_near, eye.frustum_far = self.near_m, self.far_m
-            eye.frustum_center, eye.frustum_width = (left + right) / 2, (right - left) / 2
-            eye.frustum_top = self.cy / self.fy * reach
-            eye.frustum_bottom = -(self.height - self.cy) / self.fy * reach
+        for camera in gl_cameras:
+            camera.frustum_near, camera.frustum_far = self.near_m, self.far_m
+            camera.frustum_center, camera.frustum_width = (left + right) / 2, (right - left) / 2
+            camera.frustum_top = self.cy / self.fy * reach
+            camera.frustum_bottom = -(self.height - self.cy) / self.fy * reach
 
 
-def lens_of(model: Any, camera: int, resolution: tuple[int, int]) -> Lens:
-    """The lens of a model's camera for pictures of (width, height) pixels.
+def camera_projection(model: Any, camera: int, resolution: tuple[int, int]) -> Projection:
+    """The projection of a model's camera for pictures of (width, height) pixels.
 
     A camera with a sensor size has the intrinsics that its MJCF states, scaled to the resolution; any other one has
     square pixels, its principal point in the middle, and ``fovy`` as the vertical field of view.
@@ -61,17 +61,17 @@ def lens_of(model: Any, camera: int, resolution: tuple[int, int]) -> Lens:
     near_m, far_m = depth_range(model)
     if int(model.cam_projection[camera]) == _ORTHOGRAPHIC:
         scale = height / float(model.cam_fovy[camera])
-        return Lens(width, height, scale, scale, width / 2, height / 2, near_m, far_m, orthographic=True)
+        return Projection(width, height, scale, scale, width / 2, height / 2, near_m, far_m, orthographic=True)
     if float(model.cam_sensorsize[camera, 1]) > 0:
-        return Lens(width, height, *_stated(model, camera, width, height), near_m, far_m)
+        return Projection(width, height, *_stated(model, camera, width, height), near_m, far_m)
     focal = height / 2 / math.tan(math.radians(float(model.cam_fovy[camera])) / 2)
-    return Lens(width, height, focal, focal, width / 2, height / 2, near_m, far_m)
+    return Projection(width, height, focal, focal, width / 2, height / 2, near_m, far_m)
 
 
 def depth_range(model: Any) -> tuple[float, float]:
     """The nearest and the farthest distance that is drawn, in metres.
 
-    MuJoCo takes them as shares of the scene's extent, and in a large scene nobody would see what is in his hand. So
+    MuJoCo takes them as shares of the scene's extent, which in a large scene would hide what a gripper holds. So
     everything from 1 cm to 100 m is drawn, and more where MuJoCo draws more. An author who asks for less than
     MuJoCo's default share (a larger znear, a smaller zfar) gets what MuJoCo would give.
     """

@@ -4,10 +4,11 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from urlab.cameras.frame import Frame
+from urlab.cameras.renderer import Frame
 from urlab.compile.compiled_scene import CameraSlot, CompiledScene
 from urlab.physics.snapshot import Snapshot
 from urlab_wire.enums import CameraMode
+from urlab_wire.pixels import MAX_BYTES_PER_PIXEL
 
 DEFAULT_RATE_HZ = 30.0
 DEMAND_S = 1.0
@@ -18,10 +19,10 @@ _AT_ONCE = 0.0
 
 
 @dataclass(eq=False)
-class CameraChannel:
+class SceneCamera:
     """``name`` is ``prefix/short``, or the bare name of a camera that no robot owns.
 
-    ``subscribed`` is for publishers to fill: each tells whether anybody listens, at once and without locking.
+    ``subscribed`` is for publishers to fill: each tells whether it has a subscriber, at once and without locking.
     ``rendered`` counts pictures that were drawn for this camera, ``late`` those that were due but left out because
     drawing could not keep up. `Capture` owns the rest and changes it under its lock; times are of its clock.
     """
@@ -58,13 +59,13 @@ class CameraChannel:
 
     @property
     def frame_bytes(self) -> int:
-        """The size of a picture, whatever the mode."""
+        """Room for a picture, whatever the mode."""
         width, height = self.slot.resolution
-        return 4 * width * height
+        return MAX_BYTES_PER_PIXEL * width * height
 
     @property
     def is_streamed(self) -> bool:
-        """Whether its frames go out: it is switched on, or somebody listens."""
+        """Whether its frames go out: it is switched on, or has a subscriber."""
         return self.streaming or any(listens() for listens in self.subscribed)
 
     def is_wanted(self, now_s: float) -> bool:
@@ -72,7 +73,7 @@ class CameraChannel:
         return now_s < self.asked_until_s or self.is_streamed
 
     def due_in(self, now_s: float) -> float | None:
-        """Seconds until it is due, 0 when it is; None while nobody wants it."""
+        """Seconds until it is due, 0 when it is; None while it is not wanted."""
         if not self.is_wanted(now_s):
             self.failure = None
             self.due_at_once()
@@ -109,15 +110,15 @@ class CameraChannel:
         self.due_at_once()
 
 
-def open_channels(scene: CompiledScene) -> dict[str, CameraChannel]:
-    """A channel for every camera of a scene, by its name; those of robots come first."""
-    return {channel.name: channel for channel in _channels(scene)}
+def scene_cameras(scene: CompiledScene) -> dict[str, SceneCamera]:
+    """Every camera of a scene, by its name; those of robots come first."""
+    return {camera.name: camera for camera in _each_camera(scene)}
 
 
-def _channels(scene: CompiledScene) -> Iterator[CameraChannel]:
+def _each_camera(scene: CompiledScene) -> Iterator[SceneCamera]:
     for robot in scene.articulations:
         for slot in robot.cameras:
             topic = f"{robot.prefix}/camera/{slot.short}"
-            yield CameraChannel(f"{robot.prefix}/{slot.short}", slot, topic, slot.mode)
+            yield SceneCamera(f"{robot.prefix}/{slot.short}", slot, topic, slot.mode)
     for slot in scene.global_cameras:
-        yield CameraChannel(slot.name, slot, f"{_GLOBAL}/camera/{slot.name}", slot.mode)
+        yield SceneCamera(slot.name, slot, f"{_GLOBAL}/camera/{slot.name}", slot.mode)

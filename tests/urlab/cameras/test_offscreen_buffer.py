@@ -1,19 +1,22 @@
-"""Drawing without a stencil buffer, compared with drawing with one."""
+"""The buffer that pictures are drawn into: its depths, its rows, and several views in one GL context."""
 
 import ctypes
+import io
 from collections.abc import Callable
 from typing import Any
 
 import mujoco
 import numpy as np
 import pytest
+from PIL import Image
 
-from urlab.cameras import shared_gl
-from urlab.cameras.depth_buffer import DepthBuffer
-from urlab.cameras.film import Film
-from urlab.cameras.gl_framebuffer import gl_library
+from urlab.cameras import SceneRenderer, offscreen_buffer, shared_gl
+from urlab.cameras.offscreen_buffer import OffscreenBuffer, gl_library, replace_depth_stencil
 from urlab.cameras.profile import SETTINGS
 from urlab.config import RenderProfile
+from urlab.overlay import Overlay
+from urlab.viewport import Stage as ViewStage
+from urlab.viewport import Viewport
 
 WORLD = """<light pos="0 0 3"/><geom type="plane" size="3 3 1" rgba=".3 .5 .7 1"/>
 <geom pos="0 0 .5" size=".4"/><geom type="capsule" pos=".4 .5 .7" size=".2 .3" rgba="1 0 0 .5"/>"""
@@ -54,10 +57,10 @@ def test_colours_and_depths_are_the_same_to_the_last_bit(eyes: Any) -> None:
         context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_50.value)
         before = draw(context, model, flags)
         assert has_stencil()
-        buffer = DepthBuffer(context)
+        name = replace_depth_stencil(context)
         assert not has_stencil()
         after = draw(context, model, flags)
-        buffer.free()
+        gl_library().glDeleteRenderbuffers(1, ctypes.byref(name))
         context.free()
         return before, after
 
@@ -73,11 +76,11 @@ def test_only_a_profile_that_mirrors_things_keeps_the_stencil(profile: RenderPro
     model = mujoco.MjModel.from_xml_string(eyes.mjcf(WORLD))
 
     def sizes() -> list[bool]:
-        film, found = Film(model, SETTINGS[profile]), []
+        buffer, found = OffscreenBuffer(model, SETTINGS[profile]), []
         for size in ((64, 48), (32, 100), (16, 12)):
-            film.load(*size)
+            buffer.resize(*size)
             found.append(has_stencil())
-        film.free()
+        buffer.free()
         return found
 
     mirrors = SETTINGS[profile].reflections
@@ -95,3 +98,54 @@ def test_what_is_mirrored_is_still_seen_in_quality(stage: Callable[..., Any], ey
         for profile in (RenderProfile.QUALITY, RenderProfile.FAST)
     ]
     assert reds[0] > reds[1]
+
+
+def pixel(viewport: Viewport) -> Any:
+    with Image.open(io.BytesIO(viewport.screenshot(64, 48).png)) as image:
+        return image.getpixel((32, 24))
+
+
+def test_cameras_and_the_viewport_do_not_draw_into_each_others_pictures(stage: Callable[..., Any], eyes: Any) -> None:
+    red = '<geom size=".5" rgba="1 0 0 1"/>'
+    made = stage(f'<camera name="eye" pos="-3 0 0" {eyes.along_x}/>{red}')
+    green = stage('<geom size=".5" rgba="0 1 0 1"/>')
+    seen = ViewStage(
+        1, green.scene.model, *(getattr(green.snapshot, part) for part in ("qpos", "mocap_pos", "mocap_quat"))
+    )
+    viewport = Viewport(lambda: seen, Overlay())
+    viewport.set_mode("unlit")
+    viewport.set_camera((-3, 0, 0), (1, 0, 0, 0))
+    first, before = made.shoot("real"), pixel(viewport)
+    for _ in range(2):
+        assert made.shoot("real").data == first.data
+        assert pixel(viewport) == before == (0, 255, 0)
+    other = SceneRenderer(made.scene, made.renderer.profile)
+    other.close()
+    made.renderer.close()
+    assert pixel(viewport) == before
+    assert np.argmax(eyes.bgra(first)[60, 80, :3]) == 2
+    viewport.close()
+
+
+@pytest.mark.parametrize("mode", ["real", "depth", "instance"])
+def test_a_gl_that_cannot_turn_pictures_over_gives_the_same_ones(
+    stage: Callable[..., Any], eyes: Any, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = stage(f'<camera name="eye" pos="-3 0 .4" {eyes.along_x}/><geom size=".5"/><geom pos="0 1 1" size=".3"/>')
+    first = made.shoot(mode)
+    monkeypatch.setattr(offscreen_buffer, "_can_invert_rows", lambda: False)
+    assert made.shoot(mode).data == first.data
+    rows = np.frombuffer(first.data, np.uint32).reshape(first.height, first.width)
+    assert (rows != rows[::-1]).any()
+
+
+def test_drawing_depths_leaves_colours_as_they_are_and_the_next_picture_has_its_own(
+    stage: Callable[..., Any], eyes: Any
+) -> None:
+    made = stage(f'<camera name="eye" pos="-3 0 0" {eyes.along_x}/><geom size=".5" rgba="1 0 0 1"/>')
+    depths = made.shoot("depth")
+    real = made.shoot("real")
+    assert np.isfinite(eyes.metres(depths)).any()
+    assert eyes.bgra(real)[60, 80, 2] > 100
+    made.shoot("depth")
+    assert made.shoot("real").data == real.data

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from urlab.cameras.channel import DEMAND_S, CameraChannel, open_channels
+from urlab.cameras.scene_camera import DEMAND_S, SceneCamera, scene_cameras
 from urlab.compile.compiled_scene import CameraSlot
 from urlab_wire.enums import CameraMode
 
@@ -13,14 +13,14 @@ ROBOT = """<mujoco><worldbody><body name="base"><joint/><geom size=".1"/><camera
 POLE = '<mujoco><worldbody><geom size=".1"/><camera name="head"/></worldbody></mujoco>'
 
 
-def channel(**fields: Any) -> CameraChannel:
+def camera(**fields: Any) -> SceneCamera:
     slot = CameraSlot(0, "arm_head", "head", CameraMode.REAL, (640, 480), 45.0)
-    return CameraChannel("arm/head", slot, "arm/camera/head", CameraMode.REAL, **fields)
+    return SceneCamera("arm/head", slot, "arm/camera/head", CameraMode.REAL, **fields)
 
 
 def test_every_camera_has_a_name_and_a_topic(compose: Any) -> None:
-    channels = open_channels(compose({"arm": ROBOT, "pole": POLE}, twins={"arm-2": "arm"}))
-    assert {name: (one.topic, one.slot.name) for name, one in channels.items()} == {
+    cameras = scene_cameras(compose({"arm": ROBOT, "pole": POLE}, twins={"arm-2": "arm"}))
+    assert {name: (one.topic, one.slot.name) for name, one in cameras.items()} == {
         "arm/head": ("arm/camera/head", "arm_head"),
         "arm/wrist": ("arm/camera/wrist", "arm_wrist"),
         "arm-2/head": ("arm-2/camera/head", "arm-2_head"),
@@ -31,27 +31,27 @@ def test_every_camera_has_a_name_and_a_topic(compose: Any) -> None:
 
 def test_it_starts_in_its_own_mode_at_thirty_hertz_and_switched_off(compose: Any) -> None:
     sidecar = '[cameras.wrist]\nmode = "depth"'
-    wrist = open_channels(compose({"arm": ROBOT}, {"arm": sidecar}))["arm/wrist"]
+    wrist = scene_cameras(compose({"arm": ROBOT}, {"arm": sidecar}))["arm/wrist"]
     assert (wrist.mode, wrist.rate_hz, wrist.streaming, wrist.rendered, wrist.late) == ("depth", 30.0, False, 0, 0)
 
 
-def test_nobody_wants_it_at_first() -> None:
-    assert channel().due_in(5.0) is None
+def test_it_is_not_wanted_at_first() -> None:
+    assert camera().due_in(5.0) is None
 
 
 @pytest.mark.parametrize("wish", [{"streaming": True}, {"subscribed": [lambda: True]}, {"asked_until_s": 6.0}])
-def test_it_is_due_at_once_when_somebody_wants_it(wish: dict[str, Any]) -> None:
-    assert channel(**wish).due_in(5.0) == 0.0
+def test_it_is_due_at_once_when_it_is_wanted(wish: dict[str, Any]) -> None:
+    assert camera(**wish).due_in(5.0) == 0.0
 
 
 def test_asking_alone_does_not_send_it_out() -> None:
-    assert not channel(asked_until_s=6.0).is_streamed
-    assert channel(streaming=True).is_streamed
-    assert channel(subscribed=[lambda: False, lambda: True]).is_streamed
+    assert not camera(asked_until_s=6.0).is_streamed
+    assert camera(streaming=True).is_streamed
+    assert camera(subscribed=[lambda: False, lambda: True]).is_streamed
 
 
 def test_its_turns_are_multiples_of_its_period() -> None:
-    one = channel(streaming=True, rate_hz=4.0)
+    one = camera(streaming=True, rate_hz=4.0)
     one.take_turn(5.1)
     assert one.due_in(5.1) == pytest.approx(0.15)
     one.take_turn(5.26)
@@ -60,7 +60,7 @@ def test_its_turns_are_multiples_of_its_period() -> None:
 
 
 def test_turns_that_were_missed_are_counted_and_not_made_up_for() -> None:
-    one = channel(streaming=True, rate_hz=10.0)
+    one = camera(streaming=True, rate_hz=10.0)
     one.take_turn(5.01)
     one.take_turn(5.45)
     assert one.late == 3
@@ -68,7 +68,7 @@ def test_turns_that_were_missed_are_counted_and_not_made_up_for() -> None:
 
 
 def test_a_pause_without_demand_is_not_being_late() -> None:
-    one = channel(streaming=True, rate_hz=10.0)
+    one = camera(streaming=True, rate_hz=10.0)
     one.take_turn(5.0)
     one.streaming = False
     assert one.due_in(5.05) is None
@@ -79,6 +79,6 @@ def test_a_pause_without_demand_is_not_being_late() -> None:
 
 
 def test_after_a_failure_it_waits_a_while() -> None:
-    one = channel(streaming=True)
+    one = camera(streaming=True)
     one.put_off(5.0)
     assert one.due_in(5.0) == DEMAND_S

@@ -5,7 +5,7 @@ from typing import Any
 import mujoco
 import pytest
 
-from urlab.cameras.lens import Lens, depth_range, lens_of
+from urlab.cameras.projection import Projection, camera_projection, depth_range
 
 CAMERAS = {
     "plain": 'fovy="60"',
@@ -18,8 +18,8 @@ WORLD = "".join(f'<camera name="{name}" pos="0 -3 0" {said}/>' for name, said in
 MODEL = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody><geom size='.1'/>{WORLD}</worldbody></mujoco>")
 
 
-def lens(name: str, resolution: tuple[int, int] = (640, 480)) -> Lens:
-    return lens_of(MODEL, MODEL.camera(name).id, resolution)
+def projection(name: str, resolution: tuple[int, int] = (640, 480)) -> Projection:
+    return camera_projection(MODEL, MODEL.camera(name).id, resolution)
 
 
 def mujoco_eye(name: str) -> Any:
@@ -41,18 +41,18 @@ def slopes(eye: Any, aspect: float) -> list[float]:
 
 @pytest.mark.parametrize("name", CAMERAS)
 @pytest.mark.parametrize("resolution", [(640, 480), (100, 200)])
-def test_a_lens_shows_what_mujoco_would_show(name: str, resolution: tuple[int, int]) -> None:
+def test_a_projection_shows_what_mujoco_would_show(name: str, resolution: tuple[int, int]) -> None:
     made = mujoco.MjvGLCamera()
     theirs = mujoco_eye(name)
     made.orthographic = theirs.orthographic
-    lens(name, resolution).put_on([made])
+    projection(name, resolution).set_frustum([made])
     aspect = resolution[0] / resolution[1]
     assert slopes(made, aspect) == pytest.approx(slopes(theirs, aspect), rel=1e-5)
 
 
 @pytest.mark.parametrize("name", CAMERAS)
 def test_the_edges_of_what_is_seen_are_the_edges_of_the_picture(name: str) -> None:
-    one = lens(name)
+    one = projection(name)
     left, right, bottom, top = slopes(mujoco_eye(name), 640 / 480)
     assert one.fx * left + one.cx == pytest.approx(0, abs=1e-3)
     assert one.fx * right + one.cx == pytest.approx(640, abs=1e-3)
@@ -61,9 +61,9 @@ def test_the_edges_of_what_is_seen_are_the_edges_of_the_picture(name: str) -> No
 
 
 def test_the_matrix_has_the_focal_lengths_and_the_principal_point() -> None:
-    one = lens("in_pixels")
+    one = projection("in_pixels")
     assert one.matrix == pytest.approx((500, 0, 390, 0, 600, 205, 0, 0, 1), abs=1e-3)
-    half = lens("in_pixels", (320, 240))
+    half = projection("in_pixels", (320, 240))
     assert half.matrix == pytest.approx((250, 0, 195, 0, 300, 102.5, 0, 0, 1), abs=1e-3)
 
 
