@@ -39,7 +39,7 @@ _INTERNAL_FORMAT, _DEPTH32F_STENCIL8, _DEPTH32F = 0x8D44, 0x8CAD, 0x8CAC
 
 
 class OffscreenBuffer:
-    """A buffer of colours and depths, as large as the largest picture so far. Made, used and freed on the GL thread.
+    """A buffer of colours and depths for pictures of any size. Made, used and freed on the GL thread.
 
     MuJoCo draws into the buffer that is bound, and `resize` binds this one: call it before each picture.
     """
@@ -50,13 +50,18 @@ class OffscreenBuffer:
         self._rectangle = mujoco.MjrRect(0, 0, *_FIRST_SIZE)
         self._own_depths: ctypes.c_uint | None = None
 
-    def resize(self, width: int, height: int) -> None:
-        """Bind the buffer and make it ready for a picture of that size; NoViewport when GL has no such buffer."""
+    def resize(self, width: int, height: int, *, shrink: bool = False) -> None:
+        """Bind the buffer and make it ready for a picture of that size; NoViewport when GL has no such buffer.
+
+        ``shrink`` gives back what a larger picture has taken: a buffer of the picture's own size is drawn faster, but
+        allocating it takes time, so not where cameras of several sizes take turns.
+        """
         context = self._context
         samples = self._settings.samples if width * height <= _SMOOTH_PIXELS else 0
-        if context.offSamples != samples or context.offWidth < width or context.offHeight < height:
+        size = (width, height) if shrink else (max(width, context.offWidth), max(height, context.offHeight))
+        if context.offSamples != samples or (context.offWidth, context.offHeight) != size:
             context.offSamples = samples
-            self._allocate(max(width, context.offWidth), max(height, context.offHeight))
+            self._allocate(*size)
         self._rectangle.width, self._rectangle.height = width, height
         mujoco.mjr_setBuffer(_OFFSCREEN, context)
 

@@ -23,8 +23,8 @@ class SceneCamera:
     """``name`` is ``prefix/short``, or the bare name of a camera that no robot owns.
 
     ``subscribed`` is for publishers to fill: each tells whether it has a subscriber, at once and without locking.
-    ``rendered`` counts pictures that were drawn for this camera, ``late`` those that were due but left out because
-    drawing could not keep up. `Capture` owns the rest and changes it under its lock; times are of its clock.
+    ``rendered`` counts pictures that were drawn for this camera; turns that drawing could not keep up with are left
+    out. `Capture` owns the rest and changes it under its lock; times are of its clock.
     """
 
     name: str
@@ -35,7 +35,6 @@ class SceneCamera:
     rate_hz: float = DEFAULT_RATE_HZ
     subscribed: list[Callable[[], bool]] = field(default_factory=list)
     rendered: int = 0
-    late: int = 0
     frame: Frame | None = None
     source: Snapshot | None = None
     failure: str | None = None
@@ -82,8 +81,6 @@ class SceneCamera:
 
     def take_turn(self, now_s: float) -> None:
         """It is being drawn now. Turns are at multiples of the period, so that cameras of one rate show one state."""
-        if self.next_due_s > _AT_ONCE:
-            self.late += int((now_s - self.next_due_s) * self.rate_hz)
         self.next_due_s = (math.floor(now_s * self.rate_hz) + 1) / self.rate_hz
 
     def due_at_once(self) -> None:

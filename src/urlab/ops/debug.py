@@ -8,9 +8,18 @@ from urlab.geometry import IDENTITY_WXYZ, Quat, Vec3
 from urlab.ops.checks import finite
 from urlab.ops.context import Context
 from urlab.ops.registry import handler
-from urlab.overlay import Arrow, Axes, Box, Color, Line, Marker
-from urlab.overlay.drawings import DEFAULT_AXES_SCALE_M, DEFAULT_THICKNESS_PX, MAX_REACH_M
-from urlab.overlay.overlay import DEFAULT_ANCHOR
+from urlab.overlay import (
+    DEFAULT_ANCHOR,
+    DEFAULT_AXES_SCALE_M,
+    DEFAULT_THICKNESS_PX,
+    MAX_REACH_M,
+    Arrow,
+    Axes,
+    Color,
+    Line,
+    Marker,
+    WireBox,
+)
 from urlab_wire.ops import debug as wire
 
 
@@ -46,7 +55,7 @@ def draw_line(context: Context, request: wire.DrawLineRequest) -> wire.DrawLineR
 @handler("draw_box")
 def draw_box(context: Context, request: wire.DrawBoxRequest) -> wire.DrawBoxReply:
     """The edges of a box."""
-    box = Box(
+    box = WireBox(
         _place("center", request.center),
         _half_extents(request.half_extents),
         _color(request.color),

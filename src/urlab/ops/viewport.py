@@ -11,8 +11,7 @@ from urlab.ops.context import Context
 from urlab.ops.outliner import bounds, seen_level
 from urlab.ops.registry import handler
 from urlab.ops.targets import by_name
-from urlab.viewport import ViewCamera
-from urlab.viewport.viewport import DEFAULT_SIZE
+from urlab.viewport import DEFAULT_SIZE, ViewCamera
 from urlab_wire.ops import viewport as wire
 
 CameraReply = TypeVar("CameraReply", bound=wire.CameraPoseReply)
@@ -56,7 +55,7 @@ def track_actor(context: Context, request: wire.TrackActorRequest) -> wire.Track
     offset = None if request.offset is None else vector("offset", request.offset)
     smoothing = 0.0 if request.smoothing is None else finite("smoothing", request.smoothing)
     path = seen.level.path_of(actor.name)
-    context.parts.viewport.track(lambda: _pose_now(context, actor.name), path, offset, smoothing)
+    context.parts.viewport.track(lambda: _pose_now(context, actor.name), offset, smoothing)
     return wire.TrackActorReply(tracked_actor_path=path)
 
 

@@ -123,13 +123,13 @@ import mujoco
 from PIL import Image
 from urlab.cameras import shared_gl
 from urlab.overlay import Overlay
-from urlab.viewport import Stage, Viewport
+from urlab.viewport import PosedModel, Viewport
 
 model = mujoco.MjModel.from_xml_string(
     "<mujoco><worldbody><geom size='1' rgba='1 0 0 1'/></worldbody></mujoco>"
 )
 data = mujoco.MjData(model)
-viewport = Viewport(lambda: Stage(1, model, data.qpos, data.mocap_pos, data.mocap_quat), Overlay())
+viewport = Viewport(lambda: PosedModel(1, model, data.qpos, data.mocap_pos, data.mocap_quat), Overlay())
 assert not any(name.split(".")[0] == "OpenGL" for name in sys.modules), "GL was imported early"
 viewport.set_mode("unlit")
 viewport.set_camera((-3, 0, 0), (1, 0, 0, 0))

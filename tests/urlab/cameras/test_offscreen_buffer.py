@@ -15,8 +15,7 @@ from urlab.cameras.offscreen_buffer import OffscreenBuffer, gl_library, replace_
 from urlab.cameras.profile import SETTINGS
 from urlab.config import RenderProfile
 from urlab.overlay import Overlay
-from urlab.viewport import Stage as ViewStage
-from urlab.viewport import Viewport
+from urlab.viewport import PosedModel, Viewport
 
 WORLD = """<light pos="0 0 3"/><geom type="plane" size="3 3 1" rgba=".3 .5 .7 1"/>
 <geom pos="0 0 .5" size=".4"/><geom type="capsule" pos=".4 .5 .7" size=".2 .3" rgba="1 0 0 .5"/>"""
@@ -109,7 +108,7 @@ def test_cameras_and_the_viewport_do_not_draw_into_each_others_pictures(stage: C
     red = '<geom size=".5" rgba="1 0 0 1"/>'
     made = stage(f'<camera name="eye" pos="-3 0 0" {eyes.along_x}/>{red}')
     green = stage('<geom size=".5" rgba="0 1 0 1"/>')
-    seen = ViewStage(
+    seen = PosedModel(
         1, green.scene.model, *(getattr(green.snapshot, part) for part in ("qpos", "mocap_pos", "mocap_quat"))
     )
     viewport = Viewport(lambda: seen, Overlay())

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from urlab.geometry import Pose, wxyz_from_euler_deg
-from urlab.overlay import Arrow, Axes, Box, Drawing, Line, Marker
-from urlab.overlay.drawings import MARKER_RADIUS_M
+from urlab.overlay import MARKER_RADIUS_M, Arrow, Axes, Drawing, Line, Marker, WireBox
 
 ORANGE = (0.9, 0.5, 0.1)
 RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
@@ -17,7 +16,7 @@ SUN = "<light pos='-3 0 3' dir='1 0 -1' diffuse='1 1 1'/>"
 ONE_OF_EACH: list[Drawing] = [
     Marker((0.0, 0.5, 0.3), ORANGE),
     Line((0.0, -1.0, 0.0), (0.0, 1.0, 0.5), ORANGE, 3.0),
-    Box((0.0, 0.0, 0.0), (0.3, 0.4, 0.5), ORANGE),
+    WireBox((0.0, 0.0, 0.0), (0.3, 0.4, 0.5), ORANGE),
     Arrow((0.0, 0.0, 0.0), (0.0, 0.6, 0.6), ORANGE),
 ]
 
@@ -60,7 +59,7 @@ def test_a_thin_line_is_one_pixel_thick(studio: Any) -> None:
 def test_a_box_is_its_twelve_edges_and_nothing_between_them(studio: Any) -> None:
     turn = wxyz_from_euler_deg((10, 20, 30))
     studio.viewport.set_camera((-1.8, 0.0, 0.0))
-    studio.overlay.add(Box((0.0, 0.1, 0.05), (0.3, 0.4, 0.5), ORANGE, turn))
+    studio.overlay.add(WireBox((0.0, 0.1, 0.05), (0.3, 0.4, 0.5), ORANGE, turn))
     picture = studio.picture()
     spot = studio.find(ORANGE, picture, tolerance=60)
     pose = Pose((0.0, 0.1, 0.05), turn)
@@ -148,7 +147,7 @@ def test_lines_on_a_floor_are_not_half_hidden_in_it(studio: Any) -> None:
     studio.viewport.set_camera((-3.0, 0.0, 1.5), wxyz_from_euler_deg((0, 25, 0)))
     lying: list[Drawing] = [
         Line((-1.0, 1.0, 0.0), (2.0, -1.0, 0.0), ORANGE, 3.0, ttl_s=-1),
-        Box((0.0, 0.0, 0.0), (1.0, 1.5, 0.0), ORANGE, ttl_s=-1),
+        WireBox((0.0, 0.0, 0.0), (1.0, 1.5, 0.0), ORANGE, ttl_s=-1),
     ]
     for drawing in lying:
         studio.overlay.add(drawing)
@@ -164,7 +163,7 @@ def test_a_drawing_casts_no_shadow(studio: Any) -> None:
         mode="reflections",
     )
     bare = studio.picture()
-    studio.overlay.add(Box((0.0, 0.0, 1.2), (0.5, 0.5, 0.1), ORANGE))
+    studio.overlay.add(WireBox((0.0, 0.0, 1.2), (0.5, 0.5, 0.1), ORANGE))
     studio.overlay.add(Marker((0.0, 0.0, 1.0), ORANGE))
     assert (studio.picture()[100:] == bare[100:]).all()
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from PIL import Image, ImageDraw, ImageFont
 
-from urlab.overlay import Drawings, Marker
-from urlab.overlay.drawings import MARKER_RADIUS_M
+from urlab.overlay import MARKER_RADIUS_M, Drawings, Marker
 from urlab.viewport.camera import ViewCamera
-from urlab.viewport.model_view import Pixels
+from urlab_wire.pixels import Bytes
 
 _LINES_PER_PICTURE = 36
 _MIN_FONT_PX = 11
@@ -24,20 +23,20 @@ _WIDE_FONT = "DejaVuSans.ttf"
 Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 
-def png_with_texts(pixels: Pixels, camera: ViewCamera, drawings: Drawings) -> bytes:
+def png_with_texts(pixels: Bytes, camera: ViewCamera, drawings: Drawings) -> bytes:
     """A picture as a PNG file, with the labels and texts of its drawings written over it."""
     image = Image.fromarray(pixels)
-    letters = _Letters(image)
+    writer = _TextWriter(image)
     for (x, y), label in _labels(camera, drawings, image.width, image.height):
-        letters.label(x, y, label)
+        writer.label(x, y, label)
     for anchor, text in drawings.texts.items():
-        letters.at_anchor(anchor, text)
+        writer.at_anchor(anchor, text)
     file = io.BytesIO()
     image.save(file, "PNG", compress_level=_COMPRESSION)
     return file.getvalue()
 
 
-class _Letters:
+class _TextWriter:
     """Writes white letters with a black rim, readable on everything."""
 
     def __init__(self, image: Image.Image) -> None:

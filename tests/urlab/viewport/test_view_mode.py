@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from urlab.errors import InvalidMode
-from urlab.viewport import ViewMode
+from urlab.viewport.view_mode import ViewMode
 
 RED, GREEN, BLUE = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 BROWN = (0.6, 0.4, 0.2)

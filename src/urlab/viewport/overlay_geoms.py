@@ -1,4 +1,4 @@
-"""Drawings -> geoms of a MuJoCo scene."""
+"""Drawings of the overlay as geoms of a MuJoCo scene."""
 
 import itertools
 from collections.abc import Sequence
@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.geometry import Vec3, rotate
-from urlab.overlay import Arrow, Axes, Box, Color, Drawing, Line, Marker
-from urlab.overlay.drawings import HEAD_SHARE, MARKER_RADIUS_M
+from urlab.overlay import HEAD_SHARE, MARKER_RADIUS_M, Arrow, Axes, Color, Drawing, Line, Marker, WireBox
 
 Array = NDArray[np.float64]
 
@@ -30,7 +29,7 @@ _LINE_ALPHA = 0.99
 """Lines pass for transparent: the others are drawn once for each light that casts shadows, and would get brighter."""
 
 _NEARER = 0.99
-"""How much of its distance a line keeps: moved straight towards the eye, it covers the same pixels, and is no longer
+"""How much of its distance a line keeps: moved straight towards the camera, it covers the same pixels, and is no longer
 half hidden in a floor that it lies on."""
 
 _NO_TURN = np.eye(3).ravel()
@@ -46,41 +45,41 @@ def flatten(geom: Any) -> None:
     geom.reflectance = 0.0
 
 
-class Pen:
+class OverlayGeoms:
     """Adds drawings to a scene that has room for them. They glow in their colours and cast no shadows.
 
-    ``eye`` is where the camera is.
+    ``camera_pos`` is where the camera is.
     """
 
-    def __init__(self, scene: Any, eye: Vec3) -> None:
+    def __init__(self, scene: Any, camera_pos: Vec3) -> None:
         self._scene = scene
-        self._eye = np.array(eye, float)
+        self._camera_pos = np.array(camera_pos, float)
         self._geoms: Sequence[Any] = scene.geoms
 
     @singledispatchmethod
-    def draw(self, drawing: Drawing) -> None:
+    def add(self, drawing: Drawing) -> None:
         """Add one drawing."""
         raise TypeError(f"there is no way to draw a {type(drawing).__name__}")
 
-    @draw.register
+    @add.register
     def _(self, marker: Marker) -> None:
         self._solid(
             mujoco.mjtGeom.mjGEOM_SPHERE, _MARKER_SIZE, np.array(marker.location, float), _NO_TURN, marker.color
         )
 
-    @draw.register
+    @add.register
     def _(self, line: Line) -> None:
         self._line(self._nearer(line.from_), self._nearer(line.to), line.color, line.thickness)
 
-    @draw.register
-    def _(self, box: Box) -> None:
+    @add.register
+    def _(self, box: WireBox) -> None:
         mujoco.mju_quat2Mat(turn := np.empty(9), np.array(box.quat_wxyz, float))
         half = turn.reshape(3, 3) * (_NEARER * np.array(box.half_extents, float))
         corners = self._nearer(box.center) + _BOX_CORNERS @ half.T
         for first, second in _BOX_EDGES:
             self._line(corners[first], corners[second], box.color, _BOX_THICKNESS_PX)
 
-    @draw.register
+    @add.register
     def _(self, arrow: Arrow) -> None:
         start, tip = self._nearer(arrow.from_), self._nearer(arrow.to)
         length = float(np.linalg.norm(tip - start))
@@ -90,19 +89,19 @@ class Pen:
         if head > 0:
             self._head(tip, direction, head, arrow.color)
 
-    @draw.register
+    @add.register
     def _(self, axes: Axes) -> None:
         origin = self._nearer(axes.location)
         for axis, color in zip(_AXES, _AXIS_COLORS, strict=True):
             end = origin + _NEARER * axes.scale * np.array(rotate(axes.quat_wxyz, axis))
             self._line(origin, end, color, _AXIS_THICKNESS_PX)
 
-    def backdrop(self, center: Array, turn: Array, half_size: Array, color: Color) -> None:
+    def add_backdrop(self, center: Array, turn: Array, half_size: Array, color: Color) -> None:
         """A flat wall; ``turn`` (3, 3) has its axes as columns, the third one its normal."""
         self._solid(mujoco.mjtGeom.mjGEOM_BOX, half_size, center, turn.ravel(), color)
 
     def _nearer(self, point: Vec3) -> Array:
-        moved: Array = self._eye + _NEARER * (np.array(point, float) - self._eye)
+        moved: Array = self._camera_pos + _NEARER * (np.array(point, float) - self._camera_pos)
         return moved
 
     def _head(self, tip: Array, direction: Array, length: float, color: Color) -> None:
