@@ -65,6 +65,10 @@ class Frame:
     pos_w: Vec3
     quat_wxyz: Quat
 
+    def array(self) -> NDArray[Any]:
+        """The pixels as `PixelFormat` shapes them, not copied and read-only."""
+        return self.mode.pixel_format.array(self.data, self.width, self.height)
+
     def metadata(self) -> dict[str, Any]:
         """Everything but the pixels, as plain data that travels beside them."""
         return {

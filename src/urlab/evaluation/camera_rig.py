@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 from urlab.cameras import Frame, RenderRequest, SceneRenderer
 from urlab.compile import CompiledScene
@@ -14,6 +13,7 @@ from urlab.evaluation.camera_axes import protocol_quat
 from urlab.evaluation.embodiments import CameraMount
 from urlab.physics.snapshot import Snapshot
 from urlab_wire.enums import CameraMode
+from urlab_wire.pixels import pick_channels
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,9 @@ def _slots(scene: CompiledScene) -> dict[str, CameraSlot]:
 
 
 def _view(mount: CameraMount, real: Frame, depth: Frame) -> CameraView:
-    size = real.width, real.height
-    pixels = np.frombuffer(real.data, dtype=np.uint8)
-    rgb = np.asarray(Image.frombuffer("RGB", size, pixels, "raw", "BGRX", 0, 1))
     return CameraView(
-        rgb=rgb,
-        depth=np.frombuffer(depth.data, dtype=np.float32).reshape(real.height, real.width),
+        rgb=pick_channels(real.array(), "bgra"),
+        depth=depth.array(),
         intrinsics=np.array([[mount.fx, 0.0, mount.cx], [0.0, mount.fy, mount.cy], [0.0, 0.0, 1.0]]),
         p=np.array(real.pos_w),
         q=np.array(protocol_quat(real.quat_wxyz)),

@@ -107,12 +107,12 @@ def project(frame: Frame, point: tuple[float, float, float]) -> tuple[float, flo
 
 def metres(frame: Frame) -> NDArray[np.float32]:
     assert (frame.metadata()["dtype"], len(frame.data)) == ("float32", 4 * frame.width * frame.height)
-    return np.frombuffer(frame.data, np.float32).reshape(frame.height, frame.width)
+    return frame.array()
 
 
 def bgra(frame: Frame) -> NDArray[np.uint8]:
     assert (frame.metadata()["dtype"], len(frame.data)) == ("bgra8", 4 * frame.width * frame.height)
-    return np.frombuffer(frame.data, np.uint8).reshape(frame.height, frame.width, 4)
+    return frame.array()
 
 
 def names_seen(frame: Frame, table: list[dict[str, Any]]) -> NDArray[np.str_]:

@@ -227,7 +227,7 @@ def test_a_camera_that_is_switched_on_streams_new_states_at_its_rate(rig: MakeRi
     assert (one["arm/head"].streaming, one["arm/head"].rate_hz) == (False, 50.0)
 
 
-def test_a_camera_streams_while_somebody_listens(rig: MakeRig) -> None:
+def test_a_camera_streams_while_it_has_a_subscriber(rig: MakeRig) -> None:
     one = rig()
     listeners = 1
     one["arm/wrist"].subscribed.append(lambda: listeners > 0)
@@ -287,7 +287,7 @@ def test_a_mode_is_switched_for_a_frame_that_is_being_drawn(rig: MakeRig) -> Non
 # -- trouble ----------------------------------------------------------------------------------------------------------
 
 
-def test_trouble_is_logged_once_told_to_whoever_asks_and_survived(
+def test_trouble_is_logged_once_answered_to_requests_and_survived(
     rig: MakeRig, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = rig()
@@ -302,7 +302,7 @@ def test_trouble_is_logged_once_told_to_whoever_asks_and_survived(
     assert [record.getMessage() for record in caplog.records] == ["no frames of arm/head: there is no state yet"]
 
 
-def test_a_listener_that_fails_harms_nobody(rig: MakeRig, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_fails_harms_no_other(rig: MakeRig, caplog: pytest.LogCaptureFixture) -> None:
     one = rig()
 
     def fail(channel: SceneCamera, frame: Frame) -> None:
@@ -375,7 +375,7 @@ def test_closing_ends_the_thread_and_the_frames_and_may_be_done_twice(rig: MakeR
         one.capture.latest(["wrist"])
 
 
-def test_closing_answers_whoever_waits(rig: MakeRig) -> None:
+def test_closing_answers_the_thread_that_waits(rig: MakeRig) -> None:
     gl, held = GlThread(), threading.Event()
     holding = gl.post(held.wait)
     one = rig(gl=gl)
