@@ -25,7 +25,7 @@ _JOIN_S = 2.0
 
 
 class Capture:
-    """What a server talks to about cameras. Any thread may call it, once `start` was called.
+    """Draws the cameras of one scene, on request and as streams. Any thread may call it, once `start` was called.
 
     ``snapshot`` gives the newest state. The capture thread draws a camera at its rate while it is switched on, while
     it has a subscriber, and for a second after it was asked for; otherwise it sleeps. Functions in ``on_frame`` are
@@ -48,14 +48,14 @@ class Capture:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closing = False
-        self._complaints: set[str] = set()
+        self._logged: set[str] = set()
 
     # -- life ---------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start the capture thread; a scene without cameras has none."""
         if self.cameras and self._thread is None:
-            self._thread = threading.Thread(target=self._live, name="urlab-capture", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="urlab-capture", daemon=True)
             self._thread.start()
 
     def close(self) -> None:
@@ -101,11 +101,9 @@ class Capture:
     def set_mode(self, name: str, mode: CameraMode) -> None:
         """Let a camera's pixels mean something else, from its next frame on."""
         camera = self.resolve(name)
-        if mode not in set(CameraMode):
-            raise BadValue(f"mode of camera {name!r} is {mode!r}; the modes are: {known(CameraMode)}")
         with self._changed:
-            if camera.mode is not CameraMode(mode):
-                camera.mode = CameraMode(mode)
+            if camera.mode is not mode:
+                camera.mode = mode
                 camera.forget()
                 self._changed.notify_all()
 
@@ -167,7 +165,7 @@ class Capture:
 
     # -- the capture thread -------------------------------------------------------------------------------------
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         while due := self._wait_for_due():
             try:
                 snapshot = self._snapshot()
@@ -205,7 +203,7 @@ class Capture:
             try:
                 listener(camera, frame)
             except Exception as failed:  # noqa: BLE001 - what a listener raises is not known beforehand
-                self._complain(f"a frame of camera {camera.name!r} was not delivered: {failed!r}")
+                self._log_once(f"a frame of camera {camera.name!r} was not delivered: {failed!r}")
 
     def _frame_of(self, camera: SceneCamera, snapshot: Snapshot) -> Frame | None:
         """The camera's frame of a state; None when its mode was changed meanwhile."""
@@ -226,13 +224,13 @@ class Capture:
                 camera.failure = reason
                 camera.put_off(time.monotonic())
             self._changed.notify_all()
-        self._complain(f"no frames of {known(camera.name for camera in cameras)}: {reason}")
+        self._log_once(f"no frames of {known(camera.name for camera in cameras)}: {reason}")
 
-    def _complain(self, complaint: str) -> None:
-        """Log it, once."""
-        if not self._closing and complaint not in self._complaints:
-            self._complaints.add(complaint)
-            log.error(complaint)
+    def _log_once(self, message: str) -> None:
+        """Log a failure when it comes up for the first time."""
+        if not self._closing and message not in self._logged:
+            self._logged.add(message)
+            log.error(message)
 
 
 def _is_settled(camera: SceneCamera) -> bool:

@@ -109,10 +109,10 @@ class GlThread:
 
     def _start(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._live, name="urlab-gl", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="urlab-gl", daemon=True)
             self._thread.start()
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         _give_way()
         try:
             context = open_context()

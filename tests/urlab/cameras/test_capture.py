@@ -128,11 +128,6 @@ def test_a_rate_that_makes_no_sense_is_refused(rig: MakeRig, rate_hz: float) -> 
     assert not one["arm/head"].streaming
 
 
-def test_a_mode_that_does_not_exist_is_refused(rig: MakeRig) -> None:
-    with pytest.raises(BadValue, match="the modes are: depth, instance, real, semantic"):
-        rig().capture.set_mode("head", "thermal")  # type: ignore[arg-type]
-
-
 # -- sync -------------------------------------------------------------------------------------------------------------
 
 
