@@ -67,11 +67,11 @@ class Rig:
 
 
 @pytest.fixture
-def rig(stage: Callable[..., Any]) -> Iterator[Callable[..., Rig]]:
+def rig(scene_of: Callable[..., Any]) -> Iterator[Callable[..., Rig]]:
     rigs: list[Rig] = []
 
     def build(actors: Any = None, gl: GlThread | None = None, **rest: Any) -> Rig:
-        rigs.append(Rig(stage({"arm": ROBOT} if actors is None else actors, **rest), gl))
+        rigs.append(Rig(scene_of({"arm": ROBOT} if actors is None else actors, **rest), gl))
         return rigs[-1]
 
     yield build

@@ -46,8 +46,8 @@ def has_stencil() -> bool:
 
 
 @pytest.mark.usefixtures("needs_gl")
-def test_colours_and_depths_are_the_same_to_the_last_bit(eyes: Any) -> None:
-    model = mujoco.MjModel.from_xml_string(eyes.mjcf(WORLD))
+def test_colours_and_depths_are_the_same_to_the_last_bit(images: Any) -> None:
+    model = mujoco.MjModel.from_xml_string(images.mjcf(WORLD))
     model.vis.global_.offwidth, model.vis.global_.offheight = 64, 48
     model.vis.quality.offsamples = 0
     flags = [int(mujoco.mjtRndFlag.mjRND_CULL_FACE)]
@@ -71,8 +71,8 @@ def test_colours_and_depths_are_the_same_to_the_last_bit(eyes: Any) -> None:
 
 @pytest.mark.parametrize("profile", [RenderProfile.FAST, RenderProfile.QUALITY])
 @pytest.mark.usefixtures("needs_gl")
-def test_only_a_profile_that_mirrors_things_keeps_the_stencil(profile: RenderProfile, eyes: Any) -> None:
-    model = mujoco.MjModel.from_xml_string(eyes.mjcf(WORLD))
+def test_only_a_profile_that_mirrors_things_keeps_the_stencil(profile: RenderProfile, images: Any) -> None:
+    model = mujoco.MjModel.from_xml_string(images.mjcf(WORLD))
 
     def sizes() -> list[bool]:
         buffer, found = OffscreenBuffer(model, SETTINGS[profile]), []
@@ -87,13 +87,13 @@ def test_only_a_profile_that_mirrors_things_keeps_the_stencil(profile: RenderPro
     assert shared_gl().run(sizes) == [mirrors] * 3
 
 
-def test_what_is_mirrored_is_still_seen_in_quality(stage: Callable[..., Any], eyes: Any) -> None:
+def test_what_is_mirrored_is_still_seen_in_quality(scene_of: Callable[..., Any], images: Any) -> None:
     mirror = '<asset><material name="m" rgba=".1 .1 .1 1" reflectance=".9"/></asset>'
     world = f"""<light pos="0 0 3"/><geom type="plane" size="3 3 .1" material="m"/>
     <geom pos="0 0 1" size=".3" rgba="1 0 0 1"/>
-    <body pos="-2 0 1" euler="0 30 0"><camera name="eye" {eyes.along_x}/></body>"""
+    <body pos="-2 0 1" euler="0 30 0"><camera name="eye" {images.along_x}/></body>"""
     reds = [
-        (eyes.bgra(stage(world, mirror, profile=profile).shoot("real"))[80:, :, 2] > 60).sum()
+        (images.bgra(scene_of(world, mirror, profile=profile).draw("real"))[80:, :, 2] > 60).sum()
         for profile in (RenderProfile.QUALITY, RenderProfile.FAST)
     ]
     assert reds[0] > reds[1]
@@ -104,47 +104,51 @@ def pixel(viewport: Viewport) -> Any:
         return image.getpixel((32, 24))
 
 
-def test_cameras_and_the_viewport_do_not_draw_into_each_others_pictures(stage: Callable[..., Any], eyes: Any) -> None:
+def test_cameras_and_the_viewport_do_not_draw_into_each_others_pictures(
+    scene_of: Callable[..., Any], images: Any
+) -> None:
     red = '<geom size=".5" rgba="1 0 0 1"/>'
-    made = stage(f'<camera name="eye" pos="-3 0 0" {eyes.along_x}/>{red}')
-    green = stage('<geom size=".5" rgba="0 1 0 1"/>')
+    made = scene_of(f'<camera name="eye" pos="-3 0 0" {images.along_x}/>{red}')
+    green = scene_of('<geom size=".5" rgba="0 1 0 1"/>')
     seen = PosedModel(
         1, green.scene.model, *(getattr(green.snapshot, part) for part in ("qpos", "mocap_pos", "mocap_quat"))
     )
     viewport = Viewport(lambda: seen, Overlay())
     viewport.set_mode("unlit")
     viewport.set_camera((-3, 0, 0), (1, 0, 0, 0))
-    first, before = made.shoot("real"), pixel(viewport)
+    first, before = made.draw("real"), pixel(viewport)
     for _ in range(2):
-        assert made.shoot("real").data == first.data
+        assert made.draw("real").data == first.data
         assert pixel(viewport) == before == (0, 255, 0)
     other = SceneRenderer(made.scene, made.renderer.profile)
     other.close()
     made.renderer.close()
     assert pixel(viewport) == before
-    assert np.argmax(eyes.bgra(first)[60, 80, :3]) == 2
+    assert np.argmax(images.bgra(first)[60, 80, :3]) == 2
     viewport.close()
 
 
 @pytest.mark.parametrize("mode", ["real", "depth", "instance"])
 def test_a_gl_that_cannot_turn_pictures_over_gives_the_same_ones(
-    stage: Callable[..., Any], eyes: Any, mode: str, monkeypatch: pytest.MonkeyPatch
+    scene_of: Callable[..., Any], images: Any, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = stage(f'<camera name="eye" pos="-3 0 .4" {eyes.along_x}/><geom size=".5"/><geom pos="0 1 1" size=".3"/>')
-    first = made.shoot(mode)
+    made = scene_of(
+        f'<camera name="eye" pos="-3 0 .4" {images.along_x}/><geom size=".5"/><geom pos="0 1 1" size=".3"/>'
+    )
+    first = made.draw(mode)
     monkeypatch.setattr(offscreen_buffer, "_can_invert_rows", lambda: False)
-    assert made.shoot(mode).data == first.data
+    assert made.draw(mode).data == first.data
     rows = np.frombuffer(first.data, np.uint32).reshape(first.height, first.width)
     assert (rows != rows[::-1]).any()
 
 
 def test_drawing_depths_leaves_colours_as_they_are_and_the_next_picture_has_its_own(
-    stage: Callable[..., Any], eyes: Any
+    scene_of: Callable[..., Any], images: Any
 ) -> None:
-    made = stage(f'<camera name="eye" pos="-3 0 0" {eyes.along_x}/><geom size=".5" rgba="1 0 0 1"/>')
-    depths = made.shoot("depth")
-    real = made.shoot("real")
-    assert np.isfinite(eyes.metres(depths)).any()
-    assert eyes.bgra(real)[60, 80, 2] > 100
-    made.shoot("depth")
-    assert made.shoot("real").data == real.data
+    made = scene_of(f'<camera name="eye" pos="-3 0 0" {images.along_x}/><geom size=".5" rgba="1 0 0 1"/>')
+    depths = made.draw("depth")
+    real = made.draw("real")
+    assert np.isfinite(images.metres(depths)).any()
+    assert images.bgra(real)[60, 80, 2] > 100
+    made.draw("depth")
+    assert made.draw("real").data == real.data
