@@ -12,8 +12,8 @@ from urlab.ros2 import convert
 from urlab.ros2.qos import PICTURES, Qos
 from urlab.ros2.topics import IMAGE, Choice, SceneTopics, clock_topic
 from urlab_client import URLabClient
-from urlab_client.live import Channel, Listener
-from urlab_client.transports.channels import CameraChannel, StateChannel
+from urlab_client.live import Channel, StreamListener
+from urlab_client.transports.zmq_streams import CameraChannel, StateChannel
 from urlab_wire.stream_messages import StateFull, unpack_state
 
 _LIMIT_S = 20.0
@@ -86,7 +86,7 @@ def _first(channel_to: Callable[[Callable[..., None]], Channel]) -> tuple[Any, .
             found.append((bytes(data), *more))
             came.set()
 
-    listener = Listener("urlab-bench-first")
+    listener = StreamListener("urlab-bench-first")
     try:
         listener.add(channel_to(take))
         if not came.wait(_LIMIT_S):

@@ -4,7 +4,7 @@ import mujoco
 import pytest
 
 from urlab_client import ActuatorType, URLabClient
-from urlab_client.handles.parts import owner_of
+from urlab_client.handles.build import owner_of
 
 
 @pytest.mark.parametrize(

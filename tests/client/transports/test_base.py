@@ -1,6 +1,6 @@
 import pytest
 
-from urlab_client.transports.address import stream_endpoint
+from urlab_client.transports.base import stream_endpoint
 
 
 @pytest.mark.parametrize(
