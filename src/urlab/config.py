@@ -83,8 +83,6 @@ class ServerConfig:
     model_roots: tuple[Path, ...] | None = None
     write_roots: tuple[Path, ...] | None = None
     insecure: bool = False
-    web: bool = True
-    web_port: int = 8080
     shm: bool = sys.platform == "linux"
     render_profile: RenderProfile = RenderProfile.AUTO
     camera_streams: bool = True
@@ -106,7 +104,7 @@ class ServerConfig:
                 f"--host {self.host} would let anybody on the network drive this server, which has no "
                 f"authentication. Use --host 127.0.0.1, or add --insecure if you mean it."
             )
-        for name, port in {**asdict(self.ports), "web": self.web_port}.items():
+        for name, port in asdict(self.ports).items():
             if not 0 <= port <= _LAST_PORT:
                 raise ConfigError(f"--{name}-port {port} is not a port: use 1 to {_LAST_PORT}, or 0 for any free one")
         return replace(

@@ -11,9 +11,7 @@ from typing import Any
 
 from urlab.errors import ConfigError
 
-ANY_PORTS = tuple(
-    word for name in ("step", "state", "control", "info", "camera", "web") for word in (f"--{name}-port", "0")
-)
+ANY_PORTS = tuple(word for name in ("step", "state", "control", "info", "camera") for word in (f"--{name}-port", "0"))
 """Options for a server that takes free ports, whichever they are."""
 
 _READY_LIMIT_S = 30.0

@@ -21,8 +21,8 @@ from urlab.manager.stream_source import StreamSource
 from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Level
-from urlab.transport import ZmqRpcServer
-from urlab.transport.streams import Streams
+from urlab.transport import StreamedCamera, Streams, ZmqRpcServer
+from urlab.transport.rpc import RpcLimits
 from urlab_wire.enums import StepMode
 
 Handle = Callable[[bytes], bytes]
@@ -39,6 +39,10 @@ ARM = """
   <sensor><jointpos name="angle" joint="shoulder"/><framepos name="where" objtype="xbody" objname="arm"/></sensor>
 </mujoco>"""
 BALL = '<mujoco><worldbody><body name="b"><freejoint/><geom size=".1" mass="2"/></body></worldbody></mujoco>'
+
+
+def cameras_of_robot(*names: str) -> list[StreamedCamera]:
+    return [StreamedCamera(name, f"MyRobot/camera/{name}", "MyRobot", name, frame_bytes=1000) for name in names]
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,10 @@ def serve() -> Iterator[Callable[..., ZmqRpcServer]]:
     """Starts a transport that answers with ``handle``; frames that begin with b"slow" may take long."""
     with contextlib.ExitStack() as stack:
 
-        def start(handle: Handle, base: str = "tcp://127.0.0.1", port: int = 0) -> ZmqRpcServer:
-            server = ZmqRpcServer(base, port, Service(handle))
+        def start(
+            handle: Handle, base: str = "tcp://127.0.0.1", port: int = 0, limits: RpcLimits | None = None
+        ) -> ZmqRpcServer:
+            server = ZmqRpcServer(base, port, Service(handle), limits=limits)
             stack.callback(server.stop)
             server.start()
             return server
@@ -162,12 +168,11 @@ def stream(play: Any) -> Iterator[Callable[..., Streams]]:
             cameras: tuple[str, ...] = (),
             base: str = "tcp://127.0.0.1",
             ports: Ports = ANY_PORTS,
-            avoided_ports: tuple[int, ...] = (),
         ) -> Streams:
-            streams = Streams(base, ports, avoided_ports=avoided_ports)
+            streams = Streams(base, ports)
             stack.callback(streams.close)
             if manager is not None:
-                streams.attach(StreamSource(manager, layout), {name: f"MyRobot/camera/{name}" for name in cameras})
+                streams.attach(StreamSource(manager, layout), cameras_of_robot(*cameras))
             return streams
 
         yield open_streams
@@ -179,13 +184,13 @@ def subscribe(connect: Any, wait_until: Any) -> Callable[..., Any]:
     numbers = itertools.count()
 
     def open_subscriber(publisher: Any, *topics: bytes) -> Any:
-        """``publisher`` is anything with an outlet."""
-        outlet = getattr(publisher, "_outlet", publisher)
-        socket = connect(outlet.endpoint, zmq.SUB)
+        """``publisher`` is a publishing socket, or has one."""
+        published = getattr(publisher, "_socket", publisher)
+        socket = connect(published.endpoint, zmq.SUB)
         probe = b"\xff" + str(next(numbers)).encode()
         for topic in (*topics, probe):
             socket.setsockopt(zmq.SUBSCRIBE, topic)
-        wait_until(lambda: probe in outlet.subscriptions._prefixes)
+        wait_until(lambda: probe in published.subscriptions._prefixes)
         socket.setsockopt(zmq.UNSUBSCRIBE, probe)
         return socket
 

@@ -11,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from urlab.cli.doctor.finding import Finding, Status
-from urlab.config import Ports, ServerConfig
+from urlab.config import Ports
 
 SHM_DIR = Path("/dev/shm")
 _SMALL_SHM_BYTES = 128 * 1024 * 1024
@@ -23,7 +23,7 @@ _SLOPPY_S = 0.001
 
 def check_ports() -> list[Finding]:
     """The default ports; a taken one is a warning, because another may be chosen."""
-    ports = {**asdict(Ports()), "web": ServerConfig().web_port}
+    ports = asdict(Ports())
     taken = {name: port for name, port in ports.items() if not _is_free(port)}
     findings = [
         Finding(

@@ -1,10 +1,7 @@
 """The command itself: from options to a configuration, then into the run."""
 
-import logging
 import sys
 from pathlib import Path
-
-import typer
 
 from urlab.cli.console import LogLevel, set_up_logging
 from urlab.cli.options import Log
@@ -13,11 +10,8 @@ from urlab.cli.serve.signals import StopSignals
 from urlab.config import Ports, RenderProfile, RowLayout, ServerConfig, default_project
 from urlab_wire.enums import StepMode
 
-log = logging.getLogger("urlab.cli")
-
 
 def serve(
-    context: typer.Context,
     targets: opt.Targets = None,
     host: opt.Host = "127.0.0.1",
     insecure: opt.Insecure = False,
@@ -34,8 +28,6 @@ def serve(
     write_root: opt.WriteRoots = None,
     ready_file: opt.ReadyFile = None,
     save_debug_xml: opt.SaveDebugXml = False,
-    web: opt.Web = True,
-    web_port: opt.WebPort = 8080,
     render_profile: opt.Profile = RenderProfile.AUTO,
     camera_streams: opt.CameraStreams = True,
     rows: opt.Rows = RowLayout.V1,
@@ -48,7 +40,6 @@ def serve(
     """
     with StopSignals() as stop:
         set_up_logging(log_level)
-        _say_what_has_no_effect(context)
         config = ServerConfig(
             host=host,
             insecure=insecure,
@@ -61,8 +52,6 @@ def serve(
             write_roots=_roots(write_root),
             ready_file=ready_file,
             save_debug_xml=save_debug_xml,
-            web=web,
-            web_port=web_port,
             render_profile=render_profile,
             camera_streams=camera_streams,
             rows=rows,
@@ -75,10 +64,3 @@ def serve(
 
 def _roots(folders: list[Path] | None) -> tuple[Path, ...] | None:
     return tuple(folders) if folders else None
-
-
-def _say_what_has_no_effect(context: typer.Context) -> None:
-    for parameter, reason in opt.NO_EFFECT_YET.items():
-        source = context.get_parameter_source(parameter)
-        if source is not None and source.name == "COMMANDLINE":
-            log.warning("--%s has no effect yet: %s", parameter.replace("_", "-"), reason)

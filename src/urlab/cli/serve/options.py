@@ -1,4 +1,4 @@
-"""The options of ``urlab serve``, and which of them do nothing yet."""
+"""The options of ``urlab serve``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,17 +8,7 @@ import typer
 from urlab.config import RenderProfile, RowLayout
 from urlab_wire.enums import StepMode
 
-NO_EFFECT_YET = {
-    "web": "there is no browser editor",
-    "web_port": "there is no browser editor",
-}
-"""Parameter of serve -> why it changes nothing."""
-
 _SOCKETS, _SCENE, _FILES, _VIEWS = "Sockets", "Simulation", "Files", "Views and streams"
-
-
-def _later(parameter: str, text: str) -> str:
-    return f"{text} (no effect yet: {NO_EFFECT_YET[parameter]})"
 
 
 Targets = Annotated[
@@ -116,10 +106,6 @@ SaveDebugXml = Annotated[
     typer.Option("--save-debug-xml", help="Keep the compiled scene in the project folder.", rich_help_panel=_FILES),
 ]
 
-Web = Annotated[bool, typer.Option("--web/--no-web", help=_later("web", "Browser editor"), rich_help_panel=_VIEWS)]
-WebPort = Annotated[
-    int, typer.Option("--web-port", help=_later("web_port", "The editor's port"), rich_help_panel=_VIEWS)
-]
 Profile = Annotated[
     RenderProfile,
     typer.Option("--render-profile", help="Speed or beauty; auto: fast without a GPU.", rich_help_panel=_VIEWS),

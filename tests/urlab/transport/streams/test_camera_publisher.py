@@ -10,7 +10,8 @@ import zmq
 
 from urlab.config import Ports
 from urlab.errors import ConfigError
-from urlab.manager.stream_source import StreamSource
+from urlab.manager import StreamSource
+from urlab.transport import StreamedCamera
 from urlab_wire.stream_messages import unpack_metadata
 
 EYE = "MyRobot/camera/eye"
@@ -19,7 +20,7 @@ METADATA = {"frame_id": 1, "sim_time": 0.5, "K": [1.0, 0.0, 0.5], "width": 640, 
 
 
 def eye_of(streams: Any) -> Any:
-    return streams.cameras._topics[EYE]
+    return streams._cameras._topics[EYE]
 
 
 def port_of(endpoint: str) -> int:
@@ -47,7 +48,7 @@ def free_ports(count: int) -> list[int]:
 def test_a_picture_follows_what_is_known_of_it(play: Any, stream: Any, subscribe: Any) -> None:
     streams = stream(play(paused=True), cameras=("eye",))
     socket = subscribe(eye_of(streams), b"")
-    streams.cameras.publish(EYE, METADATA, PICTURE)
+    streams.publish(EYE, METADATA, PICTURE)
     topic, metadata = socket.recv_multipart()
     assert (topic, unpack_metadata(metadata)) == (b"meta/MyRobot/camera/eye", METADATA)
     assert socket.recv_multipart() == [b"MyRobot/camera/eye ", PICTURE]
@@ -59,9 +60,9 @@ def test_whoever_wants_pixels_only_gets_two_frames_of_them(
 ) -> None:
     streams = stream(play(paused=True), cameras=("eye",))
     socket = subscribe(eye_of(streams), topic)
-    assert streams.cameras.wanted(EYE)
+    assert streams.wants(EYE)
     for shade in range(3):
-        streams.cameras.publish(EYE, METADATA, bytes([shade]) * 1000)
+        streams.publish(EYE, METADATA, bytes([shade]) * 1000)
         assert socket.recv_multipart() == [b"MyRobot/camera/eye ", bytes([shade]) * 1000]
     assert streams.counters()["cameras"] == {"eye": {"sent": 3, "dropped": 0}}
 
@@ -69,16 +70,16 @@ def test_whoever_wants_pixels_only_gets_two_frames_of_them(
 def test_a_camera_is_wanted_while_somebody_subscribes(play: Any, stream: Any, subscribe: Any, wait_until: Any) -> None:
     streams = stream(play(paused=True), cameras=("eye", "other"))
     woken = threading.Event()
-    streams.cameras.on_subscribe = woken.set
-    assert not streams.cameras.wanted(EYE)
-    streams.cameras.publish(EYE, METADATA, PICTURE)
+    streams.on_subscriber = woken.set
+    assert not streams.wants(EYE)
+    streams.publish(EYE, METADATA, PICTURE)
     socket = subscribe(eye_of(streams), b"meta/")
     assert woken.wait(5)
-    assert streams.cameras.wanted(EYE)
-    assert not streams.cameras.wanted("MyRobot/camera/other")
-    assert not streams.cameras.wanted("MyRobot/camera/none")
+    assert streams.wants(EYE)
+    assert not streams.wants("MyRobot/camera/other")
+    assert not streams.wants("MyRobot/camera/none")
     socket.close()
-    wait_until(lambda: not streams.cameras.wanted(EYE))
+    wait_until(lambda: not streams.wants(EYE))
     assert streams.counters()["cameras"]["eye"]["sent"] == 0
 
 
@@ -86,9 +87,9 @@ def test_a_subscriber_that_leaves_wakes_nobody(play: Any, stream: Any, subscribe
     streams = stream(play(paused=True), cameras=("eye",))
     socket = subscribe(eye_of(streams), b"")
     calls: list[int] = []
-    streams.cameras.on_subscribe = lambda: calls.append(1)
+    streams.on_subscriber = lambda: calls.append(1)
     socket.close()
-    wait_until(lambda: not streams.cameras.wanted(EYE))
+    wait_until(lambda: not streams.wants(EYE))
     assert calls == []
 
 
@@ -102,10 +103,10 @@ def test_a_slow_subscriber_loses_pictures_and_another_none(
     stuck.setsockopt(zmq.SUBSCRIBE, EYE.encode())
     stuck.connect(eye_of(streams).endpoint)
     quick = subscribe(eye_of(streams), EYE.encode())
-    wait_until(lambda: streams.cameras.wanted(EYE))
+    wait_until(lambda: streams.wants(EYE))
     for shade in range(100):
         picture = bytes([shade]) * len(PICTURE)
-        streams.cameras.publish(EYE, METADATA, picture)
+        streams.publish(EYE, METADATA, picture)
         assert quick.recv_multipart()[1] == picture
     late = 0
     while stuck.poll(200):
@@ -115,7 +116,7 @@ def test_a_slow_subscriber_loses_pictures_and_another_none(
 
 
 def test_ports_go_upward_past_those_in_use_and_those_with_another_owner(play: Any, stream: Any) -> None:
-    first, taken, named, avoided, last, *_ = free_ports(5)
+    first, taken, named, last = free_ports(4)
     with sockets.socket() as squatter:
         squatter.bind(("127.0.0.1", taken))
         squatter.listen()
@@ -123,7 +124,6 @@ def test_ports_go_upward_past_those_in_use_and_those_with_another_owner(play: An
             play(paused=True),
             cameras=("a", "b"),
             ports=Ports(step=0, state=0, control=0, info=named, camera=first),
-            avoided_ports=(avoided,),
         )
     assert [port_of(one) for one in streams.endpoints()["cameras"].values()] == [first, last]
 
@@ -133,15 +133,15 @@ def test_the_ports_stay_when_scenes_change(play: Any, stream: Any, subscribe: An
     streams = stream(play(paused=True), cameras=("a", "b"), ports=Ports(0, 0, 0, 0, first))
     base = "tcp://127.0.0.1"
     assert streams.endpoints()["cameras"] == {"a": f"{base}:{first}", "b": f"{base}:{second}"}
-    socket = subscribe(streams.cameras._names["a"], b"")
+    socket = subscribe(streams._cameras._names["a"], b"")
     streams.detach()
     assert streams.endpoints()["cameras"] == {}
-    cameras = {name: f"MyRobot/camera/{name}" for name in ("eye", "b", "c")}
+    cameras = [StreamedCamera(name, f"MyRobot/camera/{name}", "MyRobot", name, 1000) for name in ("eye", "b", "c")]
     streams.attach(StreamSource(play(paused=True)), cameras)
     endpoints = {"eye": f"{base}:{first}", "b": f"{base}:{second}", "c": f"{base}:{third}"}
     assert streams.endpoints()["cameras"] == endpoints
-    assert streams.cameras.wanted(EYE)
-    streams.cameras.publish(EYE, METADATA, b"pixels")
+    assert streams.wants(EYE)
+    streams.publish(EYE, METADATA, b"pixels")
     assert socket.recv_multipart()[0] == b"meta/MyRobot/camera/eye"
 
 
@@ -166,11 +166,11 @@ def test_cameras_stream_over_ipc_too(play: Any, stream: Any, subscribe: Any, sho
         "cameras": {"eye": f"{base}:5", "b": f"{base}:6"},
     }
     socket = subscribe(eye_of(streams), EYE.encode())
-    streams.cameras.publish(EYE, METADATA, PICTURE)
+    streams.publish(EYE, METADATA, PICTURE)
     assert socket.recv_multipart() == [b"MyRobot/camera/eye ", PICTURE]
     streams.close()
     assert list(short_folder.iterdir()) == []
 
 
 def test_a_picture_of_no_camera_is_ignored(play: Any, stream: Any) -> None:
-    stream(play(paused=True)).cameras.publish(EYE, METADATA, PICTURE)
+    stream(play(paused=True)).publish(EYE, METADATA, PICTURE)

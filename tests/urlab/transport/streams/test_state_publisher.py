@@ -1,7 +1,7 @@
-"""The state stream of a real scene, read with plain sockets."""
+"""The state and info streams of a real scene, read with plain sockets."""
 
+import json
 import struct
-import sys
 import threading
 import time
 from typing import Any
@@ -12,9 +12,8 @@ import pytest
 import zmq
 
 from urlab.config import RowLayout
-from urlab.manager import Manager, View
-from urlab.manager.stream_source import StreamSource
-from urlab.transport.state_publisher import HEARTBEAT_S
+from urlab.manager import Manager, StreamSource, View
+from urlab.transport.streams.state_publisher import HEARTBEAT_S, OFTEN_UNTIL_STEP, Heartbeat
 from urlab_wire.enums import ObservationLevel, StepMode
 from urlab_wire.ops.stepping import StepRequest
 
@@ -28,6 +27,16 @@ V1_TOPICS = {
     b"state/full",
 }
 SCENE_TOPICS = {f"scene/ball/{field}".encode() for field in ("xpos", "xquat", "qpos", "qvel")}
+
+INFO = {
+    "type": "actuator_list",
+    "robot": "MyRobot",
+    "names": ["MyRobot_s", "MyRobot_e"],
+    "ids": [0, 1],
+    "mins": [-1.0, -100.0],
+    "maxs": [1.0, 100.0],
+    "camera_list": [],
+}
 
 
 def receive(socket: Any, count: int) -> list[tuple[bytes, bytes]]:
@@ -87,20 +96,6 @@ def test_while_nobody_listens_nothing_is_encoded(play: Any, stream: Any, subscri
     assert streams.counters()["state"]["sent"] == 5
 
 
-def test_without_subscribers_a_step_asks_for_nothing_but_the_mode(play: Any, stream: Any) -> None:
-    manager = play(paused=True)
-    streams = stream(manager)
-    called: list[str] = []
-    with manager.engine.locked():
-        streams._info._published()  # the first of a scene looks who listens
-        sys.setprofile(lambda frame, event, _: called.append(f"{event} {frame.f_code.co_name}"))
-        streams._state._published()
-        streams._info._published()
-        sys.setprofile(None)
-    calls = [one for one in called[:-1] if "call" in one]
-    assert calls == ["call _published", "call _published", "call is_live", "call mode"]
-
-
 def test_subscriptions_may_change_at_any_time(
     play: Any, stream: Any, subscribe: Any, step: Any, wait_until: Any
 ) -> None:
@@ -111,7 +106,7 @@ def test_subscriptions_may_change_at_any_time(
     assert socket.recv_multipart()[0] == b"MyRobot/joint/elbow"
     socket.setsockopt(zmq.UNSUBSCRIBE, b"MyRobot/joint/elbow")
     socket.setsockopt(zmq.SUBSCRIBE, b"MyRobot/twist")
-    wait_until(lambda: publisher._outlet.wants(b"MyRobot/twist"))
+    wait_until(lambda: publisher._socket.wants(b"MyRobot/twist"))
     step(manager)
     assert socket.recv_multipart()[0] == b"MyRobot/twist"
     socket.close()
@@ -217,7 +212,7 @@ def test_a_new_scene_takes_over_the_same_socket(play: Any, stream: Any, subscrib
     step(first)
     second = play(paused=True)
     second.engine.data.joint("MyRobot_elbow").qpos = 0.5
-    streams.attach(StreamSource(second), {})
+    streams.attach(StreamSource(second), [])
     assert streams.endpoints() == endpoints
     step(second)
     joint = struct.unpack("<Ifff", socket.recv_multipart()[1])
@@ -241,3 +236,119 @@ def test_a_detached_scene_is_left_alone(play: Any, stream: Any) -> None:
     assert len(manager.engine.on_publish) == 2
     streams.detach()
     assert manager.engine.on_publish == []
+
+
+# -- the info stream ------------------------------------------------------------------------------------------------
+
+
+def test_the_info_tells_what_there_is_in_one_frame(play: Any, stream: Any, subscribe: Any, step: Any) -> None:
+    manager = play(paused=True)
+    streams = stream(manager, cameras=("eye",))
+    socket = subscribe(streams._info, b"")
+    step(manager, 50)
+    (frame,) = socket.recv_multipart()
+    cameras = [{"name": "eye", "endpoint": streams.endpoints()["cameras"]["eye"]}]
+    assert json.loads(frame) == INFO | {"camera_list": cameras}
+
+
+def test_the_info_is_sent_often_at_first_and_seldom_later(play: Any, stream: Any, subscribe: Any) -> None:
+    manager = play(paused=True)
+    socket = subscribe(stream(manager)._info, b"")
+
+    def publish(times: int) -> None:
+        with manager.engine.locked():
+            for _ in range(times):
+                manager.engine.publish()
+
+    for _ in range(OFTEN_UNTIL_STEP // 50):
+        publish(50)
+        socket.recv()
+    for _ in range(2):
+        publish(499)
+        assert not socket.poll(20)
+        publish(1)
+        socket.recv()
+
+
+def test_the_info_counts_live_steps_only(play: Any, stream: Any, subscribe: Any, step: Any) -> None:
+    manager = play(StepMode.DIRECT, paused=True)
+    streams = stream(manager)
+    socket = subscribe(streams._info, b"")
+    for _ in range(120):
+        manager.step(StepRequest(), View())
+    manager.set_mode(StepMode.LIVE)
+    step(manager, 50)
+    assert json.loads(socket.recv()) == INFO
+    assert streams.counters()["info"]["sent"] == 1
+
+
+def test_the_info_counts_each_play_anew(play: Any, stream: Any, subscribe: Any, step: Any) -> None:
+    first = play(paused=True)
+    streams = stream(first)
+    socket = subscribe(streams._info, b"")
+    step(first, 70)
+    assert json.loads(socket.recv()) == INFO
+    streams.detach()
+    step(first, 70)
+    second = play(paused=True)
+    streams.attach(StreamSource(second), [])
+    step(second, 49)
+    assert not socket.poll(20)
+    step(second)
+    assert json.loads(socket.recv()) == INFO
+
+
+def test_the_info_is_not_sent_while_it_has_no_subscriber(play: Any, stream: Any, subscribe: Any, step: Any) -> None:
+    manager = play(paused=True)
+    streams = stream(manager)
+    step(manager, 170)
+    socket = subscribe(streams._info, b"")
+    step(manager, 30)
+    socket.recv()
+    assert streams.counters()["info"]["sent"] == 1
+
+
+# -- the heartbeat --------------------------------------------------------------------------------------------------
+
+
+def test_it_beats_while_it_is_wanted(wait_until: Any) -> None:
+    beats: list[int] = []
+    heartbeat = Heartbeat(lambda: beats.append(1), period_s=0.001)
+    assert beats == []
+    heartbeat.want(True)
+    wait_until(lambda: len(beats) > 3)
+    heartbeat.close()
+    after = len(beats)
+    threading.Event().wait(0.01)
+    assert len(beats) == after
+
+
+def test_it_rests_when_it_is_no_longer_wanted(wait_until: Any) -> None:
+    beats: list[int] = []
+    heartbeat = Heartbeat(lambda: beats.append(1), period_s=0.001)
+    heartbeat.want(True)
+    wait_until(lambda: beats)
+    heartbeat.want(False)
+    threading.Event().wait(0.01)
+    after = len(beats)
+    threading.Event().wait(0.02)
+    assert len(beats) == after
+    heartbeat.want(True)
+    wait_until(lambda: len(beats) > after)
+    heartbeat.close()
+
+
+def test_the_first_beat_comes_at_once_and_closing_does_not_wait_for_the_next() -> None:
+    beaten = threading.Event()
+    heartbeat = Heartbeat(beaten.set, period_s=3600)
+    heartbeat.want(True)
+    assert beaten.wait(5)
+    heartbeat.close()
+    heartbeat.close()
+    assert not heartbeat._thread.is_alive()
+
+
+def test_one_that_was_never_wanted_can_be_closed() -> None:
+    heartbeat = Heartbeat(lambda: None, period_s=1)
+    heartbeat.close()
+    assert not heartbeat._thread.is_alive()

@@ -9,7 +9,7 @@ import zmq
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urlab.transport import zmtp
+from urlab.transport.rpc import zmtp
 
 LIMIT, HARD_LIMIT = 1000, 100_000
 
@@ -109,3 +109,16 @@ def test_anything_but_a_lone_request_is_left_to_the_parser(body, data):
     assert zmtp.lone_request(whole[:cut]) is None
     assert zmtp.lone_request(whole + b"\x00") is None
     assert zmtp.lone_request(head(1, 0) + head(1, len(body)) + body) is None
+
+
+def test_a_ping_is_answered_with_its_context():
+    (flags, body), *_ = parser().feed(zmtp.answer_to_ping(b"\x04PING\x00\x0aMy context"))
+    assert (flags, body) == (zmtp.COMMAND, b"\x04PONGMy context")
+    assert zmtp.answer_to_ping(b"\x05READY") is None
+    with pytest.raises(zmtp.ProtocolError, match="17 bytes"):
+        zmtp.answer_to_ping(b"\x04PING\x00\x0a" + bytes(17))
+
+
+def test_a_command_that_is_too_large_is_refused_at_once():
+    with pytest.raises(zmtp.ProtocolError, match="70000"):
+        parser().feed(head(zmtp.COMMAND, 70_000))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import zmq
 
-from urlab.manager.stream_source import StreamSource
-from urlab.transport.control_in import MAX_FRAME_BYTES
+from urlab.manager import StreamSource
 from urlab.transport.streams import Streams
+from urlab.transport.streams.control_receiver import MAX_FRAME_BYTES
 from urlab_wire.enums import ControlSource, StepMode
 from urlab_wire.streams import ControlOutcome, pack_control
 
@@ -162,7 +162,7 @@ def test_between_scenes_messages_are_drained_and_counted(
     wait_until(lambda: counters(streams)["not_live"] == 1)
     for number in (1, 2):
         manager = play(paused=True)
-        streams.attach(StreamSource(manager), {})
+        streams.attach(StreamSource(manager), [])
         pub.send_multipart(message)
         wait_until(lambda: counters(streams)["applied"] == number)  # noqa: B023 - it is waited for here
         step(manager)

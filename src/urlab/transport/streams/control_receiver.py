@@ -1,4 +1,4 @@
-"""The control stream: setpoints and gains from whoever connects, staged before the next step."""
+"""The control stream: setpoints, gains and twists of any sender, staged before the next step."""
 
 import contextlib
 import logging
@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 import zmq
 
 from urlab.transport.endpoint import Listener
-from urlab.transport.outlet import bind
+from urlab.transport.streams.publishing import bind
 from urlab_wire.streams import ControlOutcome
 
 log = logging.getLogger("urlab.transport")
 
 MAX_FRAME_BYTES = 256 * 1024
-"""Whoever sends a larger frame is disconnected before it is read."""
+"""The sender of a larger frame is disconnected before it is read."""
 
 KEPT_MESSAGES = 100
 """Per sender, until they are taken; more wait at the sender."""
@@ -28,7 +28,7 @@ Message = tuple[bytes, bytes]
 Take = Callable[[Sequence[Message]], Sequence[ControlOutcome]]
 
 
-class ControlIn:
+class ControlReceiver:
     """Receives on a thread of its own and hands messages to the running scene; what is wrong is dropped and counted."""
 
     def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", listener: Listener) -> None:

@@ -3,11 +3,11 @@
 import contextlib
 import socket as sockets
 from collections import deque
+from dataclasses import dataclass
+from typing import Any
 
-from urlab.transport import zmtp
-
-MAX_UNSENT_BYTES = 1 << 30
-"""A client that leaves more than this unread is disconnected."""
+from urlab.config import MAX_REQUEST_BYTES
+from urlab.transport.rpc import zmtp
 
 _READ_BYTES = 1 << 16
 _LARGE_BYTES = 1 << 16
@@ -16,26 +16,48 @@ Message = list[bytes | None]
 """Frames; None stands for one that was too large to keep."""
 
 
+@dataclass(frozen=True, slots=True)
+class RpcLimits:
+    """What clients may cost the server. All of it holds per connection, but for ``connections``.
+
+    A message whose frames have more than ``request_bytes`` together is read past and refused; a client that announces
+    a frame of more than ``frame_bytes``, or sends more than ``frames`` in one message, is disconnected, and so is one
+    that leaves more than ``unsent_bytes`` of replies unread. A client that sends requests ahead of their replies is
+    not read from while more than ``ahead`` of them, or ``request_bytes``, wait.
+    """
+
+    request_bytes: int = MAX_REQUEST_BYTES
+    frame_bytes: int = 1 << 30
+    frames: int = 1000
+    unsent_bytes: int = 1 << 30
+    ahead: int = 1000
+    connections: int = 1000
+
+
 class Connection:
     """Speaks ZMTP on a socket that does not block. One thread uses it.
 
-    ``waiting`` are messages that arrived while another one was being served: each client gets its answers in order.
+    ``address`` is the peer's, as `socket.accept` gives it. ``busy`` says that a request is being served; ``waiting``
+    are messages that arrived meanwhile, for each client gets its answers in order.
     """
 
-    def __init__(self, socket: sockets.socket, limit: int, hard_limit: int) -> None:
+    def __init__(self, socket: sockets.socket, address: Any, limits: RpcLimits) -> None:
         socket.setblocking(False)
         with contextlib.suppress(OSError):
             socket.setsockopt(sockets.IPPROTO_TCP, sockets.TCP_NODELAY, 1)
         self.socket = socket
+        self.address = address
         self.descriptor = socket.fileno()
         self.busy = False
         self.waiting: deque[Message] = deque()
-        self._limit = limit
-        self._parser = zmtp.FrameParser(limit, hard_limit)
+        self._limits = limits
+        self._parser = zmtp.FrameParser(limits.request_bytes, limits.frame_bytes)
         self._greeting = b""
         self._greeted = False
         self._introduced = False
         self._frames: Message = []
+        self._frames_bytes = 0
+        self._waiting_bytes = 0
         self._received = b""
         self._unsent = b""
         self._buffer = memoryview(bytearray(_READ_BYTES))
@@ -45,6 +67,22 @@ class Connection:
     def has_unsent(self) -> bool:
         """Whether bytes wait until the client reads."""
         return bool(self._unsent)
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether so many requests wait that no more are to be received for now."""
+        return len(self.waiting) > self._limits.ahead or self._waiting_bytes > self._limits.request_bytes
+
+    def postpone(self, message: Message) -> None:
+        """Let a message wait until the one that is being served is answered."""
+        self.waiting.append(message)
+        self._waiting_bytes += _bytes(message)
+
+    def next_waiting(self) -> Message:
+        """The message that has waited longest, which waits no more."""
+        message = self.waiting.popleft()
+        self._waiting_bytes -= _bytes(message)
+        return message
 
     def receive_request(self) -> bytes | None:
         """What most often arrives: one request of a REQ client, whole. None is for `receive` to look into.
@@ -60,7 +98,7 @@ class Connection:
         data = bytes(self._buffer[:count])
         if self._introduced and not self._frames and self._parser.is_between_frames:
             request = zmtp.lone_request(data)
-            if request is not None and len(request) <= self._limit:
+            if request is not None and len(request) <= self._limits.request_bytes:
                 return request
         self._received = data
         return None
@@ -109,7 +147,7 @@ class Connection:
         self.socket.close()
 
     def _keep(self, data: bytes) -> None:
-        if len(data) > MAX_UNSENT_BYTES:
+        if len(data) > self._limits.unsent_bytes:
             raise ConnectionAbortedError("the client does not read its replies")
         self._unsent = data
 
@@ -131,14 +169,26 @@ class Connection:
                 continue
             if not self._introduced:
                 raise zmtp.ProtocolError("a message came before the handshake was over")
-            self._frames.append(body)
+            self._add_frame(body)
             if not flags & zmtp.MORE:
                 messages.append(self._frames)
-                self._frames = []
+                self._frames, self._frames_bytes = [], 0
         return messages
 
+    def _add_frame(self, body: bytes | None) -> None:
+        if len(self._frames) >= self._limits.frames:
+            raise zmtp.ProtocolError(f"a message has more than {self._limits.frames} frames")
+        self._frames_bytes += len(body or b"")
+        self._frames.append(body if self._frames_bytes <= self._limits.request_bytes else None)
+
     def _take_command(self, body: bytes | None) -> None:
-        """READY ends the handshake; what other commands ask is optional."""
+        """READY ends the handshake; later a PING wants its PONG. Others are optional."""
         if not self._introduced:
             zmtp.check_ready(body or b"")
             self._introduced = True
+        elif body is not None and (pong := zmtp.answer_to_ping(body)) is not None:
+            self.send(pong)
+
+
+def _bytes(message: Message) -> int:
+    return sum(len(frame or b"") for frame in message)

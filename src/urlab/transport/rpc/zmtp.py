@@ -1,4 +1,4 @@
-"""ZMTP 3.0, ZeroMQ's protocol on the wire, as far as a server of REQ and DEALER clients needs it.
+"""ZMTP 3.0, ZeroMQ's protocol on the wire, as far as a server of REQ and DEALER clients needs it, and 3.1's PING.
 
 Pure functions and a parser; no sockets. A connection begins with a greeting of 64 bytes from either side and a READY
 command each; then come messages of one or more frames. A frame is a flag byte (1 = more frames follow, 2 = the size
@@ -20,6 +20,11 @@ GREETING = (
 
 
 _DELIMITER = bytes((MORE, 0))
+_PING = b"\x04PING"
+_MAX_CONTEXT_BYTES = 16
+MAX_COMMAND_BYTES = 1 << 16
+"""A READY holds a handful of short properties."""
+
 _SHORT, _LONG = struct.Struct(">BBBB"), struct.Struct(">BBBQ")
 
 
@@ -48,6 +53,19 @@ def check_ready(body: bytes) -> None:
     """ProtocolError unless a peer's first command is READY."""
     if not body.startswith(b"\x05READY"):
         raise ProtocolError(f"it answered the handshake with {body[:32]!r}")
+
+
+def answer_to_ping(body: bytes) -> bytes | None:
+    """The PONG frame for a command that is a PING, with the context that it carries; None for other commands.
+
+    After its name a PING has a time to live of two bytes, and then the context, of sixteen bytes at most.
+    """
+    if not body.startswith(_PING):
+        return None
+    context = body[len(_PING) + 2 :]
+    if len(context) > _MAX_CONTEXT_BYTES:
+        raise ProtocolError(f"a PING has a context of {len(context)} bytes")
+    return frame(b"\x04PONG" + context, COMMAND)
 
 
 def frame(body: bytes, flags: int = 0) -> bytes:
@@ -82,14 +100,15 @@ class FrameParser:
     """Cuts a stream of bytes into frames.
 
     A body of more than ``limit`` bytes is not kept: its frame comes out with a body of None. One of more than
-    ``hard_limit`` is a ProtocolError at once.
+    ``hard_limit``, or a command of more than `MAX_COMMAND_BYTES`, is a ProtocolError at once. Memory is taken as the
+    bytes of a body arrive, not when they are announced.
     """
 
     def __init__(self, limit: int, hard_limit: int) -> None:
         self._limit = limit
         self._hard_limit = hard_limit
         self._rest = b""
-        self._parts: list[bytes] = []
+        self._body = bytearray()
         self._missing = 0
         self._flags = 0
         self._dropped = False
@@ -126,7 +145,7 @@ class FrameParser:
         if len(data) < position + 9:
             return None
         size = int.from_bytes(data[position + 1 : position + 9], "big")
-        if size > self._hard_limit:
+        if size > (MAX_COMMAND_BYTES if flags & COMMAND else self._hard_limit):
             raise ProtocolError(f"a frame announces {size} bytes")
         return 9, size
 
@@ -139,15 +158,15 @@ class FrameParser:
             frames.append((flags, data[start:end] if head[1] <= self._limit else None))
             return end
         self._flags, self._missing, self._dropped = flags, end - len(data), head[1] > self._limit
-        self._parts = [] if self._dropped else [data[start:]]
+        self._body = bytearray() if self._dropped else bytearray(data[start:])
         return len(data)
 
     def _take_body(self, data: bytes, position: int, frames: list[tuple[int, bytes | None]]) -> int:
         end = min(len(data), position + self._missing)
         if not self._dropped:
-            self._parts.append(data[position:end])
+            self._body += data[position:end]
         self._missing -= end - position
         if not self._missing:
-            frames.append((self._flags, None if self._dropped else b"".join(self._parts)))
-            self._parts = []
+            frames.append((self._flags, None if self._dropped else bytes(self._body)))
+            self._body = bytearray()
         return end

@@ -7,9 +7,9 @@ from contextlib import closing
 import msgpack
 import pytest
 
+from urlab.transport.reply_cache import ReplyCache
 from urlab.transport.shm.folder import ShmFolder
-from urlab.transport.shm.kept_replies import KeptReplies
-from urlab.transport.shm.rpc import ShmRpcServer
+from urlab.transport.shm.server import ShmRpcServer
 from urlab_wire.shm import REPLY_FILE, REQUEST_FILE, RPC_STRIDE, Region
 from urlab_wire.shm_wait import SequenceWaiter, wake
 
@@ -43,7 +43,7 @@ def served(tmp_path):
     folder, servers = ShmFolder(tmp_path), []
 
     def start(handle):
-        kept = KeptReplies()
+        kept = ReplyCache()
         server = ShmRpcServer(folder, handle, kept)
         servers.append(server)
         server.start()
@@ -108,7 +108,7 @@ def test_what_is_being_served_is_answered_before_the_end(tmp_path):
         go_on.wait(10)
         return b"done"
 
-    server = ShmRpcServer(folder, slow, KeptReplies())
+    server = ShmRpcServer(folder, slow, ReplyCache())
     server.start()
     peer, answers = Peer(folder.path), []
     asking = threading.Thread(target=lambda: answers.append(peer.ask(b"work")))
@@ -125,7 +125,7 @@ def test_what_is_being_served_is_answered_before_the_end(tmp_path):
 
 
 def test_only_so_many_replies_are_kept():
-    kept = KeptReplies()
+    kept = ReplyCache()
     for number in range(6):
-        kept.keep(b"%d" % number, b"reply")
+        kept.put(b"%d" % number, b"reply")
     assert [kept.take(b"%d" % number) is not None for number in range(6)] == [False, False, True, True, True, True]

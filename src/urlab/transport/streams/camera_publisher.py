@@ -3,13 +3,13 @@
 import errno
 import itertools
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from urlab.errors import ConfigError
 from urlab.transport.endpoint import Listener, listen
-from urlab.transport.outlet import Message, Outlet
-from urlab.transport.publishing_thread import PublishingThread
+from urlab.transport.publisher import StreamedCamera, no_op
+from urlab.transport.streams.publishing import Message, PublishingThread, PubSocket
 from urlab_wire.stream_messages import pack_metadata
 from urlab_wire.streams import frame_topic, meta_topic
 
@@ -32,21 +32,21 @@ class CameraPublisher:
 
     def __init__(self, thread: PublishingThread, base: str, first_port: int, avoided_ports: Collection[int]) -> None:
         """Ports are taken upward from ``first_port``, leaving out those to be avoided and those in use; 0 is any."""
-        self.on_subscribe: Callable[[], None] = _nobody_listens
+        self.on_subscriber: Callable[[], None] = no_op
         """Called on the serving thread when a subscriber arrives; it must not take long."""
         self._thread = thread
         self._base = base
         self._ports = _ports(first_port, frozenset(avoided_ports))
-        self._outlets: list[Outlet] = []
-        self._names: dict[str, Outlet] = {}
-        self._topics: dict[str, Outlet] = {}
+        self._sockets: list[PubSocket] = []
+        self._names: dict[str, PubSocket] = {}
+        self._topics: dict[str, PubSocket] = {}
 
-    def attach(self, cameras: Mapping[str, str]) -> None:
-        """Serve these cameras, names to topics, in their order; ConfigError when there are not enough free ports."""
-        while len(self._outlets) < len(cameras):
+    def attach(self, cameras: Sequence[StreamedCamera]) -> None:
+        """Serve these cameras, in their order; ConfigError when there are not enough free ports."""
+        while len(self._sockets) < len(cameras):
             self._open_one()
-        self._names = dict(zip(cameras, self._outlets, strict=False))
-        self._topics = dict(zip(cameras.values(), self._outlets, strict=False))
+        self._names = {one.name: socket for one, socket in zip(cameras, self._sockets, strict=False)}
+        self._topics = {one.topic: socket for one, socket in zip(cameras, self._sockets, strict=False)}
 
     def detach(self) -> None:
         """Serve none; subscribers stay connected and wait for the next scene."""
@@ -54,43 +54,43 @@ class CameraPublisher:
 
     def endpoints(self) -> dict[str, str]:
         """Where subscribers of each camera connect."""
-        return {name: outlet.endpoint for name, outlet in self._names.items()}
+        return {name: socket.endpoint for name, socket in self._names.items()}
 
     def counters(self) -> dict[str, dict[str, int]]:
         """Per camera: messages sent, and messages that newer ones have superseded before they were sent."""
-        return {name: outlet.counters() for name, outlet in self._names.items()}
+        return {name: socket.counters() for name, socket in self._names.items()}
 
-    def wanted(self, topic: str) -> bool:
-        """Whether somebody subscribed to a camera's pictures, or to what is known of them. Any thread."""
-        outlet = self._topics.get(topic)
-        return outlet is not None and (
-            outlet.wants(frame_topic(topic).encode()) or outlet.wants(meta_topic(topic).encode())
+    def wants(self, topic: str) -> bool:
+        """Whether a camera's pictures, or what is known of them, have a subscriber. Any thread."""
+        socket = self._topics.get(topic)
+        return socket is not None and (
+            socket.wants(frame_topic(topic).encode()) or socket.wants(meta_topic(topic).encode())
         )
 
     def publish(self, topic: str, metadata: Mapping[str, Any], data: bytes | memoryview) -> None:
-        """Send a picture to those who want it; ``data`` is not copied. Never waits; a newer picture replaces it."""
-        outlet = self._topics.get(topic)
-        if outlet is None:
+        """Send a picture to its subscribers; ``data`` is not copied. Never waits; a newer picture replaces it."""
+        socket = self._topics.get(topic)
+        if socket is None:
             return
         meta, frame = meta_topic(topic).encode(), frame_topic(topic).encode()
         batch: list[Message] = []
-        if outlet.wants(meta):
+        if socket.wants(meta):
             batch.append((meta, pack_metadata(metadata)))
-        if outlet.wants(frame):
+        if socket.wants(frame):
             batch.append((frame, data))
         if batch:
-            outlet.offer(batch)
+            socket.offer(batch)
 
     def _open_one(self) -> None:
-        outlet = Outlet(
+        socket = PubSocket(
             self._thread.context,
             self._listen_on_next_port(),
             kept_messages=_KEPT_MESSAGES,
             kept_batches=_KEPT_BATCHES,
             on_change=self._subscriptions_changed,
         )
-        self._outlets.append(outlet)
-        self._thread.add(outlet)
+        self._sockets.append(socket)
+        self._thread.add(socket)
 
     def _listen_on_next_port(self) -> Listener:
         for port in self._ports:
@@ -104,7 +104,7 @@ class CameraPublisher:
 
     def _subscriptions_changed(self, new: bool) -> None:
         if new:
-            self.on_subscribe()
+            self.on_subscriber()
 
 
 def _ports(first: int, avoided: frozenset[int]) -> Iterator[int]:
@@ -118,7 +118,3 @@ def _is_in_use(refused: ConfigError) -> bool:
     """Whether another port may do. A living server on an ipc path is found by asking, not by an error of the system."""
     cause = refused.__cause__
     return cause is None or (isinstance(cause, OSError) and cause.errno == errno.EADDRINUSE)
-
-
-def _nobody_listens() -> None:
-    """Until somebody wants to hear of subscribers."""

@@ -2,12 +2,13 @@
 
 import socket as sockets
 import struct
+import threading
 import time
 
 import pytest
 import zmq
 
-from urlab.transport import connection, zmq_rpc, zmtp
+from urlab.transport.rpc import RpcLimits, zmtp
 
 READY = b"\x04\x19\x05READY\x0bSocket-Type\x00\x00\x00\x03REQ"
 
@@ -17,9 +18,9 @@ def shout(frame):
 
 
 @pytest.fixture
-def raw(serve):
-    """A raw TCP socket to a server, and that server."""
-    server = serve(shout)
+def raw(serve, request):
+    """A raw TCP socket to a server, and that server; its limits may be a parameter."""
+    server = serve(shout, limits=getattr(request, "param", None))
     host, _, port = server.endpoint.removeprefix("tcp://").rpartition(":")
     with sockets.create_connection((host, int(port)), timeout=5) as socket:
         yield socket, server
@@ -87,11 +88,11 @@ def test_a_frame_that_announces_too_much_ends_the_connection(raw, connect):
     assert is_alive(server, connect)
 
 
-def test_a_request_that_is_too_large_is_told_so(serve, connect, monkeypatch):
-    monkeypatch.setattr(zmq_rpc, "MAX_REQUEST_BYTES", 1000)
-    client = connect(serve(shout).endpoint)
-    client.send(bytes(5000))
-    assert b"1000 bytes" in client.recv()
+@pytest.mark.parametrize("frames", [[bytes(5000)], [bytes(600), bytes(600)]])
+def test_a_request_that_is_too_large_is_told_so(serve, connect, frames):
+    client = connect(serve(shout, limits=RpcLimits(request_bytes=1000)).endpoint)
+    client.send_multipart(frames)
+    assert b"bad_request" in client.recv()
     client.send(b"small")
     assert client.recv() == b"SMALL"
 
@@ -105,8 +106,8 @@ def test_a_client_that_does_not_read_does_not_hold_up_others(raw, connect):
     assert is_alive(server, connect)
 
 
-def test_a_client_that_never_reads_is_disconnected_in_the_end(raw, connect, monkeypatch):
-    monkeypatch.setattr(connection, "MAX_UNSENT_BYTES", 1_000_000)
+@pytest.mark.parametrize("raw", [RpcLimits(unsent_bytes=1_000_000)], indirect=True)
+def test_a_client_that_never_reads_is_disconnected_in_the_end(raw, connect):
     socket, server = raw
     introduce(socket)
     with pytest.raises(ConnectionError):
@@ -114,9 +115,8 @@ def test_a_client_that_never_reads_is_disconnected_in_the_end(raw, connect, monk
     assert is_alive(server, connect)
 
 
-def test_more_clients_than_there_is_room_for_are_turned_away(serve, connect, monkeypatch):
-    monkeypatch.setattr(zmq_rpc, "MAX_CONNECTIONS", 2)
-    server = serve(shout)
+def test_more_clients_than_there_is_room_for_are_turned_away(serve, connect):
+    server = serve(shout, limits=RpcLimits(connections=2))
     assert is_alive(server, connect)
     assert is_alive(server, connect)
     third = connect(server.endpoint)
@@ -133,3 +133,54 @@ def test_a_pipelining_client_is_answered_in_order(serve, connect):
     for request in asked:
         client.send_multipart([b"", request])
     assert [client.recv_multipart()[1] for _ in asked] == [request.upper() for request in asked]
+
+
+@pytest.mark.parametrize("raw", [RpcLimits(frames=10)], indirect=True)
+def test_a_message_of_frames_without_end_ends_the_connection(raw, connect):
+    socket, server = raw
+    introduce(socket)
+    socket.sendall(b"\x01\x00" * 11)
+    assert is_disconnected(socket)
+    assert is_alive(server, connect)
+
+
+@pytest.mark.parametrize("limits", [RpcLimits(ahead=3), RpcLimits(request_bytes=200)])
+def test_a_client_far_ahead_of_its_replies_is_read_from_no_more_until_it_gets_them(serve, connect, limits):
+    gate = threading.Event()
+
+    def handle(frame):
+        assert frame != b"slow" or gate.wait(10)
+        return frame.upper()
+
+    server = serve(handle, limits=limits)
+    client = connect(server.endpoint, zmq.DEALER)
+    asked = [b"slow", *(b"request %0100d" % number for number in range(50))]
+    for request in asked:
+        client.send_multipart([b"", request])
+    assert is_alive(server, connect)
+    gate.set()
+    assert [client.recv_multipart()[1] for _ in asked] == [request.upper() for request in asked]
+
+
+def test_heartbeats_are_answered_while_a_long_request_runs(serve):
+    """libzmq gives up a connection that does not answer a PING in time; a REQ socket then never gets its reply."""
+    begun, gate = threading.Event(), threading.Event()
+
+    def handle(frame):
+        begun.set()
+        assert frame != b"slow" or gate.wait(10)
+        return frame.upper()
+
+    server = serve(handle)
+    with zmq.Context() as context, context.socket(zmq.REQ) as client:
+        for option, value in ((zmq.HEARTBEAT_IVL, 20), (zmq.HEARTBEAT_TIMEOUT, 200), (zmq.LINGER, 0)):
+            client.setsockopt(option, value)
+        client.setsockopt(zmq.RCVTIMEO, 10_000)
+        with client.get_monitor_socket(zmq.EVENT_DISCONNECTED) as monitor:
+            client.connect(server.endpoint)
+            client.send(b"slow")
+            assert begun.wait(5)
+            assert not monitor.poll(600)
+            gate.set()
+            assert client.recv() == b"SLOW"
+            client.disable_monitor()
