@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import zmq
 
-from urlab.cli.serve.signals import StopSignals
+from urlab.cli.signals import StopSignals
 from urlab_client import PIEState, URLabClient
 from urlab_wire import decode, encode
 
@@ -132,7 +132,8 @@ def test_without_play_it_waits_for_a_client(serving: Any, arm: str) -> None:
         client.discover()
         assert not client.manager_present
         assert client.sim.start().is_ready
-    assert "not playing" in server.end(signal.SIGTERM)[1]
+    said = server.end(signal.SIGTERM)[1]
+    assert "not playing" in said
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from typing import Any
 
 import psutil
 
+from urlab.child_process import ANY_PORTS
 from urlab.cli.complaint import CommandError
-from urlab.cli.server_process import ANY_PORTS
 
 SERVE = (sys.executable, "-m", "urlab", "serve")
 ECHO = (sys.executable, "-m", "urlab.cli.bench.echo_child")
