@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from urlab.errors import ConfigError
-from urlab_wire.enums import StepMode
+from urlab_wire.enums import RowLayout, StepMode
 
 VERSION = importlib.metadata.version("urlab-headless")
 
@@ -30,13 +30,6 @@ class RenderProfile(StrEnum):
     AUTO = "auto"
     FAST = "fast"
     QUALITY = "quality"
-
-
-class RowLayout(StrEnum):
-    """The generation of the row layouts that the streams use."""
-
-    V1 = "v1"
-    V2 = "v2"
 
 
 @dataclass(frozen=True, slots=True)

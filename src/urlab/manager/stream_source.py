@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from urlab.compile import CompiledArticulation
-from urlab.config import RowLayout
 from urlab.manager.manager import Manager
 from urlab.manager.observation import Sources
 from urlab.manager.packed import PackedObserver
-from urlab.manager.state_rows import Message, StateRows, Wanted
+from urlab.manager.state_rows import StateRows, Wanted
 from urlab.manager.stream_control import StreamControl
-from urlab_wire.enums import ObservationLevel, StepMode
+from urlab_wire.enums import ObservationLevel, RowLayout, StepMode
+from urlab_wire.rows import Message
 from urlab_wire.state_frame import StateFrame
 from urlab_wire.stream_messages import ActuatorList, CameraEndpoint, StateFull, pack_info
 from urlab_wire.streams import ControlOutcome

@@ -13,7 +13,7 @@ from urlab.ops.checks import one_of
 from urlab.ops.context import Context
 from urlab.ops.registry import HANDLERS, handler
 from urlab.ops.stepping import plain_reply
-from urlab.physics.version import MUJOCO_VERSION, MUJOCO_VERSION_INT
+from urlab.physics import MUJOCO_VERSION, MUJOCO_VERSION_INT
 from urlab_wire.catalogue import meta_ops
 from urlab_wire.enums import Encoding, ObservationLevel
 from urlab_wire.ops.session import (

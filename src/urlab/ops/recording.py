@@ -8,14 +8,14 @@ from urlab_wire.ops import recording as wire
 @handler("recording_start")
 def start(context: Context, request: wire.RecordingStartRequest) -> wire.RecordingStartReply:
     """Begin."""
-    name, max_duration_s = context.manager.tape.start_recording(request.name, request.max_duration_s)
+    name, max_duration_s = context.manager.record_replay.start_recording(request.name, request.max_duration_s)
     return wire.RecordingStartReply(name=name, max_duration_s=max_duration_s)
 
 
 @handler("recording_stop")
 def stop(context: Context, request: wire.RecordingStopRequest) -> wire.RecordingStopReply:  # noqa: ARG001
     """End."""
-    recording = context.manager.tape.stop_recording()
+    recording = context.manager.record_replay.stop_recording()
     return wire.RecordingStopReply(
         name=recording.name, frame_count=recording.frame_count, sim_duration_s=recording.sim_duration_s
     )
@@ -24,11 +24,11 @@ def stop(context: Context, request: wire.RecordingStopRequest) -> wire.Recording
 @handler("recording_save")
 def save(context: Context, request: wire.RecordingSaveRequest) -> wire.RecordingSaveReply:
     """Write."""
-    return wire.RecordingSaveReply(absolute_path=str(context.manager.tape.save_recording(request.path)))
+    return wire.RecordingSaveReply(absolute_path=str(context.manager.record_replay.save_recording(request.path)))
 
 
 @handler("recording_clear")
 def clear(context: Context, request: wire.RecordingClearRequest) -> wire.RecordingClearReply:  # noqa: ARG001
     """Forget."""
-    context.manager.tape.clear_recording()
+    context.manager.record_replay.clear_recording()
     return wire.RecordingClearReply()

@@ -10,7 +10,7 @@ from urlab_wire.ops import replay as wire
 @handler("replay_load")
 def load(context: Context, request: wire.ReplayLoadRequest) -> wire.ReplayLoadReply:
     """Read a recording."""
-    name, total_frames = context.manager.tape.load(required("path", request.path))
+    name, total_frames = context.manager.record_replay.load(required("path", request.path))
     return wire.ReplayLoadReply(name=name, total_frames=total_frames)
 
 
@@ -20,13 +20,13 @@ def list_sessions(
     request: wire.ReplayListSessionsRequest,  # noqa: ARG001
 ) -> wire.ReplayListSessionsReply:
     """What can be replayed."""
-    return wire.ReplayListSessionsReply(sessions=context.manager.tape.names())
+    return wire.ReplayListSessionsReply(sessions=context.manager.record_replay.names())
 
 
 @handler("replay_set_active")
 def set_active(context: Context, request: wire.ReplaySetActiveRequest) -> wire.ReplaySetActiveReply:
     """Choose."""
-    context.manager.tape.set_active(required("name", request.name))
+    context.manager.record_replay.set_active(required("name", request.name))
     return wire.ReplaySetActiveReply()
 
 
@@ -34,12 +34,12 @@ def set_active(context: Context, request: wire.ReplaySetActiveRequest) -> wire.R
 def start(context: Context, request: wire.ReplayStartRequest) -> wire.ReplayStartReply:
     """Show frame 0."""
     manager = context.manager
-    name, total = manager.tape.start_replay(bool(request.loop), live=manager.mode is StepMode.LIVE)
+    name, total = manager.record_replay.start_replay(bool(request.loop), live=manager.mode is StepMode.LIVE)
     return wire.ReplayStartReply(active_session=name, total_frames=total)
 
 
 @handler("replay_stop")
 def stop(context: Context, request: wire.ReplayStopRequest) -> wire.ReplayStopReply:  # noqa: ARG001
     """Go on simulating."""
-    context.manager.tape.stop_replay()
+    context.manager.record_replay.stop_replay()
     return wire.ReplayStopReply()

@@ -1,7 +1,7 @@
 """Mutators and readers of the running scene."""
 
 from urlab.errors import BadMode, MissingField, NoController, NoTwistController, known
-from urlab.manager import joints, mocap, options
+from urlab.manager import edits
 from urlab.ops.checks import finite, one_of, required
 from urlab.ops.context import Context
 from urlab.ops.registry import handler
@@ -80,7 +80,7 @@ def set_twist(context: Context, request: wire.SetTwistRequest) -> wire.SetTwistR
 def set_qpos(context: Context, request: wire.SetQposRequest) -> wire.SetQposReply:
     """Write the qpos of a robot or a free body."""
     target = required("target", request.target)
-    written = joints.set_qpos(context.manager, target, request.qpos, request.qvel, by_name=by_name(request))
+    written = edits.set_qpos(context.manager, target, request.qpos, request.qvel, by_name=by_name(request))
     return wire.SetQposReply(
         target=request.target,
         actor_name=written.target.actor_name,
@@ -93,14 +93,14 @@ def set_qpos(context: Context, request: wire.SetQposRequest) -> wire.SetQposRepl
 @handler("set_mocap_pose")
 def set_mocap_pose(context: Context, request: wire.SetMocapPoseRequest) -> wire.SetMocapPoseReply:
     """Move a mocap body."""
-    pose = mocap.set_mocap_pose(context.manager, request.body, request.pos, request.quat)
+    pose = edits.set_mocap_pose(context.manager, request.body, request.pos, request.quat)
     return wire.SetMocapPoseReply(body=request.body, pos=pose.pos, quat=pose.quat_wxyz)
 
 
 @handler("read_mocap_pose")
 def read_mocap_pose(context: Context, request: wire.ReadMocapPoseRequest) -> wire.ReadMocapPoseReply:
     """Where a mocap body is."""
-    pose = mocap.read_mocap_pose(context.manager, request.body)
+    pose = edits.read_mocap_pose(context.manager, request.body)
     return wire.ReadMocapPoseReply(body=request.body, pos=pose.pos, quat=pose.quat_wxyz)
 
 
@@ -139,4 +139,4 @@ def set_sim_options(context: Context, request: wire.SetSimOptionsRequest) -> wir
     """Patch the physics options."""
     if request.options is None:
         raise MissingField("set_sim_options needs the field 'options'")
-    return wire.SetSimOptionsReply(options=options.set_sim_options(context.manager, request.options))
+    return wire.SetSimOptionsReply(options=edits.set_sim_options(context.manager, request.options))

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from urlab.ros2 import convert
 from urlab_client import URLabArticulation
-from urlab_wire.streams import control_topic, pack_control, pack_twist, twist_command_topic
+from urlab_wire.rows import pack_twist
+from urlab_wire.streams import control_topic, pack_control, twist_command_topic
 
 JOINT_STATE, ARRAY = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
 TWIST = "geometry_msgs/msg/Twist"

@@ -10,8 +10,7 @@ from urlab.compile import compile_scene
 from urlab.compile.library import Library
 from urlab.config import FileRoots
 from urlab.geometry import Pose
-from urlab.manager import Manager
-from urlab.manager.step_counter import StepCounter
+from urlab.manager import Manager, StepCounter
 from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Level

@@ -1,10 +1,11 @@
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
 from urlab.errors import OpTimeout, ShuttingDown, UnknownArticulation
-from urlab.manager import Manager, View
+from urlab.manager import Manager, StepCounter, View
 from urlab.manager import manager as manager_module
 from urlab_wire.enums import ObservationLevel, StepMode
 from urlab_wire.ops.stepping import StepRequest
@@ -46,11 +47,11 @@ def test_steps_from_several_threads_all_count(manager: Manager) -> None:
     assert manager.engine.data.time == pytest.approx(0.2)
 
 
-def test_reading_changes_nothing(manager: Manager) -> None:
-    before = manager.engine.save_state()
+def test_reading_changes_nothing(manager: Manager, full_state: Any) -> None:
+    before = full_state(manager.engine)
     seen = manager.read(View(ObservationLevel.FULL))
     assert set(seen.blocks.articulations) == {"hopper"}
-    assert np.array_equal(manager.engine.save_state(), before)
+    assert np.array_equal(full_state(manager.engine), before)
 
 
 def test_every_request_hands_out_a_snapshot_of_its_end(manager: Manager) -> None:
@@ -71,3 +72,29 @@ def test_auto_is_live(manager: Manager) -> None:
 def test_an_unknown_articulation_is_told_which_exist(manager: Manager) -> None:
     with pytest.raises(UnknownArticulation, match="hopper"):
         manager.articulation("robot")
+
+
+def test_a_session_counts_from_its_hello() -> None:
+    counter = StepCounter()
+    counter.total += 5
+    hello = counter.total
+    counter.total += 3
+    assert counter.between(hello, counter.total) == 3
+    assert counter.between(0, counter.total) == 8
+
+
+def test_after_a_reset_everybody_counts_from_there() -> None:
+    counter = StepCounter()
+    counter.total += 5
+    counter.restart()
+    counter.total += 2
+    assert counter.between(0, counter.total) == counter.between(4, counter.total) == 2
+
+
+def test_what_was_seen_before_a_reset_counts_nothing() -> None:
+    counter = StepCounter()
+    counter.total += 5
+    seen = counter.total
+    counter.total += 1
+    counter.restart()
+    assert counter.between(0, seen) == 0

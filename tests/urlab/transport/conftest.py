@@ -14,16 +14,14 @@ import zmq
 
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
-from urlab.config import FileRoots, Ports, RowLayout
-from urlab.manager import Manager
-from urlab.manager.step_counter import StepCounter
-from urlab.manager.stream_source import StreamSource
+from urlab.config import FileRoots, Ports
+from urlab.manager import Manager, StepCounter, StreamSource
 from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Level
 from urlab.transport import StreamedCamera, Streams, ZmqRpcServer
 from urlab.transport.rpc import RpcLimits
-from urlab_wire.enums import StepMode
+from urlab_wire.enums import RowLayout, StepMode
 
 Handle = Callable[[bytes], bytes]
 PATIENCE_S = 10.0

@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 import zmq
 
-from urlab.config import RowLayout
 from urlab.manager import Manager, StreamSource, View
 from urlab.transport.streams.state_publisher import HEARTBEAT_S, OFTEN_UNTIL_STEP, Heartbeat
-from urlab_wire.enums import ObservationLevel, StepMode
+from urlab_wire.enums import ObservationLevel, RowLayout, StepMode
 from urlab_wire.ops.stepping import StepRequest
 
 MINIMAL = View(ObservationLevel.MINIMAL)

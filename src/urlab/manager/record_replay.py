@@ -28,7 +28,7 @@ from urlab_wire.ops.stepping import ReplayBlock
 log = logging.getLogger("urlab.recording")
 
 
-class Tape:
+class RecordReplay:
     """What `recording_*` and `replay_*` work on. Methods take the physics lock themselves unless they say otherwise."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Tape:
             self._unsaved = False
 
     def autosave(self) -> Path | None:
-        """Write frames that nobody saved to ``autosave-<time>.json``, when the simulation ends."""
+        """Write unsaved frames to ``autosave-<time>.json``, when the simulation ends."""
         with self._engine.locked():
             if not (self._unsaved and self._recorder.has_frames):
                 return None

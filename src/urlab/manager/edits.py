@@ -1,5 +1,6 @@
-"""Writing joint positions: whole robots, free roots, single joints."""
+"""Changes of a running scene that are no steps: joint positions, poses of mocap bodies, physics options."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,19 @@ from numpy.typing import NDArray
 
 from urlab.compile import CompiledArticulation
 from urlab.compile.compiled_scene import JointSlot
-from urlab.errors import BadValue, DimMismatch, NoJoints, UnknownArticulation, known
+from urlab.errors import (
+    BadValue,
+    DimMismatch,
+    MissingField,
+    NoJoints,
+    NotMocapBody,
+    UnknownArticulation,
+    UnknownBody,
+    known,
+)
+from urlab.numbers import finite_numbers
+from urlab.physics import max_worker_threads
+from urlab.physics.options import check_options, read_options, try_options
 
 if TYPE_CHECKING:
     from urlab.manager.manager import Manager
@@ -53,10 +66,10 @@ def set_qpos(
     ``velocities`` are those of the same joints. With them ``numbers`` may be empty: then the joints stay where they
     are, and all of them are meant, or by six velocities the free root.
     """
-    found = _find(manager, target, by_name=by_name)
-    values, speeds = _finite("qpos", numbers), _finite("qvel", velocities or [])
+    found = _find_target(manager, target, by_name=by_name)
+    values, speeds = finite_numbers("qpos", numbers), finite_numbers("qvel", velocities or [])
     only_speeds = velocities is not None and not numbers
-    joints, shortcut = _fit_speeds(found, len(speeds)) if only_speeds else _fit(found, len(values))
+    joints, shortcut = _joints_of_speeds(found, len(speeds)) if only_speeds else _joints_of(found, len(values))
     if velocities is not None:
         _check_speeds(found, joints, len(speeds))
     with manager.engine.locked():
@@ -78,10 +91,10 @@ def joint_write(robot: CompiledArticulation, name: str, numbers: list[float]) ->
     width = joint.qpos.stop - joint.qpos.start
     if len(numbers) not in (1, width):
         raise DimMismatch(f"joint {name!r} of {robot.prefix} takes {width} numbers, but has {len(numbers)}")
-    return slice(joint.qpos.start, joint.qpos.start + len(numbers)), _finite(f"joint {name!r}", numbers)
+    return slice(joint.qpos.start, joint.qpos.start + len(numbers)), finite_numbers(f"joint {name!r}", numbers)
 
 
-def _find(manager: "Manager", target: str, *, by_name: bool) -> QposTarget:
+def _find_target(manager: "Manager", target: str, *, by_name: bool) -> QposTarget:
     targets = _targets(manager)
     found = None if by_name else next((one for one in targets if one.actor_id and one.actor_id == target), None)
     found = found or next((one for one in targets if one.actor_name == target), None)
@@ -104,7 +117,7 @@ def _targets(manager: "Manager") -> list[QposTarget]:
     return [*robots, *things]
 
 
-def _fit(target: QposTarget, count: int) -> tuple[tuple[JointSlot, ...], bool]:
+def _joints_of(target: QposTarget, count: int) -> tuple[tuple[JointSlot, ...], bool]:
     if not target.joints:
         raise NoJoints(f"{target.actor_name} has no joints, so it has no qpos")
     if count == target.dim:
@@ -115,12 +128,12 @@ def _fit(target: QposTarget, count: int) -> tuple[tuple[JointSlot, ...], bool]:
     raise DimMismatch(f"qpos of {target.actor_name} takes {target.dim} numbers{free}, but has {count}")
 
 
-def _fit_speeds(target: QposTarget, count: int) -> tuple[tuple[JointSlot, ...], bool]:
+def _joints_of_speeds(target: QposTarget, count: int) -> tuple[tuple[JointSlot, ...], bool]:
     """The joints that so many velocities are of."""
     root = target.free_root
     if root is not None and count == _FREE_SPEEDS:
         return (root,), len(target.joints) > 1
-    return _fit(target, target.dim)
+    return _joints_of(target, target.dim)
 
 
 def _check_speeds(target: QposTarget, joints: tuple[JointSlot, ...], count: int) -> None:
@@ -138,8 +151,77 @@ def _write(array: Any, slots: list[slice], values: NDArray[np.float64]) -> None:
         start += width
 
 
-def _finite(what: str, numbers: list[float]) -> NDArray[np.float64]:
-    values = np.array(numbers, dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise BadValue(f"{what} must be finite, but is {numbers}")
-    return values
+# -- mocap bodies -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MocapPose:
+    """Position in metres and orientation as w, x, y, z, in the world frame."""
+
+    pos: list[float]
+    quat_wxyz: list[float]
+
+
+def read_mocap_pose(manager: "Manager", body: str) -> MocapPose:
+    """The pose of a mocap body, by compiled name."""
+    index = _mocap_index(manager, body)
+    with manager.engine.locked():
+        return _read_mocap(manager, index)
+
+
+def set_mocap_pose(manager: "Manager", body: str, pos: list[float] | None, quat_wxyz: list[float] | None) -> MocapPose:
+    """Move a mocap body; what is not given stays."""
+    index = _mocap_index(manager, body)
+    if pos is None and quat_wxyz is None:
+        raise MissingField("set_mocap_pose needs pos, quat or both")
+    if pos is not None:
+        finite_numbers("pos", pos, 3)
+    if quat_wxyz is not None:
+        finite_numbers("quat", quat_wxyz, 4)
+    if quat_wxyz is not None and not any(quat_wxyz):
+        raise BadValue("quat must not be all zeros: that is no rotation")
+    with manager.engine.locked():
+        data = manager.engine.data
+        if pos is not None:
+            data.mocap_pos[index] = pos
+        if quat_wxyz is not None:
+            data.mocap_quat[index] = quat_wxyz
+        manager.engine.publish()
+        return _read_mocap(manager, index)
+
+
+def _read_mocap(manager: "Manager", index: int) -> MocapPose:
+    data = manager.engine.data
+    return MocapPose(data.mocap_pos[index].tolist(), data.mocap_quat[index].tolist())
+
+
+def _mocap_index(manager: "Manager", body: str) -> int:
+    model = manager.engine.model
+    body_id = manager.body_id(body)
+    if not body:
+        raise MissingField("body is empty; it takes the compiled name of a mocap body")
+    names = [model.body(index).name for index in range(model.nbody)]
+    movable = [name for index, name in enumerate(names) if model.body_mocapid[index] >= 0]
+    if body_id is None:
+        raise UnknownBody(f"there is no body {body!r}; mocap bodies are: {known(movable)}")
+    if model.body_mocapid[body_id] < 0:
+        raise NotMocapBody(f"body {body!r} is not a mocap body; those are: {known(movable)}")
+    return int(model.body_mocapid[body_id])
+
+
+# -- options ------------------------------------------------------------------------------------------------------
+
+
+def set_sim_options(manager: "Manager", patch: Mapping[str, Any]) -> dict[str, Any]:
+    """Apply a patch as a whole or not at all; returns every option in force."""
+    checked = check_options(patch)
+    with manager.engine.locked():
+        try_options(manager.engine.model, checked)
+        manager.engine.options_changed()
+        if "num_worker_threads" in checked:
+            manager.engine.set_worker_threads(checked["num_worker_threads"])
+        return {
+            **read_options(manager.engine.model.opt),
+            "num_worker_threads": manager.engine.worker_threads,
+            "max_worker_threads": max_worker_threads(),
+        }

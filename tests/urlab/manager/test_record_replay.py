@@ -9,7 +9,7 @@ from urlab_wire.ops.stepping import StepRequest
 
 
 def record(manager: Manager, n_steps: int = 5) -> None:
-    manager.tape.start_recording(None, None)
+    manager.record_replay.start_recording(None, None)
     manager.step(StepRequest(n_steps=n_steps), View(ObservationLevel.MINIMAL))
 
 
@@ -17,27 +17,27 @@ def test_a_save_that_fails_leaves_the_recording_to_the_autosave(manager: Manager
     record(manager)
     (tmp_path / "a.json").mkdir()
     with pytest.raises(PathNotWritable):
-        manager.tape.save_recording(str(tmp_path / "a.json"))
-    assert manager.tape.autosave() is not None
+        manager.record_replay.save_recording(str(tmp_path / "a.json"))
+    assert manager.record_replay.autosave() is not None
 
 
 def test_an_autosave_happens_once(manager: Manager) -> None:
     record(manager)
-    path = manager.tape.autosave()
+    path = manager.record_replay.autosave()
     assert path is not None
     assert path.name.startswith("autosave-")
-    assert manager.tape.autosave() is None
+    assert manager.record_replay.autosave() is None
 
 
 def test_a_cleared_recording_is_not_autosaved(manager: Manager) -> None:
     record(manager)
-    manager.tape.clear_recording()
-    assert manager.tape.autosave() is None
+    manager.record_replay.clear_recording()
+    assert manager.record_replay.autosave() is None
 
 
 def test_a_recording_without_frames_is_not_autosaved(manager: Manager) -> None:
-    manager.tape.start_recording(None, None)
-    assert manager.tape.autosave() is None
+    manager.record_replay.start_recording(None, None)
+    assert manager.record_replay.autosave() is None
 
 
 def test_an_autosave_that_cannot_be_written_is_only_logged(
@@ -45,5 +45,5 @@ def test_an_autosave_that_cannot_be_written_is_only_logged(
 ) -> None:
     record(manager)
     (tmp_path / "Replays").write_text("in the way")
-    assert manager.tape.autosave() is None
+    assert manager.record_replay.autosave() is None
     assert "5 frames is lost" in caplog.text
