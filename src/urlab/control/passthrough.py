@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urlab.compile.compiled_scene import CompiledArticulation
-from urlab.control.controller import Controller
-from urlab.control.indexing import Float64Array, index_of
+from urlab.control.controller import Controller, Float64Array, index_of
 from urlab.errors import ControllerSchemaViolation, known
 
 

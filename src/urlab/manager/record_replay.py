@@ -20,7 +20,7 @@ from urlab.recording import (
     load_path,
     read_recording,
     save_path,
-    write_recording,
+    write_json,
 )
 from urlab.scene.actor_names import legal_name
 from urlab_wire.ops.stepping import ReplayBlock
@@ -116,7 +116,7 @@ class RecordReplay:
 
     def _write(self, recording: Recording, where: Path) -> None:
         metadata = {**_metadata(self._engine.model), "rendering": dict(self._rendering())}
-        write_recording(recording, where, metadata=metadata)
+        write_json(recording, where, metadata=metadata)
 
     # -- replay -------------------------------------------------------------------------------------------------
 

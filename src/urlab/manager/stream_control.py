@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-from urlab.control.gains import gains_patch
+from urlab.control import gains_patch
 from urlab.errors import OpTimeout, UrlabError
 from urlab.manager.articulation import RunningArticulation
 from urlab.manager.manager import Manager

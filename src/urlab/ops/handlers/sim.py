@@ -2,10 +2,10 @@
 
 from urlab.errors import BadValue
 from urlab.manager.play import DEFAULT_TIMEOUT_S
-from urlab.ops.checks import finite, one_of
-from urlab.ops.context import Context
-from urlab.ops.hello import handshake
-from urlab.ops.registry import handler
+from urlab.numbers import finite_number
+from urlab.ops.checks import one_of
+from urlab.ops.context import Context, handler
+from urlab.ops.handlers.hello import handshake
 from urlab_wire.enums import PIEState, StepMode
 from urlab_wire.ops import sim as wire
 
@@ -15,7 +15,7 @@ MAX_TIMEOUT_S = 110.0
 @handler("begin_pie")
 def begin_pie(context: Context, request: wire.BeginPieRequest) -> wire.BeginPieReply:
     """Compile and play; what goes wrong is a state, not an error."""
-    timeout_s = DEFAULT_TIMEOUT_S if request.timeout_s is None else finite("timeout_s", request.timeout_s)
+    timeout_s = DEFAULT_TIMEOUT_S if request.timeout_s is None else finite_number("timeout_s", request.timeout_s)
     if timeout_s <= 0:
         raise BadValue(f"timeout_s must be above zero, but is {timeout_s}")
     mode = one_of("step_mode", StepMode, request.step_mode) if request.step_mode else None

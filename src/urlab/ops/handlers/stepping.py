@@ -5,10 +5,9 @@ from typing import TypeVar, cast
 
 from urlab.errors import BadValue, ObserverReadOnly
 from urlab.manager import Observation, PlainBlocks, View
-from urlab.ops.camera_requests import CameraOrder
 from urlab.ops.checks import one_of
-from urlab.ops.context import Context
-from urlab.ops.registry import handler
+from urlab.ops.context import Context, handler
+from urlab.ops.handlers.cameras import CameraSelection
 from urlab_wire.enums import Encoding, ObservationLevel, ResetScope, StepMode
 from urlab_wire.ops.stepping import (
     ClockBlock,
@@ -63,10 +62,10 @@ def forward(context: Context, request: ForwardRequest) -> ForwardReply | bytes: 
 def _step_and_look(context: Context, request: StepRequest, view: View) -> StepReply | bytes:
     """A step, and what the cameras see afterwards."""
     manager = context.manager
-    order = CameraOrder.read(manager.cameras, request.include_cameras)
+    cameras = CameraSelection.read(manager.cameras, request.include_cameras)
     seen = _step(context, request, view, keep_state=True)
     seen.snapshot = seen.snapshot or manager.engine.snapshot
-    frames, problems = order.take(manager.cameras, seen.snapshot)
+    frames, problems = cameras.take(manager.cameras, seen.snapshot)
     seen.extras["cameras"] = frames
     if problems:
         seen.extras["warnings"] = [*seen.extras.get("warnings", ()), *problems]

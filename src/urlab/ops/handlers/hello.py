@@ -10,9 +10,8 @@ from urlab.errors import BadValue, OpTimeout
 from urlab.manager import Manager, View
 from urlab.manager.articulation import RunningArticulation
 from urlab.ops.checks import one_of
-from urlab.ops.context import Context
-from urlab.ops.registry import HANDLERS, handler
-from urlab.ops.stepping import plain_reply
+from urlab.ops.context import HANDLERS, Context, handler
+from urlab.ops.handlers.stepping import plain_reply
 from urlab.physics import MUJOCO_VERSION, MUJOCO_VERSION_INT
 from urlab_wire.catalogue import meta_ops
 from urlab_wire.enums import Encoding, ObservationLevel

@@ -10,11 +10,10 @@ from urlab.compile.inspection import BodyNode
 from urlab.errors import BadValue, InvalidCount, TooManyCells
 from urlab.geometry import Pose, Vec3, wxyz_from_euler_deg, xyzw_from_wxyz
 from urlab.manager.actor_poses import body_positions
-from urlab.ops.checks import finite, one_of
-from urlab.ops.context import Context
-from urlab.ops.outliner import seen_level, snapshot_row
-from urlab.ops.registry import handler
-from urlab.ops.targets import by_name
+from urlab.numbers import finite_number
+from urlab.ops.checks import by_name, one_of
+from urlab.ops.context import Context, handler
+from urlab.ops.handlers.outliner import seen_level, snapshot_row
 from urlab.scene.actor import Actor
 from urlab.scene.level import LEVELS_PACKAGE, MANAGER_NAME
 from urlab.scene.light import DEFAULT_INTENSITY, Light
@@ -223,7 +222,7 @@ def _cells(request: wire.SpawnGridRequest) -> Iterator[tuple[str, Order]]:
 
 def _light(request: wire.SpawnLightRequest) -> Light:
     euler = _ORIGIN if request.rotation_euler is None else vector("rotation_euler", request.rotation_euler)
-    intensity = DEFAULT_INTENSITY if request.intensity is None else finite("intensity", request.intensity)
+    intensity = DEFAULT_INTENSITY if request.intensity is None else finite_number("intensity", request.intensity)
     color = _WHITE if request.color is None else vector("color", request.color)
     if intensity < 0 or min(color) < 0 or max(color) > 1:
         raise BadValue(f"a light has an intensity of at least 0 and a color in 0..1, not {intensity} and {list(color)}")

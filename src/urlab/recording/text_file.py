@@ -1,4 +1,4 @@
-"""The bytes of a file that somebody asks to replay, checked before any of it is parsed."""
+"""The bytes of a file that a client asks to replay, checked before any of it is parsed."""
 
 import codecs
 import stat

@@ -2,10 +2,9 @@
 
 from urlab.errors import BadMode, MissingField, NoController, NoTwistController, known
 from urlab.manager import edits
-from urlab.ops.checks import finite, one_of, required
-from urlab.ops.context import Context
-from urlab.ops.registry import handler
-from urlab.ops.targets import by_name
+from urlab.numbers import finite_number
+from urlab.ops.checks import by_name, one_of, required
+from urlab.ops.context import Context, handler
 from urlab.physics import contacts, keyframes
 from urlab_wire.enums import ControlSource, StepMode
 from urlab_wire.ops import runtime as wire
@@ -48,7 +47,7 @@ def set_paused(context: Context, request: wire.SetPausedRequest) -> wire.SetPaus
 @handler("set_sim_speed")
 def set_sim_speed(context: Context, request: wire.SetSimSpeedRequest) -> wire.SetSimSpeedReply:
     """Pace live physics."""
-    return wire.SetSimSpeedReply(percent=context.manager.loop.set_speed(finite("percent", request.percent)))
+    return wire.SetSimSpeedReply(percent=context.manager.loop.set_speed(finite_number("percent", request.percent)))
 
 
 @handler("set_control_source")

@@ -1,7 +1,7 @@
 import pytest
 
 from urlab.ops import HANDLERS
-from urlab.ops.registry import handler
+from urlab.ops.context import handler
 from urlab_wire import CATALOGUE
 
 

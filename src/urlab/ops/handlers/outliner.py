@@ -12,10 +12,9 @@ from urlab.compile.bounds import Aabb
 from urlab.errors import BadValue, EditError, NoBounds
 from urlab.geometry import Pose, xyzw_from_wxyz
 from urlab.manager.actor_poses import actor_poses
-from urlab.ops.checks import finite
-from urlab.ops.context import Context
-from urlab.ops.registry import handler
-from urlab.ops.targets import by_name
+from urlab.numbers import finite_number
+from urlab.ops.checks import by_name
+from urlab.ops.context import Context, handler
 from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.level import Level
@@ -195,7 +194,7 @@ def _blueprint(record: BlueprintRecord) -> wire.BlueprintBlock:
 def _quick_convert(request: wire.AddQuickConvertRequest) -> QuickConvert:
     threshold = _DEFAULT.coacd_threshold
     if request.coacd_threshold is not None:
-        threshold = finite("coacd_threshold", request.coacd_threshold)
+        threshold = finite_number("coacd_threshold", request.coacd_threshold)
     if not MIN_THRESHOLD <= threshold <= MAX_THRESHOLD:
         raise BadValue(f"coacd_threshold is from {MIN_THRESHOLD} to {MAX_THRESHOLD}, not {threshold}")
     friction = _DEFAULT.friction if request.friction is None else vector("friction", request.friction)

@@ -1,7 +1,6 @@
 """Recording over the wire."""
 
-from urlab.ops.context import Context
-from urlab.ops.registry import handler
+from urlab.ops.context import Context, handler
 from urlab_wire.ops import recording as wire
 
 

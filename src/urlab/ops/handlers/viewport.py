@@ -6,11 +6,10 @@ from typing import TypeVar
 from urlab.authoring.placement import read_rotation, vector
 from urlab.errors import UrlabError
 from urlab.geometry import Pose, euler_deg_from_wxyz, xyzw_from_wxyz
-from urlab.ops.checks import finite
-from urlab.ops.context import Context
-from urlab.ops.outliner import bounds, seen_level
-from urlab.ops.registry import handler
-from urlab.ops.targets import by_name
+from urlab.numbers import finite_number
+from urlab.ops.checks import by_name
+from urlab.ops.context import Context, handler
+from urlab.ops.handlers.outliner import bounds, seen_level
 from urlab.viewport import ViewCamera
 from urlab.viewport.viewport import DEFAULT_SIZE
 from urlab_wire.ops import viewport as wire
@@ -23,7 +22,7 @@ def set_camera(context: Context, request: wire.SetCameraRequest) -> wire.SetCame
     """Place the camera; what is left out stays. Ends tracking."""
     location = vector("location", request.location)
     quat_wxyz = read_rotation(request.rotation_quat, request.rotation_euler)
-    fov_deg = None if request.fov is None else finite("fov", request.fov)
+    fov_deg = None if request.fov is None else finite_number("fov", request.fov)
     return _seen_by(context.parts.viewport.set_camera(location, quat_wxyz, fov_deg), wire.SetCameraReply)
 
 
@@ -54,7 +53,7 @@ def track_actor(context: Context, request: wire.TrackActorRequest) -> wire.Track
     seen = seen_level(context)
     actor = seen.find(request.target, by_name=by_name(request))
     offset = None if request.offset is None else vector("offset", request.offset)
-    smoothing = 0.0 if request.smoothing is None else finite("smoothing", request.smoothing)
+    smoothing = 0.0 if request.smoothing is None else finite_number("smoothing", request.smoothing)
     path = seen.level.path_of(actor.name)
     context.parts.viewport.track(lambda: _pose_now(context, actor.name), path, offset, smoothing)
     return wire.TrackActorReply(tracked_actor_path=path)

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from urlab.authoring.placement import read_rotation, vector
 from urlab.errors import BadValue
 from urlab.geometry import IDENTITY_WXYZ, Quat, Vec3
-from urlab.ops.checks import finite
-from urlab.ops.context import Context
-from urlab.ops.registry import handler
+from urlab.numbers import finite_number
+from urlab.ops.context import Context, handler
 from urlab.overlay import Arrow, Axes, Box, Color, Line, Marker
 from urlab.overlay.drawings import DEFAULT_AXES_SCALE_M, DEFAULT_THICKNESS_PX, MAX_REACH_M
 from urlab.overlay.overlay import DEFAULT_ANCHOR
@@ -124,14 +123,14 @@ def _color(numbers: Sequence[float]) -> Color:
 
 
 def _size(field: str, value: float | None, default: float) -> float:
-    size = default if value is None else finite(field, value)
+    size = default if value is None else finite_number(field, value)
     if not 0 <= size <= MAX_REACH_M:
         raise BadValue(f"{field} must be between 0 and {MAX_REACH_M:g}, but is {size}")
     return size
 
 
 def _ttl(value: float | None) -> float:
-    return 0.0 if value is None else finite("ttl", value)
+    return 0.0 if value is None else finite_number("ttl", value)
 
 
 def _rotation(request: wire.DrawBoxRequest | wire.DrawAxesRequest) -> Quat:
