@@ -89,7 +89,7 @@ class Server:
         self._streams: Streams | None = None
 
     def begin(self, mode: StepMode = StepMode.LIVE) -> None:
-        """Prepare this process and, unless told otherwise, start to play."""
+        """Prepare this process and, unless the config says no, start to play."""
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         if self.config.play:
             self.play.begin(mode=mode)

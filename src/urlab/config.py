@@ -66,7 +66,7 @@ class FileRoots:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """Everything that `urlab serve` can be told."""
+    """Everything that the options of `urlab serve` say."""
 
     host: str = "127.0.0.1"
     ports: Ports = field(default_factory=Ports)

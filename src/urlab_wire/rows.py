@@ -32,7 +32,7 @@ Message = tuple[bytes, bytes]
 """Topic and payload."""
 
 
-class Row(NamedTuple, Generic[Number]):
+class StateRow(NamedTuple, Generic[Number]):
     """A row: int32 words, then float32 words, or float64 ones if it is ``wide``."""
 
     words: tuple[int, ...]
@@ -40,45 +40,49 @@ class Row(NamedTuple, Generic[Number]):
     wide: bool = False
 
 
+PlacedRow = tuple[bytes, StateRow[Place]]
+"""A topic, and a row of places."""
+
+
 # -- what stands in a row -----------------------------------------------------------------------------------------
 
 
-def joint_row(ident: int, pos: Number, vel: Number, acc: Number) -> Row[Number]:
+def joint_row(ident: int, pos: Number, vel: Number, acc: Number) -> StateRow[Number]:
     """16 bytes: MuJoCo's id, then first position, velocity and acceleration of a joint."""
-    return Row((ident,), (pos, vel, acc))
+    return StateRow((ident,), (pos, vel, acc))
 
 
-def sensor_row(ident: int, values: Sequence[Number], layout: RowLayout) -> Row[Number]:
+def sensor_row(ident: int, values: Sequence[Number], layout: RowLayout) -> StateRow[Number]:
     """MuJoCo's id, in v2 how many values there are, and the values."""
-    return Row((ident, len(values)) if layout is RowLayout.V2 else (ident,), tuple(values))
+    return StateRow((ident, len(values)) if layout is RowLayout.V2 else (ident,), tuple(values))
 
 
-def base_state_row(qpos: Sequence[Number], qvel: Sequence[Number], layout: RowLayout) -> Row[Number]:
+def base_state_row(qpos: Sequence[Number], qvel: Sequence[Number], layout: RowLayout) -> StateRow[Number]:
     """A free body; ``qpos`` and ``qvel`` are its joint's: position, quaternion w x y z, linear and angular velocity.
 
     v1 is 56 bytes: position and quaternion as they are, float64. v2 is 52 bytes: float32, the quaternion as x y z w,
     and the velocities.
     """
     if layout is RowLayout.V1:
-        return Row((), tuple(qpos), wide=True)
+        return StateRow((), tuple(qpos), wide=True)
     x, y, z, qw, qx, qy, qz = qpos
-    return Row((), (x, y, z, qx, qy, qz, qw, *qvel))
+    return StateRow((), (x, y, z, qx, qy, qz, qw, *qvel))
 
 
-def twist_row(velocity: Sequence[Number]) -> Row[Number]:
+def twist_row(velocity: Sequence[Number]) -> StateRow[Number]:
     """12 bytes: vx, vy in m/s, yaw rate in rad/s."""
-    return Row((), tuple(velocity))
+    return StateRow((), tuple(velocity))
 
 
-def scene_row(numbers: Sequence[Number]) -> Row[Number]:
+def scene_row(numbers: Sequence[Number]) -> StateRow[Number]:
     """v2 only: one field of an entity, float64 as they are."""
-    return Row((), tuple(numbers), wide=True)
+    return StateRow((), tuple(numbers), wide=True)
 
 
 # -- packing ------------------------------------------------------------------------------------------------------
 
 
-def pack_row(row: Row[float]) -> bytes:
+def pack_row(row: StateRow[float]) -> bytes:
     """One row as bytes. What is beyond float32 becomes infinite, as it does in C."""
     with np.errstate(over="ignore"):
         numbers = np.array(row.numbers, dtype=np.float64).astype("<f8" if row.wide else "<f4")
@@ -101,7 +105,9 @@ class RowPacker:
     All rows of one width lie in one buffer, so that they cost a gather per array, one copy, and a slice per row.
     """
 
-    def __init__(self, rows: Iterable[tuple[bytes, Row[Place]]], arrays: Mapping[str, NDArray[np.float64]]) -> None:
+    def __init__(
+        self, rows: Iterable[tuple[bytes, StateRow[Place]]], arrays: Mapping[str, NDArray[np.float64]]
+    ) -> None:
         rows = list(rows)
         narrow = [(topic, row) for topic, row in rows if not row.wide]
         wide = [(topic, row) for topic, row in rows if row.wide]
@@ -109,15 +115,16 @@ class RowPacker:
 
     def pack(self) -> list[Message]:
         """The rows with the numbers that the arrays hold now, in a list of its own."""
-        return [message for buffer in self._buffers for message in buffer.pack()]
+        messages: list[Message] = []
+        for buffer in self._buffers:
+            messages += buffer.pack()
+        return messages
 
 
 class _RowBuffer:
     """Rows of one width. ``_moves`` says which numbers go where."""
 
-    def __init__(
-        self, rows: Sequence[tuple[bytes, Row[Place]]], arrays: Mapping[str, NDArray[np.float64]], dtype: str
-    ) -> None:
+    def __init__(self, rows: Sequence[PlacedRow], arrays: Mapping[str, NDArray[np.float64]], dtype: str) -> None:
         self._spans: list[tuple[bytes, int, int]] = []
         self._numbers = np.zeros(sum(len(row.words) + len(row.numbers) for _, row in rows), dtype=dtype)
         integers, size = self._numbers.view("<i4"), self._numbers.itemsize

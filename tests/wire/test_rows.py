@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from urlab_wire import rows
 from urlab_wire.enums import RowLayout
-from urlab_wire.rows import Row, RowPacker, pack_row
+from urlab_wire.rows import RowPacker, StateRow, pack_row
 from urlab_wire.streams import StreamError
 
 float32s = st.floats(width=32, allow_nan=False, allow_infinity=False)
@@ -52,12 +52,12 @@ def test_base_state_v2_is_thirteen_float32_with_w_last() -> None:
 
 def test_rows_that_are_packed_together_are_those_that_are_packed_alone() -> None:
     arrays = {"a": np.array([1.5, -2.5, 1e300, 4.0]), "b": np.array([0.1, 0.2])}
-    some: list[Row[rows.Place]] = [
-        Row((7, 8), (("a", 3), ("b", 0))),
-        Row((), (("b", 1), ("a", 0)), wide=True),
-        Row((), (("a", 2),)),
-        Row((9,), ()),
-        Row((), (("a", 2),), wide=True),
+    some: list[StateRow[rows.Place]] = [
+        StateRow((7, 8), (("a", 3), ("b", 0))),
+        StateRow((), (("b", 1), ("a", 0)), wide=True),
+        StateRow((), (("a", 2),)),
+        StateRow((9,), ()),
+        StateRow((), (("a", 2),), wide=True),
     ]
     packer = RowPacker([(b"%d" % number, row) for number, row in enumerate(some)], arrays)
     for _ in range(2):

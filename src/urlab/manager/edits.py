@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 _FREE_DIM, _FREE_SPEEDS = 7, 6
 
+_PositionAndQuat = tuple[list[float], list[float]]
+"""A pose in the world frame: metres, and w, x, y, z."""
+
 
 @dataclass(frozen=True, slots=True)
 class QposTarget:
@@ -154,22 +157,16 @@ def _write(array: Any, slots: list[slice], values: NDArray[np.float64]) -> None:
 # -- mocap bodies -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class MocapPose:
-    """Position in metres and orientation as w, x, y, z, in the world frame."""
-
-    pos: list[float]
-    quat_wxyz: list[float]
-
-
-def read_mocap_pose(manager: "Manager", body: str) -> MocapPose:
+def read_mocap_pose(manager: "Manager", body: str) -> _PositionAndQuat:
     """The pose of a mocap body, by compiled name."""
     index = _mocap_index(manager, body)
     with manager.engine.locked():
         return _read_mocap(manager, index)
 
 
-def set_mocap_pose(manager: "Manager", body: str, pos: list[float] | None, quat_wxyz: list[float] | None) -> MocapPose:
+def set_mocap_pose(
+    manager: "Manager", body: str, pos: list[float] | None, quat_wxyz: list[float] | None
+) -> _PositionAndQuat:
     """Move a mocap body; what is not given stays."""
     index = _mocap_index(manager, body)
     if pos is None and quat_wxyz is None:
@@ -190,9 +187,9 @@ def set_mocap_pose(manager: "Manager", body: str, pos: list[float] | None, quat_
         return _read_mocap(manager, index)
 
 
-def _read_mocap(manager: "Manager", index: int) -> MocapPose:
+def _read_mocap(manager: "Manager", index: int) -> _PositionAndQuat:
     data = manager.engine.data
-    return MocapPose(data.mocap_pos[index].tolist(), data.mocap_quat[index].tolist())
+    return data.mocap_pos[index].tolist(), data.mocap_quat[index].tolist()
 
 
 def _mocap_index(manager: "Manager", body: str) -> int:

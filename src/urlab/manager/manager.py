@@ -18,8 +18,8 @@ from urlab.errors import ModeLocked, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation
 from urlab.manager.command import CommandReader
 from urlab.manager.edits import joint_write
-from urlab.manager.modes import MODES, Mode
-from urlab.manager.observation import Observation, Observer, PlainBlocks, Sources, View
+from urlab.manager.modes import MODES, SteppingMode
+from urlab.manager.observation import Observation, ObservedArrays, Observer, PlainBlocks, View
 from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
 from urlab.manager.wrenches import Wrenches
@@ -66,17 +66,17 @@ class Manager:
         self.loop = PhysicsLoop(self.engine)
         self.cameras = Capture(scene, lambda: self.engine.snapshot, render_profile)
         self.wrenches = Wrenches(self.engine.data)
-        self._sources = Sources.of(self.engine.data, len(scene.articulations))
+        self.arrays = ObservedArrays.of(self.engine.data, len(scene.articulations))
         self.articulations = {
             one.prefix: RunningArticulation(
-                one, TwistController(self._sources.twist[row], self._sources.actions[row : row + 1])
+                one, TwistController(self.arrays.twist[row], self.arrays.actions[row : row + 1])
             )
             for row, one in enumerate(scene.articulations)
         }
         self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self.cameras.rendering)
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
-        self._observer = Observer(scene, self._sources)
-        self._packed = PackedObserver(scene, self._sources)
+        self._observer = Observer(scene, self.arrays)
+        self.packed = PackedObserver(scene, self.arrays)
         self._bodies = {scene.model.body(index).name: index for index in range(scene.model.nbody)}
         self._modes = {name: mode(self) for name, mode in MODES.items()}
         self._mode = self._modes[StepMode.LIVE]
@@ -124,7 +124,7 @@ class Manager:
             raise ModeLocked(f"the server was started with --step-mode {self.pinned_mode}; it cannot be switched")
 
     def _enter(self, mode: StepMode) -> None:
-        entered: Mode = self._modes[StepMode.LIVE if mode is StepMode.AUTO else mode]
+        entered: SteppingMode = self._modes[StepMode.LIVE if mode is StepMode.AUTO else mode]
         with self.engine.locked():
             self._mode = entered
             if entered.runs_by_itself:
@@ -238,7 +238,7 @@ class Manager:
         level, packed = view
         blocks: PlainBlocks | bytes
         if packed:
-            blocks = self._packed.pack(level)
+            blocks = self.packed.pack(level)
         else:
             blocks = PlainBlocks(self._observer.articulations(level), self._observer.entities())
         return Observation(self.engine.data.time, self.counter.total, blocks, self._extras())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_STEPS = 1_000_000_000
 
 
-class Mode(ABC):
+class SteppingMode(ABC):
     """One of live, direct and puppet, for one manager."""
 
     name: ClassVar[StepMode]
@@ -33,7 +33,7 @@ class Mode(ABC):
         """Serve one step request by ``deadline`` (time.monotonic); the caller holds the physics lock."""
 
 
-class LiveMode(Mode):
+class LiveMode(SteppingMode):
     """The wall clock is the clock; ``n_steps`` means nothing here. Wrenches act during the next mj_step."""
 
     name: ClassVar[StepMode] = StepMode.LIVE
@@ -47,7 +47,7 @@ class LiveMode(Mode):
             self.manager.wrenches.begin_window(command.wrenches)
 
 
-class DirectMode(Mode):
+class DirectMode(SteppingMode):
     """The client's requests are the clock."""
 
     name: ClassVar[StepMode] = StepMode.DIRECT
@@ -81,7 +81,7 @@ class DirectMode(Mode):
         )
 
 
-class PuppetMode(Mode):
+class PuppetMode(SteppingMode):
     """The client's integrator is the clock. What is not pushed stays as it is."""
 
     name: ClassVar[StepMode] = StepMode.PUPPET
@@ -112,7 +112,7 @@ class PuppetMode(Mode):
         manager.engine.stepped()
 
 
-MODES: dict[StepMode, type[Mode]] = {mode.name: mode for mode in (LiveMode, DirectMode, PuppetMode)}
+MODES: dict[StepMode, type[SteppingMode]] = {mode.name: mode for mode in (LiveMode, DirectMode, PuppetMode)}
 
 
 def _count(n_steps: int | None) -> int:

@@ -51,7 +51,7 @@ class Observation:
 
 
 @dataclass(frozen=True)
-class Sources:
+class ObservedArrays:
     """The arrays that observations are read from.
 
     ``twist`` has a row (vx, vy, yaw rate) per robot, ``actions`` a bit field.
@@ -69,7 +69,7 @@ class Sources:
     actions: NDArray[np.int64]
 
     @classmethod
-    def of(cls, data: Any, robots: int) -> "Sources":
+    def of(cls, data: Any, robots: int) -> "ObservedArrays":
         """Views into a simulation's data, and room for the twists of its robots."""
         names = [one.name for one in fields(cls) if one.name not in ("twist", "actions")]
         views = {name: getattr(data, name) for name in names}
@@ -79,7 +79,7 @@ class Sources:
 class Observer:
     """Reads one scene's sources. The owner of the physics lock calls it."""
 
-    def __init__(self, scene: CompiledScene, sources: Sources) -> None:
+    def __init__(self, scene: CompiledScene, sources: ObservedArrays) -> None:
         self._sources = sources
         self._robots = [_RobotView(one) for one in scene.articulations]
         self._entity_ids = np.array([one.body_id for one in scene.entities], dtype=np.intp)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile import CompiledScene
-from urlab.manager.observation import Array, Observer, Sources
+from urlab.manager.observation import Array, ObservedArrays, Observer
 from urlab_wire import encode
 from urlab_wire.enums import ObservationLevel
 
@@ -34,7 +34,7 @@ Indices = NDArray[np.intp]
 class PackedObserver:
     """Packs observations of one scene. The owner of the physics lock calls it."""
 
-    def __init__(self, scene: CompiledScene, sources: Sources) -> None:
+    def __init__(self, scene: CompiledScene, sources: ObservedArrays) -> None:
         self._scene = scene
         self._sources = sources
         self._actions = b""
@@ -68,7 +68,7 @@ class _Template:
     parts: tuple[bytes | memoryview, ...]
 
     @classmethod
-    def of(cls, blob: bytes, sources: Sources) -> "_Template":
+    def of(cls, blob: bytes, sources: ObservedArrays) -> "_Template":
         """Compile an encoded observation of marks."""
         marks = [*_MARKS.finditer(blob)]
         arrays, places = _find(sources, [int.from_bytes(match[1], "big") for match in marks])
@@ -123,7 +123,7 @@ def _parts(blob: bytes, starts: list[int], rows: memoryview) -> list[bytes | mem
     return [*parts, blob[position:]]
 
 
-def _marked(sources: Sources) -> Sources:
+def _marked(sources: ObservedArrays) -> ObservedArrays:
     """Arrays of the same shapes that hold marks, numbered in the order of the fields."""
     marks, first = {}, 0
     for name in _float_fields():
@@ -135,7 +135,7 @@ def _marked(sources: Sources) -> Sources:
     return replace(sources, **marks)
 
 
-def _find(sources: Sources, numbers: list[int]) -> tuple[tuple[Array, ...], Indices]:
+def _find(sources: ObservedArrays, numbers: list[int]) -> tuple[tuple[Array, ...], Indices]:
     """The arrays that hold these numbers, and where the numbers are when those stand behind each other."""
     wanted = np.array(numbers, dtype=np.intp)
     places = np.zeros_like(wanted)
@@ -162,4 +162,4 @@ def _runs(arrays: tuple[Array, ...], places: Indices) -> tuple[Array, ...]:
 
 
 def _float_fields() -> list[str]:
-    return [one.name for one in fields(Sources) if one.name != "actions"]
+    return [one.name for one in fields(ObservedArrays) if one.name != "actions"]

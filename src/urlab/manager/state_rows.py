@@ -10,12 +10,12 @@ import mujoco
 
 from urlab.compile import CompiledArticulation, CompiledScene
 from urlab.compile.compiled_scene import CompiledEntity, JointSlot
-from urlab.manager.observation import Sources
+from urlab.manager.observation import ObservedArrays
 from urlab_wire.enums import RowLayout
 from urlab_wire.rows import (
     Message,
     Place,
-    Row,
+    PlacedRow,
     RowPacker,
     base_state_row,
     joint_row,
@@ -27,14 +27,13 @@ from urlab_wire.rows import (
 from urlab_wire.streams import RowKind, row_topic, scene_topic
 
 Wanted = Callable[[bytes], bool]
-_PlacedRow = tuple[bytes, Row[Place]]
 _FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 
 
 class RowSelection:
     """Some rows of a scene, ready to be packed. ``actions`` are topics of bit fields and the robots they belong to."""
 
-    def __init__(self, packer: RowPacker, actions: Sequence[tuple[bytes, int]], sources: Sources) -> None:
+    def __init__(self, packer: RowPacker, actions: Sequence[tuple[bytes, int]], sources: ObservedArrays) -> None:
         self._packer = packer
         self._actions = actions
         self._sources = sources
@@ -52,7 +51,7 @@ class RowSelection:
 class StateRows:
     """Every row of one scene in one layout. ``sources`` and ``data`` are the simulation's; nothing is written."""
 
-    def __init__(self, scene: CompiledScene, sources: Sources, data: Any, layout: RowLayout) -> None:
+    def __init__(self, scene: CompiledScene, sources: ObservedArrays, data: Any, layout: RowLayout) -> None:
         self._sources = sources
         self._arrays = {
             "qpos": sources.qpos,
@@ -87,7 +86,7 @@ class StateRows:
         return RowSelection(RowPacker(rows, self._arrays), actions, self._sources)
 
 
-def _robot_rows(index: int, robot: CompiledArticulation, layout: RowLayout) -> Iterator[_PlacedRow]:
+def _robot_rows(index: int, robot: CompiledArticulation, layout: RowLayout) -> Iterator[PlacedRow]:
     """Joints, free bodies, sensors and twist of a robot."""
     for joint in robot.joints:
         yield _joint(robot.prefix, joint, layout)
@@ -99,7 +98,7 @@ def _robot_rows(index: int, robot: CompiledArticulation, layout: RowLayout) -> I
         yield row_topic(robot.prefix, RowKind.TWIST).encode(), twist
 
 
-def _joint(prefix: str, joint: JointSlot, layout: RowLayout) -> _PlacedRow:
+def _joint(prefix: str, joint: JointSlot, layout: RowLayout) -> PlacedRow:
     if joint.kind == _FREE:
         row = base_state_row(_places("qpos", _indices(joint.qpos)), _places("qvel", _indices(joint.qvel)), layout)
         return row_topic(prefix, RowKind.BASE_STATE, joint.short).encode(), row
@@ -108,7 +107,7 @@ def _joint(prefix: str, joint: JointSlot, layout: RowLayout) -> _PlacedRow:
     return row_topic(prefix, RowKind.JOINT, joint.short).encode(), row
 
 
-def _entity_rows(entity: CompiledEntity) -> Iterator[_PlacedRow]:
+def _entity_rows(entity: CompiledEntity) -> Iterator[PlacedRow]:
     body = entity.body_id
     fields = {"xpos": range(3 * body, 3 * body + 3), "xquat": range(4 * body, 4 * body + 4)}
     if entity.free_joint is not None:

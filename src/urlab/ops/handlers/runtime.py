@@ -30,10 +30,10 @@ def set_mode(context: Context, request: wire.SetModeRequest) -> wire.SetModeRepl
     return wire.SetModeReply(previous_mode=_say(previous, word), current_mode=_say(manager.mode, word))
 
 
-def _say(mode: StepMode, heard: str) -> str:
+def _say(mode: StepMode, word: str) -> str:
     """A mode in the vocabulary that the caller used."""
-    if heard in _LATER_WORDS:
-        return next(word for word, meaning in _LATER_WORDS.items() if meaning is mode)
+    if word in _LATER_WORDS:
+        return next(later for later, meaning in _LATER_WORDS.items() if meaning is mode)
     return str(mode)
 
 
@@ -92,15 +92,15 @@ def set_qpos(context: Context, request: wire.SetQposRequest) -> wire.SetQposRepl
 @handler("set_mocap_pose")
 def set_mocap_pose(context: Context, request: wire.SetMocapPoseRequest) -> wire.SetMocapPoseReply:
     """Move a mocap body."""
-    pose = edits.set_mocap_pose(context.manager, request.body, request.pos, request.quat)
-    return wire.SetMocapPoseReply(body=request.body, pos=pose.pos, quat=pose.quat_wxyz)
+    pos, quat_wxyz = edits.set_mocap_pose(context.manager, request.body, request.pos, request.quat)
+    return wire.SetMocapPoseReply(body=request.body, pos=pos, quat=quat_wxyz)
 
 
 @handler("read_mocap_pose")
 def read_mocap_pose(context: Context, request: wire.ReadMocapPoseRequest) -> wire.ReadMocapPoseReply:
     """Where a mocap body is."""
-    pose = edits.read_mocap_pose(context.manager, request.body)
-    return wire.ReadMocapPoseReply(body=request.body, pos=pose.pos, quat=pose.quat_wxyz)
+    pos, quat_wxyz = edits.read_mocap_pose(context.manager, request.body)
+    return wire.ReadMocapPoseReply(body=request.body, pos=pos, quat=quat_wxyz)
 
 
 @handler("get_contacts")

@@ -30,7 +30,7 @@ _STOP_LIMIT_S = 3.0
 class Readers:
     """Counts the openings of each file that appears in a folder from now on.
 
-    Two openings at the very same moment may be told as one. A reader that gets nothing should open the file again.
+    Two openings at the very same moment may be reported as one. A reader that gets nothing should open the file again.
 
     ``on_change`` is called on a thread of its own when a file gets its first reader or loses its last.
     """

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from urlab.errors import ConfigError
-from urlab.transport.endpoint import Listener, listen
+from urlab.transport.endpoint import ListeningSocket, listen
 from urlab.transport.publisher import StreamedCamera, no_op
 from urlab.transport.streams.publishing import Message, PublishingThread, PubSocket
 from urlab_wire.stream_messages import pack_metadata
@@ -92,7 +92,7 @@ class CameraPublisher:
         self._sockets.append(socket)
         self._thread.add(socket)
 
-    def _listen_on_next_port(self) -> Listener:
+    def _listen_on_next_port(self) -> ListeningSocket:
         for port in self._ports:
             try:
                 return listen(self._base, port, option=OPTION)

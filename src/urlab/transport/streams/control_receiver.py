@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import zmq
 
-from urlab.transport.endpoint import Listener
+from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.streams.publishing import bind
 from urlab_wire.streams import ControlOutcome
 
@@ -31,7 +31,7 @@ Take = Callable[[Sequence[Message]], Sequence[ControlOutcome]]
 class ControlReceiver:
     """Receives on a thread of its own and hands messages to the running scene; what is wrong is dropped and counted."""
 
-    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", listener: Listener) -> None:
+    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", listener: ListeningSocket) -> None:
         self._listener = listener
         self._take: Take = _nothing_plays
         self._counts = dict.fromkeys(ControlOutcome, 0)

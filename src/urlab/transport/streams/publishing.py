@@ -15,7 +15,7 @@ from typing import Any
 
 import zmq
 
-from urlab.transport.endpoint import Listener
+from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.publisher import no_op
 
 log = logging.getLogger("urlab.transport")
@@ -37,7 +37,7 @@ _KEEPALIVE = {
 """A machine that vanished without a word stops being a subscriber after 25 s."""
 
 
-def bind(context: "zmq.Context[zmq.Socket[bytes]]", kind: int, listener: Listener, **limits: int) -> Any:
+def bind(context: "zmq.Context[zmq.Socket[bytes]]", kind: int, listener: ListeningSocket, **limits: int) -> Any:
     """A ZeroMQ socket that serves a listener from now on; ``limits`` are further socket options by name.
 
     The listener has taken the port already, with our own words for what can go wrong; ZeroMQ only gets the handle.
@@ -53,7 +53,7 @@ def bind(context: "zmq.Context[zmq.Socket[bytes]]", kind: int, listener: Listene
     return bound
 
 
-class Subscriptions:
+class TopicPrefixes:
     """The topic prefixes that have a subscriber. One thread updates them, any thread may ask.
 
     An XPUB socket tells of a prefix when the first peer subscribes to it and when the last one no longer does, be it
@@ -94,14 +94,14 @@ class PubSocket:
     def __init__(
         self,
         context: "zmq.Context[zmq.Socket[bytes]]",
-        listener: Listener,
+        listener: ListeningSocket,
         *,
         kept_messages: int,
         kept_batches: int,
         on_change: Callable[[bool], None],
     ) -> None:
         """``on_change(new)`` is called on the thread when subscriptions change; ``new`` when one was added."""
-        self.subscriptions = Subscriptions()
+        self.subscriptions = TopicPrefixes()
         self.wake: Callable[[], None] = no_op
         self.sent = 0
         self.dropped = 0

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from urlab.errors import OpTimeout
-from urlab.transport.endpoint import Listener
+from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.publisher import Rows, SceneSource
 from urlab.transport.streams.publishing import PublishingThread, PubSocket
 from urlab_wire.streams import STATE_TOPIC
@@ -63,7 +63,7 @@ class StatePublisher:
     was published for a while, it is repeated every `HEARTBEAT_S`.
     """
 
-    def __init__(self, thread: PublishingThread, listener: Listener) -> None:
+    def __init__(self, thread: PublishingThread, listener: ListeningSocket) -> None:
         """``thread`` serves the socket, until it is closed itself."""
         self._lock = threading.Lock()
         self._source: SceneSource | None = None
@@ -151,7 +151,7 @@ class InfoPublisher:
     The steps of each play are counted anew.
     """
 
-    def __init__(self, thread: PublishingThread, listener: Listener) -> None:
+    def __init__(self, thread: PublishingThread, listener: ListeningSocket) -> None:
         """``thread`` serves the socket, until it is closed itself."""
         self._source: SceneSource | None = None
         self._frames: list[tuple[bytes]] = []

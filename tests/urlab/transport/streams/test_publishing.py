@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from urlab.transport.endpoint import listen
-from urlab.transport.streams.publishing import PublishingThread, PubSocket, Subscriptions
+from urlab.transport.streams.publishing import PublishingThread, PubSocket, TopicPrefixes
 
 MEGABYTE = 2**20
 
@@ -190,7 +190,7 @@ def test_a_closed_thread_gives_the_ports_back() -> None:
 
 
 def test_a_topic_is_wanted_when_somebody_subscribed_to_its_beginning() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = TopicPrefixes()
     assert not subscriptions
     assert not subscriptions.wants(b"arm/joint/a")
     assert subscriptions.update([b"\1arm/"])
@@ -201,7 +201,7 @@ def test_a_topic_is_wanted_when_somebody_subscribed_to_its_beginning() -> None:
 
 
 def test_the_empty_prefix_wants_everything() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = TopicPrefixes()
     subscriptions.update([b"\1"])
     assert subscriptions.wants(b"anything")
     subscriptions.update([b"\0"])
@@ -209,7 +209,7 @@ def test_the_empty_prefix_wants_everything() -> None:
 
 
 def test_only_new_prefixes_are_news() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = TopicPrefixes()
     assert subscriptions.update([b"\1a", b"\1b"])
     assert not subscriptions.update([b"\1a"])
     assert not subscriptions.update([b"\0a"])
@@ -217,7 +217,7 @@ def test_only_new_prefixes_are_news() -> None:
 
 
 def test_other_words_are_ignored() -> None:
-    subscriptions = Subscriptions()
+    subscriptions = TopicPrefixes()
     assert not subscriptions.update([b"", b"hello", b"\0never", b"\2a"])
     assert not subscriptions
 
@@ -228,7 +228,7 @@ prefixes = st.text("ab", max_size=3).map(str.encode)
 @given(st.lists(st.tuples(st.booleans(), prefixes), max_size=30), prefixes)
 def test_it_agrees_with_counting_the_words_of_a_socket(words: list[tuple[bool, bytes]], topic: bytes) -> None:
     """A socket speaks of a prefix when its count leaves 0 and when it comes back to 0."""
-    subscriptions, counts = Subscriptions(), Counter[bytes]()
+    subscriptions, counts = TopicPrefixes(), Counter[bytes]()
     for subscribes, prefix in words:
         if subscribes:
             counts[prefix] += 1
