@@ -15,9 +15,8 @@ from urlab.compile.library import Library
 from urlab.config import FileRoots
 from urlab.manager import Manager, StepCounter
 from urlab.manager.stream_source import StreamSource
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 from urlab_wire.enums import ControlSource, StepMode
 from urlab_wire.rows import pack_twist
 from urlab_wire.streams import ControlOutcome, pack_control, twist_command_topic

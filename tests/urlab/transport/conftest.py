@@ -16,9 +16,8 @@ from urlab.compile import compile_scene
 from urlab.compile.library import Library
 from urlab.config import FileRoots, Ports
 from urlab.manager import Manager, StepCounter, StreamSource
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 from urlab.transport import StreamedCamera, Streams, ZmqRpcServer
 from urlab.transport.rpc import RpcLimits
 from urlab_wire.enums import RowLayout, StepMode

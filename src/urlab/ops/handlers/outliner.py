@@ -15,10 +15,8 @@ from urlab.manager.actor_poses import actor_poses
 from urlab.numbers import finite_number
 from urlab.ops.checks import by_name
 from urlab.ops.context import Context, handler
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import BlueprintRecord
-from urlab.scene.level import Level
-from urlab.scene.quick_convert import MAX_THRESHOLD, MIN_THRESHOLD, QuickConvert
+from urlab.scene.level import MAX_THRESHOLD, MIN_THRESHOLD, Actor, Level, QuickConvert
 from urlab_wire.ops import outliner as wire
 
 _DEFAULT = QuickConvert()
