@@ -16,11 +16,11 @@ class PassthroughController(Controller, kind="passthrough"):
         self.configure(params)
 
     def params(self) -> dict[str, Any]:
-        """Always empty."""
+        """Empty: nothing can be configured."""
         return {}
 
     def schema(self) -> dict[str, Any]:
-        """Always empty."""
+        """Empty: nothing can be configured."""
         return {}
 
     def configure(self, patch: Mapping[str, Any]) -> None:

@@ -32,7 +32,7 @@ class SeenLevel:
     poses: Mapping[str, Pose] = field(default_factory=dict)
 
     def rows(self) -> Iterator[ActorRow]:
-        """All actors."""
+        """A row per actor of the level."""
         return rows(self.world, self.level, self.poses)
 
     def find(self, target: str, *, by_name: bool) -> Placed:
@@ -110,7 +110,7 @@ def add_quick_convert(context: Context, request: wire.AddQuickConvertRequest) ->
 
 @handler("remove_quick_convert")
 def remove_quick_convert(context: Context, request: wire.RemoveQuickConvertRequest) -> wire.RemoveQuickConvertReply:
-    """Undo it."""
+    """Take a static mesh out of physics again."""
     actor = context.world.quick_convert(request.target, None, by_name=by_name(request))
     return wire.RemoveQuickConvertReply(actor_name=actor.name, requires_pie_restart=context.play.is_playing)
 

@@ -24,14 +24,14 @@ def list_sessions(
 
 @handler("replay_set_active")
 def set_active(context: Context, request: wire.ReplaySetActiveRequest) -> wire.ReplaySetActiveReply:
-    """Choose."""
+    """Choose the session that replay_start plays."""
     context.manager.record_replay.set_active(required("name", request.name))
     return wire.ReplaySetActiveReply()
 
 
 @handler("replay_start")
 def start(context: Context, request: wire.ReplayStartRequest) -> wire.ReplayStartReply:
-    """Show frame 0."""
+    """Play the active session, from its frame 0."""
     manager = context.manager
     name, total = manager.record_replay.start_replay(bool(request.loop), live=manager.mode is StepMode.LIVE)
     return wire.ReplayStartReply(active_session=name, total_frames=total)
@@ -39,6 +39,6 @@ def start(context: Context, request: wire.ReplayStartRequest) -> wire.ReplayStar
 
 @handler("replay_stop")
 def stop(context: Context, request: wire.ReplayStopRequest) -> wire.ReplayStopReply:  # noqa: ARG001
-    """Go on simulating."""
+    """End the replay; stepping goes on from the state shown."""
     context.manager.record_replay.stop_replay()
     return wire.ReplayStopReply()

@@ -61,7 +61,7 @@ def track_actor(context: Context, request: wire.TrackActorRequest) -> wire.Track
 
 @handler("untrack")
 def untrack(context: Context, request: wire.UntrackRequest) -> wire.UntrackReply:  # noqa: ARG001 - no fields
-    """Stop following."""
+    """Stop following the tracked actor."""
     return wire.UntrackReply(was_tracking=context.parts.viewport.untrack())
 
 

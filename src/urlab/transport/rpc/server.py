@@ -51,7 +51,7 @@ class RequestHandler(Protocol):
         """A `ParsedRequest`, for `serve`."""
 
     def serve(self, request: Any, /) -> bytes:
-        """The reply."""
+        """The reply to a request that `read` gave."""
 
 
 class ZmqRpcServer:
