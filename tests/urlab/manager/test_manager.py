@@ -8,7 +8,7 @@ from urlab.errors import OpTimeout, ShuttingDown, UnknownArticulation
 from urlab.manager import Manager, StepCounter, View
 from urlab.manager import manager as manager_module
 from urlab_wire.enums import ObservationLevel, StepMode
-from urlab_wire.ops.stepping import StepRequest
+from urlab_wire.ops.stepping import ArticulationCommand, StepRequest
 
 MINIMAL = View(ObservationLevel.MINIMAL)
 
@@ -98,3 +98,41 @@ def test_what_was_seen_before_a_reset_counts_nothing() -> None:
     counter.total += 1
     counter.restart()
     assert counter.between(0, seen) == 0
+
+
+# -- forces -------------------------------------------------------------------------------------------------------
+
+
+def push(**bodies: list[float]) -> StepRequest:
+    commands = {"hopper": ArticulationCommand(xfrc_applied=bodies)}
+    return StepRequest(per_articulation=commands)
+
+
+def step_with(manager: Manager, request: StepRequest) -> None:
+    manager.step(request, MINIMAL)
+
+
+def test_forces_on_several_bodies_act_together(manager: Manager) -> None:
+    step_with(manager, push(foot=[0, 0, 1, 0, 0, 0], crate=[0, 4, 0, 0, 0, 0]))
+    dt = manager.engine.model.opt.timestep
+    assert np.allclose(manager.engine.data.qvel, [dt, 0, 2 * dt, 0, 0, 0, 0])
+
+
+def test_a_drag_adds_to_the_forces_of_a_step(manager: Manager) -> None:
+    crate = manager.body_id("crate")
+    assert crate is not None
+    manager.drag(crate, [0, 0, 4, 0, 0, 0])
+    step_with(manager, push(crate=[0, 4, 0, 0, 0, 0]))
+    dt = manager.engine.model.opt.timestep
+    assert np.allclose(manager.engine.data.qvel[1:4], [0, 2 * dt, 2 * dt])
+    assert not manager.engine.data.xfrc_applied.any()
+
+
+def test_a_released_body_is_left_alone(manager: Manager) -> None:
+    crate = manager.body_id("crate")
+    assert crate is not None
+    manager.drag(crate, [0, 0, 4, 0, 0, 0])
+    manager.release()
+    step_with(manager, StepRequest(n_steps=5))
+    assert not manager.engine.data.qvel.any()
+    assert manager.wrenches.perturbation is None
