@@ -212,7 +212,8 @@ def _run(config: ServerConfig, targets: Sequence[str], stop: StopSignals) -> Non
     server = Server(config, targets)
     try:
         _start(server)
-        stop.hold()
+        stop.hold()  # before the ready file, for a supervisor may send its signal as soon as that is there
+        server.write_ready_file()
         if log.isEnabledFor(logging.INFO):
             _print_banner(server)
         log.info("%s: stopping", stop.wait())
@@ -228,7 +229,6 @@ def _start(server: "Server") -> None:
     server.bind_sockets()
     server.begin()
     server.open_sockets()
-    server.write_ready_file()
 
 
 def _check_ready_file(config: ServerConfig) -> None:
