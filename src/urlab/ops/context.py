@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from urlab.authoring import World
 from urlab.config import ServerConfig
 from urlab.manager import Manager, Play
-from urlab.ops.session import ClientSession, SessionTable
+from urlab.ops.session import Session, SessionTable
 from urlab.overlay import Overlay
 from urlab.viewport import Viewport
 from urlab_wire import CATALOGUE, Reply
@@ -75,7 +75,7 @@ class Context:
 
     parts: Parts
     sessions: SessionTable
-    session: ClientSession
+    session: Session
     running: Manager | None = None
     """The running scene, for ops that need one."""
 

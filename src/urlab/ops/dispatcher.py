@@ -18,7 +18,7 @@ from urlab.errors import (
 )
 from urlab.ops.context import HANDLERS, Context, Parts
 from urlab.ops.parsing import peek, read_at_once, read_envelope, read_request
-from urlab.ops.session import ClientSession, SessionTable
+from urlab.ops.session import Session, SessionTable
 from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, Request, encode
 from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION
 from urlab_wire.codec import looks_like_json
@@ -34,7 +34,7 @@ class Call(NamedTuple):
     """A request as it was read. ``request`` is None when its frame is not in order, and has to be looked into."""
 
     frame: bytes
-    request: Request | None
+    request: Request[Reply] | None
     takes_long: bool = False
 
 
@@ -95,7 +95,7 @@ class Dispatcher:
 
     # -- the checks, in the protocol's order --------------------------------------------------------------------
 
-    def _find_out(self, frame: bytes) -> "tuple[ClientSession, Request | UrlabError, OpSpec | None]":
+    def _find_out(self, frame: bytes) -> "tuple[Session, Request[Reply] | UrlabError, OpSpec | None]":
         """What a frame is that could not be read at once."""
         envelope = read_envelope(frame)
         op = envelope.op or ""
@@ -105,12 +105,12 @@ class Dispatcher:
             return session, UnknownOp(f"there is no op {op!r}; there are: {known(CATALOGUE, limit=100)}"), None
         return session, read_request(spec, frame), spec
 
-    def _session(self, op: str, session_id: str | None, frame: bytes) -> ClientSession:
+    def _session(self, op: str, session_id: str | None, frame: bytes) -> Session:
         if op in PRE_SESSION:
-            return ClientSession(encoding=_encoding_of(frame))
+            return Session(encoding=_encoding_of(frame))
         return self.sessions.find(session_id)
 
-    def _run(self, spec: OpSpec | None, request: Request | UrlabError, session: ClientSession) -> Reply | bytes:
+    def _run(self, spec: OpSpec | None, request: Request[Reply] | UrlabError, session: Session) -> Reply | bytes:
         if spec is None or isinstance(request, MissingField):
             raise cast("UrlabError", request)
         running = self._play.manager if spec.category is OpCategory.MANAGER_REQUIRED else None

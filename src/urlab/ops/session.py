@@ -13,7 +13,7 @@ MAX_OBSERVERS = 256
 
 
 @dataclass
-class ClientSession:
+class Session:
     """``steps_at_start`` is the step counter's total at its hello; ``wanted_mode`` the mode it last asked for.
 
     An observer may only look. An operator may do everything, and is not the one whose mode and level the server keeps.
@@ -33,10 +33,10 @@ class SessionTable:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._driver: ClientSession | None = None
-        self._beside: OrderedDict[str, ClientSession] = OrderedDict()
+        self._driver: Session | None = None
+        self._beside: OrderedDict[str, Session] = OrderedDict()
 
-    def open(self, session: ClientSession) -> None:
+    def open(self, session: Session) -> None:
         """Add a session; a plain one replaces the plain one before it."""
         with self._lock:
             if not (session.observer or session.operator):
@@ -50,12 +50,12 @@ class SessionTable:
         """The observation level of the plain session, which the next one keeps unless it says otherwise."""
         return self._driver.observations if self._driver is not None else ObservationLevel.STANDARD
 
-    def wanted_mode(self, session: ClientSession) -> StepMode | None:
+    def wanted_mode(self, session: Session) -> StepMode | None:
         """The mode in which a play that this session begins is wanted: an operator begins it for the plain one."""
         whose = self._driver if session.operator else session
         return whose.wanted_mode if whose is not None else None
 
-    def find(self, session_id: str | None) -> ClientSession:
+    def find(self, session_id: str | None) -> Session:
         """The open session of that id; SessionExpired when there is none."""
         driver = self._driver
         if driver is not None and session_id == driver.id:

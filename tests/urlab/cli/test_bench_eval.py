@@ -35,11 +35,11 @@ from urlab.cli.bench.results import Timing, Verdict
 from urlab.cli.bench.timing import summarize
 from urlab.cli.bench.turns import Taken
 from urlab.cli.complaint import CommandError
-from urlab.evaluation.driver import EpisodeDone
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.runner import RunOutcome
-from urlab.evaluation.simulation import Simulation
-from urlab.evaluation.tasks.layout import sample_layout
+from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.goals.scoring import sample_layout
+from urlab.evaluation.runs.runner import RunOutcome
+from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.task import find_task, task_names
 
 SCENE = "franka_panda"
@@ -203,9 +203,9 @@ def test_two_steps_in_a_request_count_twice() -> None:
 
 def test_an_outcome_is_counted_by_task() -> None:
     done = [
-        EpisodeDone("a", "000", 1.0, True, 100, "success"),
-        EpisodeDone("b", "000", 0.5, False, 300, "step_limit"),
-        EpisodeDone("a", "001", 0.0, False, None, None),
+        EpisodeResult("a", "000", 1.0, True, 100, "success"),
+        EpisodeResult("b", "000", 0.5, False, 300, "step_limit"),
+        EpisodeResult("a", "001", 0.0, False, None, None),
     ]
     outcome = RunOutcome("run", Path(), total=4, finished=done, problem=ValueError("gone"))
     whole = whole_of(FULL, ["a", "b", "c"], outcome, took_s=8.0)

@@ -1,35 +1,35 @@
 import pytest
 
 from urlab.errors import SessionExpired
-from urlab.ops.session import MAX_OBSERVERS, ClientSession, SessionTable
+from urlab.ops.session import MAX_OBSERVERS, Session, SessionTable
 from urlab_wire.enums import ObservationLevel
 
 
 def test_the_observer_that_has_been_silent_longest_makes_room() -> None:
     table = SessionTable()
-    observers = [ClientSession(observer=True) for _ in range(MAX_OBSERVERS)]
+    observers = [Session(observer=True) for _ in range(MAX_OBSERVERS)]
     for one in observers:
         table.open(one)
     table.find(observers[0].id)
-    table.open(ClientSession(observer=True))
+    table.open(Session(observer=True))
     assert table.find(observers[0].id) is observers[0]
     with pytest.raises(SessionExpired):
         table.find(observers[1].id)
 
 
 def test_observers_never_push_out_the_plain_session() -> None:
-    table, plain = SessionTable(), ClientSession()
+    table, plain = SessionTable(), Session()
     table.open(plain)
     for _ in range(MAX_OBSERVERS + 10):
-        table.open(ClientSession(observer=True))
+        table.open(Session(observer=True))
     assert table.find(plain.id) is plain
 
 
 def test_the_next_session_keeps_the_level_of_the_plain_one() -> None:
     table = SessionTable()
     assert table.last_level() is ObservationLevel.STANDARD
-    table.open(ClientSession(observations=ObservationLevel.FULL))
-    table.open(ClientSession(observer=True, observations=ObservationLevel.MINIMAL))
+    table.open(Session(observations=ObservationLevel.FULL))
+    table.open(Session(observer=True, observations=ObservationLevel.MINIMAL))
     assert table.last_level() is ObservationLevel.FULL
 
 

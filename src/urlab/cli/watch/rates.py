@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from urlab_client.live import Listener, Message
+from urlab_client.live import Message, StreamListener
 
 Value = TypeVar("Value")
 
@@ -106,7 +106,7 @@ def _rate(before: Tally, now: Tally, seconds: float) -> Rate:
 
 
 class TopicCounter:
-    """A channel of `urlab_client.live.Listener` that counts by topic; ``newest`` is the last payload of topic ``kept``.
+    """A channel of a `StreamListener` that counts by topic; ``newest`` is the last payload of topic ``kept``.
 
     Sizes are those of whole messages, topic and payload. It is fed on the listener's thread; any thread may read.
     """
@@ -142,7 +142,7 @@ class TopicCounter:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class StreamSubscription:
     """What is wanted from an endpoint; the newest payload of the topic ``kept`` is. ``queue`` is in messages."""
 
     endpoint: str
@@ -158,16 +158,16 @@ class Subscriptions:
     """
 
     def __init__(self) -> None:
-        self._counters: dict[Subscription, TopicCounter] = {}
-        self._followed: list[Subscription] = []
-        self._listener: Listener | None = None
+        self._counters: dict[StreamSubscription, TopicCounter] = {}
+        self._followed: list[StreamSubscription] = []
+        self._listener: StreamListener | None = None
 
-    def follow(self, wanted: Sequence[Subscription]) -> None:
+    def follow(self, wanted: Sequence[StreamSubscription]) -> None:
         """Listen to these and no others. Nothing happens where nothing changed."""
         if list(wanted) == self._followed:
             return
         self.stop()
-        self._followed, self._listener = list(wanted), Listener("urlab-watch")
+        self._followed, self._listener = list(wanted), StreamListener("urlab-watch")
         for one in wanted:
             self._listener.add(
                 self._counters.setdefault(one, TopicCounter(one.endpoint, one.topics, one.kept, one.queue))
@@ -184,7 +184,7 @@ class Subscriptions:
         """Whether each of them has brought something."""
         return all(self._counters[one].tallies() for one in self._followed)
 
-    def newest(self, subscription: Subscription) -> bytes | None:
+    def newest(self, subscription: StreamSubscription) -> bytes | None:
         """The newest payload that is kept of a subscription, the same object until there is a newer one."""
         counter = self._counters.get(subscription)
         return None if counter is None else counter.newest

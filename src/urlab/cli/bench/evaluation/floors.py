@@ -15,11 +15,10 @@ from urlab.cli.bench.evaluation.pipe_child import ONCE, RESET, PipeChild, tell_a
 from urlab.cli.bench.evaluation.trail import SEED, BareSteps, Trail
 from urlab.cli.bench.turns import Way
 from urlab.config import RenderProfile
-from urlab.evaluation.actions import Action
-from urlab.evaluation.episode import Episode
-from urlab.evaluation.goals.scoring import HOLD_STEPS_P4
-from urlab.evaluation.simulation import Simulation
-from urlab.evaluation.tasks.layout import sample_layout
+from urlab.evaluation.goals.scoring import HOLD_STEPS_P4, sample_layout
+from urlab.evaluation.simulation.actions import Action
+from urlab.evaluation.simulation.episode import Episode
+from urlab.evaluation.simulation.simulation import Simulation
 
 _PHYSICS = "urlab.cli.bench.evaluation.physics_child"
 _RENDER = "urlab.cli.bench.evaluation.render_child"

@@ -17,7 +17,7 @@ from urlab.cli.bench.results import Machine
 from urlab.cli.bench.spawn import terminated_like_interrupted
 from urlab.errors import NoViewport
 from urlab.evaluation.http import app  # noqa: F401 - asked for here to be able to say what is missing
-from urlab.evaluation.run_info import renderer
+from urlab.evaluation.runs.run_info import renderer
 
 _LIBRARIES = ("fastapi", "uvicorn", "uvloop", "httptools")
 """The last two are quicker parts for uvicorn, which may be there or not."""

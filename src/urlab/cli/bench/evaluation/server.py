@@ -16,10 +16,10 @@ from urlab.cli.bench.evaluation.results import MemoryResult
 from urlab.cli.bench.evaluation.trail import Trail
 from urlab.cli.bench.spawn import Child
 from urlab.cli.complaint import CommandError
-from urlab.evaluation.client import EvalClient
+from urlab.evaluation.runs.client import EvalClient
 
 _SERVE = (sys.executable, "-m", "urlab", "eval", "serve", "--port", "0", "--log-level", "warning", "--no-videos")
-_WORKER_MODULE = "urlab.evaluation.worker"
+_WORKER_MODULE = "urlab.evaluation.workers.worker"
 _MB = 1e6
 
 

@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile import CompiledScene
-from urlab.evaluation.actions import Action, parse_action
-from urlab.evaluation.command import CommandMemory
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
-from urlab.evaluation.kinematics import Kinematics
-from urlab.evaluation.object_port import ObjectPort
+from urlab.evaluation.goals.scoring import sample_layout
 from urlab.evaluation.policies.random_policy import RandomPolicy
-from urlab.evaluation.robot_port import RobotPort
-from urlab.evaluation.scene import ROBOT, build_scene
 from urlab.evaluation.settings import BENCHMARK
-from urlab.evaluation.simulation import SETTLE_STEPS, SUBSTEPS
-from urlab.evaluation.tasks.layout import sample_layout
+from urlab.evaluation.simulation.actions import Action, parse_action
+from urlab.evaluation.simulation.commands import CommandMemory
+from urlab.evaluation.simulation.kinematics import Kinematics
+from urlab.evaluation.simulation.scene import ROBOT, build_scene
+from urlab.evaluation.simulation.simulation import SETTLE_STEPS, SUBSTEPS, ObjectPort, RobotPort
 from urlab.evaluation.tasks.task import Task, find_task
 from urlab.physics.engine import FULL_STATE
 

@@ -10,12 +10,11 @@ from tempfile import TemporaryDirectory
 from urlab.cli.bench.evaluation.plan import EvalPlan
 from urlab.cli.bench.evaluation.results import TaskResult, WholeResult
 from urlab.cli.bench.stepping import Tick
-from urlab.evaluation.driver import EpisodeDone
+from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.policies.registry import find_policy
-from urlab.evaluation.run_plan import RunPlan
-from urlab.evaluation.runner import RunOutcome, run_plan
+from urlab.evaluation.runs.runner import RunOutcome, run_plan
+from urlab.evaluation.settings import RunPlan, VideoChoice
 from urlab.evaluation.tasks.task import find_task, task_names
-from urlab.evaluation.video_choice import Videos
 
 WORKERS = 2
 _ORACLE = "oracle"
@@ -30,7 +29,7 @@ class _Onlooker:
     def begin(self, run_id: str, total: int, completed: int) -> None:  # noqa: ARG002 - of a protocol
         self._tick(f"0 of {total} episodes")
 
-    def episode(self, done: EpisodeDone) -> None:
+    def episode(self, done: EpisodeResult) -> None:
         self._tick(f"{done.task} {done.seed}")
 
 
@@ -51,7 +50,7 @@ def measure_whole(plan: EvalPlan, tasks: Sequence[str], tick: Tick) -> WholeResu
             seed=0,
             workers=WORKERS,
             cameras=False,
-            videos=Videos.NONE,
+            videos=VideoChoice.NONE,
             results=Path(folder),
         )
         begin_s = time.perf_counter()
@@ -76,7 +75,7 @@ def whole_of(plan: EvalPlan, tasks: Sequence[str], outcome: RunOutcome, took_s: 
     )
 
 
-def _task(name: str, done: Sequence[EpisodeDone]) -> TaskResult:
+def _task(name: str, done: Sequence[EpisodeResult]) -> TaskResult:
     return TaskResult(
         task=name,
         episodes=len(done),

@@ -10,10 +10,10 @@ from urlab.cli.bench.ros2.ear_child import Topic
 from urlab.cli.complaint import CommandError
 from urlab.ros2 import convert
 from urlab.ros2.qos import PICTURES, Qos
-from urlab.ros2.topics import IMAGE, Choice, SceneTopics, clock_topic
+from urlab.ros2.topics import IMAGE, SceneTopics, TopicChoice, clock_topic
 from urlab_client import URLabClient
-from urlab_client.live import Channel, Listener
-from urlab_client.transports.channels import CameraChannel, StateChannel
+from urlab_client.live import Channel, StreamListener
+from urlab_client.transports.zmq_streams import CameraChannel, StateChannel
 from urlab_wire.stream_messages import StateFull, unpack_state
 
 _LIMIT_S = 20.0
@@ -33,11 +33,11 @@ class SceneSources:
     """
 
     def __init__(self, client: URLabClient) -> None:
-        found = SceneTopics(client, Choice())
+        found = SceneTopics(client, TopicChoice())
         self.physics_hz = 1 / float(client.model.opt.timestep)
         self.state_endpoint = str(client.streams["state"])
         self.payload = _first(lambda take: StateChannel(self.state_endpoint, take))[0]
-        told = {one.names[-1].strip("/"): one for one in found.told}
+        told = {one.names[-1].strip("/"): one for one in found.states}
         self.sources = {
             name: Source(_topic(told[name].names[0], told[name].type_name, told[name].qos), self._of_state(told[name]))
             for name in ("joint_states", "tf")
@@ -56,7 +56,7 @@ class SceneSources:
         return lambda: told.convert(state)
 
     def _picture(self, found: SceneTopics) -> Source:
-        one = found.pictured[0]
+        one = found.cameras[0]
         view = one.view
         data, meta, *_ = _first(lambda take: CameraChannel(view.zmq_endpoint or "", view.zmq_topic or "", take))
         return Source(
@@ -86,7 +86,7 @@ def _first(channel_to: Callable[[Callable[..., None]], Channel]) -> tuple[Any, .
             found.append((bytes(data), *more))
             came.set()
 
-    listener = Listener("urlab-bench-first")
+    listener = StreamListener("urlab-bench-first")
     try:
         listener.add(channel_to(take))
         if not came.wait(_LIMIT_S):

@@ -8,8 +8,7 @@ from urlab.cli.bench.raw import connect
 from urlab.cli.complaint import CommandError
 from urlab_client import URLabClient
 from urlab_client.transports import ServerAddress, ShmTransport, open_transport
-from urlab_client.transports.address import DEFAULT_STATE_PORT
-from urlab_client.transports.base import DEFAULT_TIMEOUT_MS
+from urlab_client.transports.base import DEFAULT_STATE_PORT, DEFAULT_TIMEOUT_MS
 
 
 @dataclass(frozen=True, slots=True)
