@@ -130,3 +130,10 @@ class OpCategory(StrEnum):
     EDITOR_ONLY = "editor_only"
     MANAGER_REQUIRED = "manager_required"
     NO_MANAGER = "no_manager"
+
+
+class RowLayout(StrEnum):
+    """The generation of the row layouts that the streams use."""
+
+    V1 = "v1"
+    V2 = "v2"
