@@ -1,0 +1,265 @@
+"""Child processes: servers, far ends and bare floors. None outlives the block that started it."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any, Self
+
+import psutil
+
+from benchmarks.measuring import BenchmarkError
+from urlab_client import URLabClient
+
+ANY_PORTS = tuple(
+    word for name in ("step", "state", "control", "info", "camera", "web") for word in (f"--{name}-port", "0")
+)
+"""Options for a server that takes free ports, whichever they are."""
+
+ROOT = Path(__file__).resolve().parents[1]
+"""The checkout: children of the benchmarks run in it, so that they find this package."""
+
+_POLL_S = 0.002
+_START_LIMIT_S = 60.0
+_END_LIMIT_S = 5.0
+_PIPE_LIMIT_S = 30.0
+_MB = 1e6
+
+
+class Child:
+    """A running child process that leads a process group of its own. Leaving the context ends the group.
+
+    ``folder`` is for its files and is gone afterwards; ``source`` is the tree whose packages it imports, this one
+    unless told otherwise.
+    """
+
+    def __init__(self, command: Sequence[str], *, source: Path = ROOT) -> None:
+        self._temporary = TemporaryDirectory(prefix="urlab-bench-")
+        self.folder = Path(self._temporary.name)
+        self._name = " ".join(command[1:4])
+        self._spawned_at = time.perf_counter()
+        words = [word.replace("{folder}", str(self.folder)) for word in command]
+        with (self.folder / "output.txt").open("wb") as output:
+            self._process = subprocess.Popen(
+                words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd=ROOT,
+                env=environment(source),
+            )  # fmt: skip
+        self._usage = psutil.Process(self._process.pid)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.end()
+
+    @property
+    def pid(self) -> int:
+        """The process id, which is also that of its group."""
+        return self._process.pid
+
+    @property
+    def rss_mb(self) -> float:
+        """Resident memory, MB."""
+        return float(self._usage.memory_info().rss) / _MB
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds used so far, user and system, from the clock of that process: psutil knows hundredths only."""
+        return time.clock_gettime(~self.pid << 3 | 2)
+
+    def wait_for_file(self, name: str, limit_s: float = _START_LIMIT_S) -> tuple[dict[str, Any], float]:
+        """The JSON object that the child writes to a file, and the seconds from its spawning until it was there."""
+        path = self.folder / name
+        while not path.exists():
+            self._check_alive(limit_s)
+            time.sleep(_POLL_S)
+        took_s = time.perf_counter() - self._spawned_at
+        return json.loads(path.read_bytes()), took_s
+
+    def end(self) -> None:
+        """End the whole group: politely, then not."""
+        try:
+            self._signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_END_LIMIT_S)
+        finally:
+            self._signal(signal.SIGKILL)
+            self._process.wait(_END_LIMIT_S)
+            self._temporary.cleanup()
+
+    def _signal(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, number)
+
+    def _check_alive(self, limit_s: float) -> None:
+        code = self._process.poll()
+        if code is None and time.perf_counter() - self._spawned_at <= limit_s:
+            return
+        what = f"ended with code {code}" if code is not None else f"was not ready after {limit_s:g} s"
+        said = (self.folder / "output.txt").read_text(errors="replace").strip()[-2000:]
+        raise BenchmarkError(f"{self._name} {what}. It said: {said or 'nothing'}")
+
+
+def environment(source: Path = ROOT) -> dict[str, str]:
+    """The environment of a child that imports the packages of that tree."""
+    return {"MUJOCO_GL": "egl", **os.environ, "PYTHONPATH": str(source / "src")}
+
+
+def write_json(path: Path, found: Mapping[str, Any]) -> None:
+    """For children: the file appears whole or not at all."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(found))
+    part.replace(path)
+
+
+def child_module(name: str, *arguments: str) -> list[str]:
+    """The command of a module of this package; ``{folder}`` in an argument becomes the child's folder."""
+    return [sys.executable, "-m", f"benchmarks.{name}", *arguments]
+
+
+# -- servers ------------------------------------------------------------------------------------------------------
+
+
+class Server(Child):
+    """A running `urlab serve` on free ports, with a project of its own, once it is ready."""
+
+    def __init__(self, targets: Sequence[str], *, source: Path = ROOT) -> None:
+        files = ("--project", "{folder}/project", "--ready-file", "{folder}/ready.json")
+        command = [sys.executable, "-m", "urlab", "serve", *targets, *ANY_PORTS, *files]
+        super().__init__(command, source=source)
+        with _ended_unless_ready(self):
+            self.endpoints, self.ready_s = self.wait_for_file("ready.json")
+        self.step_endpoint = str(self.endpoints["step"])
+
+
+class EvaluationServer(Child):
+    """A running `urlab eval serve` with one task and a seed for each of some workers, once it is ready."""
+
+    def __init__(self, task: str, workers: int, *, cameras: bool, source: Path = ROOT) -> None:
+        words = ["--port", "0", "--log-level", "warning", "--no-videos", "--cameras" if cameras else "--no-cameras"]
+        words += ["--tasks", task, "--episodes", str(workers), "--workers", str(workers)]
+        words += ["--ready-file", "{folder}/ready.json", "--results", "{folder}/results"]
+        super().__init__([sys.executable, "-m", "urlab", "eval", "serve", *words], source=source)
+        with _ended_unless_ready(self):
+            said, self.ready_s = self.wait_for_file("ready.json")
+        self.url = str(said["url"])
+
+
+class Bridge(Child):
+    """A running `urlab ros2` of that server over plain DDS, once it is ready."""
+
+    def __init__(self, server: Server, domain: int, *, source: Path = ROOT) -> None:
+        words = ["--backend", "dds", "--log-level", "warning", "--domain", str(domain)]
+        words += ["--step-port", server.step_endpoint.rpartition(":")[2], "--ready-file", "{folder}/bridge.json"]
+        super().__init__([sys.executable, "-m", "urlab", "ros2", *words], source=source)
+        with _ended_unless_ready(self):
+            self.wait_for_file("bridge.json")
+
+
+@contextlib.contextmanager
+def _ended_unless_ready(child: Child) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        child.end()
+        raise
+
+
+def connect(endpoint: str, step_mode: str = "direct", **options: Any) -> URLabClient:
+    """A typed client of a server that was started elsewhere; ``options`` are more of the client's."""
+    base, _, port = endpoint.rpartition(":")
+    client = URLabClient(base, step_port=int(port), step_mode=step_mode, camera_streams=False, **options)
+    try:
+        client.discover()
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+# -- children that do something small each time they are told to, through a pipe -----------------------------------
+
+
+class PipeChild:
+    """A Python script or module that answers every line of JSON on its stdin with one on its stdout.
+
+    Leaving the context closes its stdin, which ends it.
+    """
+
+    def __init__(self, command: Sequence[str], *, source: Path = ROOT) -> None:
+        self._name = " ".join(command[1:3])
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment(source)
+        )
+
+    def send(self, request: Any) -> None:
+        """Ask for something; `receive` waits for the answer."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError as gone:
+            raise self._ended() from gone
+
+    def receive(self) -> Any:
+        """The answer to the oldest request."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise self._ended()
+        return json.loads(line)
+
+    def ask(self, request: Any) -> Any:
+        """Both."""
+        self.send(request)
+        return self.receive()
+
+    def _ended(self) -> BenchmarkError:
+        return BenchmarkError(f"{self._name} ended by itself, with code {self._process.wait(_PIPE_LIMIT_S)}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        try:
+            self._process.communicate(timeout=_PIPE_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+
+
+def ask_all(children: Sequence[PipeChild], request: Any) -> None:
+    """Ask them at the same time, and wait for all."""
+    for child in children:
+        child.send(request)
+    for child in children:
+        child.receive()
+
+
+# -- this process -------------------------------------------------------------------------------------------------
+
+
+def own_rss_mb() -> float:
+    """Resident memory of this process, MB."""
+    return float(psutil.Process().memory_info().rss) / _MB
+
+
+@contextlib.contextmanager
+def terminated_like_interrupted() -> Iterator[None]:
+    """SIGTERM unwinds as Ctrl-C does, so that no child is left behind."""
+
+    def end(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of a signal handler
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
