@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 import mujoco
 
-from benchmarks.measuring import NO_TICK, BenchmarkError, Plan, SampleCounts, Tick, bar
+from benchmarks.measuring import BenchmarkError, Plan, SampleCounts, Tick, bar
 from benchmarks.processes import Server, connect
 from benchmarks.reporting import Panel, PanelBar, Report, Table
 
@@ -43,7 +43,7 @@ class AuthoringResult(msgspec.Struct, kw_only=True):
         return self.spawn_s + self.play_s
 
 
-def measure(plan: Plan, tick: Tick = NO_TICK) -> Report:
+def measure(plan: Plan, tick: Tick) -> Report:
     """Grids of a one-joint robot, spawned and played by a server that has its model already; the best of the rounds."""
     found = []
     with TemporaryDirectory(prefix="urlab-bench-") as folder:

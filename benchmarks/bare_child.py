@@ -22,12 +22,13 @@ FAST, DEFAULT = "fast", "default"
 
 
 class BarePhysics:
-    """The mj_steps of a sequence of actions: ``controls`` are (actions, sub-steps, nu), from a state on."""
+    """The mj_steps of a sequence of actions: a folder has model, first state, and controls (actions, sub-steps, nu)."""
 
-    def __init__(self, model: Any, state: NDArray[np.float64], controls: NDArray[np.float64]) -> None:
-        self.model, self.data = model, mujoco.MjData(model)
-        self._begin, self._controls = state, [list(action) for action in controls]
-        self._next = 0
+    def __init__(self, folder: Path) -> None:
+        self.model = mujoco.MjModel.from_binary_path(str(folder / MODEL_FILE))
+        self.data = mujoco.MjData(self.model)
+        self._begin = np.load(folder / STATE_FILE)
+        self._controls = [list(action) for action in np.load(folder / CONTROLS_FILE)]
         self.reset()
 
     def reset(self) -> None:
@@ -90,10 +91,7 @@ class _Worker:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._renderer: tuple[tuple[Any, ...], BareRenderer] | None = None
-        self._physics: BarePhysics | None = None
-        if (folder / CONTROLS_FILE).exists():
-            model = mujoco.MjModel.from_binary_path(str(folder / MODEL_FILE))
-            self._physics = BarePhysics(model, np.load(folder / STATE_FILE), np.load(folder / CONTROLS_FILE))
+        self._physics = BarePhysics(folder) if (folder / CONTROLS_FILE).exists() else None
 
     def obey(self, order: dict[str, Any]) -> None:
         """Carry out one order once."""

@@ -14,16 +14,13 @@ import mujoco
 import zmq
 
 from benchmarks.bare_child import DEFAULT, FAST, MODEL_FILE
-from benchmarks.live_child import ENDPOINTS_FILE, RESULT_FILE
+from benchmarks.live_child import ENDPOINTS_FILE, RESULT_FILE, lateness, lateness_words
 from benchmarks.measuring import (
-    NO_TICK,
     Plan,
     SampleCounts,
     Tick,
     Timing,
     bar,
-    lateness,
-    lateness_words,
     repeat,
     summarize,
     time_calls,
@@ -77,7 +74,7 @@ class CameraResult(msgspec.Struct, kw_only=True):
         return self.bare.p50_us / self.inprocess.p50_us
 
 
-def measure(plan: Plan, tick: Tick = NO_TICK) -> Report:
+def measure(plan: Plan, tick: Tick) -> Report:
     """Every size and mode, in short turns; then two camera streams."""
     found = _measure_steps(plan, tick)
     streaming = _measure_streaming(plan.watch_s, tick)
@@ -172,17 +169,16 @@ def _measure_streaming(seconds: float, tick: Tick) -> dict[str, Any]:
     """Two cameras with a subscriber each, and one more that subscribes and never reads."""
     tick(f"two camera streams for {seconds:g} s")
     with ExitStack() as opened:
-        child = opened.enter_context(
-            Child(child_module("live_child", str(seconds), "{folder}", "--sockets", *SCENES["demo"]))
-        )
-        endpoints, _ = child.wait_for_file(ENDPOINTS_FILE)
+        command = child_module("live_child", str(seconds), "{folder}", "--sockets", *SCENES["demo"])
+        child = opened.enter_context(Child(command, ready_file=ENDPOINTS_FILE))
+        endpoints = child.said["cameras"]
         context = opened.enter_context(zmq.Context())
-        stuck = opened.enter_context(_subscriber(context, endpoints["cameras"][_STREAMED[0]]))
+        stuck = opened.enter_context(_subscriber(context, endpoints[_STREAMED[0]]))
         stuck.setsockopt(zmq.RCVHWM, 1)
-        counters = [_FrameCounter(context, endpoints["cameras"][name]) for name in _STREAMED]
+        counters = [_FrameCounter(context, endpoints[name]) for name in _STREAMED]
         for counter in counters:
             opened.callback(counter.finish)
-        found, _ = child.wait_for_file(RESULT_FILE, limit_s=seconds + _GRACE_S)
+        found = child.wait_for_file(RESULT_FILE, limit_s=seconds + _GRACE_S)
         frames_hz = [counter.finish() for counter in counters]
     return {
         "cameras": list(_STREAMED),
@@ -206,7 +202,8 @@ class _FrameCounter:
 
     def __init__(self, context: "zmq.Context[Any]", endpoint: str) -> None:
         self._context, self._endpoint = context, endpoint
-        self._done, self._arrived = threading.Event(), [0.0] * 0
+        self._done = threading.Event()
+        self._arrived: list[float] = []
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 

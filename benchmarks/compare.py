@@ -1,9 +1,9 @@
 """Two source trees in one run: what a change costs or saves, in short bursts that take turns.
 
 Everything is started once for the old tree, the old tree again and the new tree, and stays up. Every round makes two
-bursts of each, there and back (ABC, CBA), so that a machine that changes its speed hits all alike, and counts the better
-one. What is reported is the median over the rounds of new / old, and of old again / old: how far that one is from 1 is
-the noise of the run.
+bursts of each, there and back (ABC, CBA), so that a machine that changes its speed hits all alike; the better one
+counts. Reported is the median over the rounds of new / old, and of old again / old: how far that one is from 1 is the
+noise of the run.
 """
 
 import http.client
@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import msgspec
 import numpy as np
 
-from benchmarks.measuring import NO_TICK, BenchmarkError, Plan, SampleCounts, Tick
+from benchmarks.measuring import BenchmarkError, Plan, SampleCounts, Tick
 from benchmarks.processes import Bridge, EvaluationServer, PipeChild, Server
 from benchmarks.reporting import Panel, PanelBar, Report, Table
 
@@ -70,7 +70,7 @@ class Comparison(msgspec.Struct, kw_only=True):
         return "faster" if high < min(1.0, noise_low) else "same, as far as this run can tell"
 
 
-def measure(plan: Plan, tick: Tick = NO_TICK, *, old: Path, new: Path) -> Report:
+def measure(plan: Plan, tick: Tick, *, old: Path, new: Path) -> Report:
     """Each subject by itself: what the others started has ended, and nothing else runs meanwhile."""
     trees = {OLD: old.resolve(), AGAIN: old.resolve(), NEW: new.resolve()}
     for tree in trees.values():
@@ -95,7 +95,13 @@ def measure(plan: Plan, tick: Tick = NO_TICK, *, old: Path, new: Path) -> Report
     ]
     trees_words = {name: str(tree) for name, tree in trees.items() if name != AGAIN}
     return Report(
-        "Two trees in one run", {"trees": trees_words, "subjects": found}, [table], [], trees_words, [panel], across=1
+        title="Two trees in one run",
+        data={"trees": trees_words, "subjects": found},
+        tables=[table],
+        bars=[],
+        facts=trees_words,
+        panels=[panel],
+        across=1,
     )
 
 
@@ -175,12 +181,7 @@ def _open_steppers(subject: str, plan: Plan, trees: dict[str, Path], opened: Exi
     return bursts, "us"
 
 
-def _open_evaluation(
-    subject: str,
-    plan: Plan,
-    trees: dict[str, Path],
-    opened: ExitStack,  # noqa: ARG001 - as the others
-) -> tuple[dict[str, Burst], str]:
+def _open_evaluation(_: str, plan: Plan, trees: dict[str, Path], opened: ExitStack) -> tuple[dict[str, Burst], str]:
     """One worker of `urlab eval serve`, with requests of our own."""
     count = plan.counts.samples // _CONTROL_STEPS_SHARE
     bursts: dict[str, Burst] = {}

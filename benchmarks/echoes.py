@@ -8,9 +8,9 @@ import contextlib
 import mmap
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 import zmq
 
@@ -25,80 +25,45 @@ _SIZE_BYTES = 4
 _TIMEOUT_S = 5.0
 
 
-class Echo(Protocol):
-    """A round trip to a far end; ``pid`` is that process's."""
+@dataclass(slots=True)
+class Echo:
+    """Sends one frame again and again; ``pid`` is the process at the other end."""
 
     pid: int
+    exchange: Callable[[bytes], bytes]
+    frame: bytes = b""
 
     def use(self, request_bytes: int, reply_bytes: int) -> None:
         """The sizes of the round trips from now on."""
+        self.frame = reply_bytes.to_bytes(_SIZE_BYTES, "little").ljust(request_bytes, b"\0")
 
     def once(self) -> bytes:
         """One round trip; its reply."""
+        return self.exchange(self.frame)
 
 
-class ZmqEcho:
-    """A bare REQ socket."""
-
-    def __init__(self, endpoint: str, pid: int) -> None:
-        self.pid = pid
-        self._socket = request_socket(endpoint)
-        self._frame = b""
-
-    def use(self, request_bytes: int, reply_bytes: int) -> None:
-        """The sizes of the round trips from now on."""
-        self._frame = _request(request_bytes, reply_bytes)
-
-    def once(self) -> bytes:
-        """One round trip; its reply."""
-        self._socket.send(self._frame)
-        return self._socket.recv()
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._socket.close()
-
-
-class ShmEcho:
-    """Two regions of shared memory, with the waiting of `urlab_wire` and nothing else."""
-
-    def __init__(self, requests: Region, replies: Region, pid: int) -> None:
-        self.pid = pid
-        self._requests, self._replies = requests, replies
-        self._waiter = SequenceWaiter(replies)
-        self._frame = b""
-
-    def use(self, request_bytes: int, reply_bytes: int) -> None:
-        """The sizes of the round trips from now on."""
-        self._frame = _request(request_bytes, reply_bytes)
-
-    def once(self) -> bytes:
-        """One round trip; its reply."""
-        seen = self._replies.sequence
-        self._requests.write(self._frame)
-        wake(self._requests)
-        found = self._replies.read(seen) if self._waiter.wait(seen, _TIMEOUT_S) else None
-        if found is None:
-            raise BenchmarkError(f"the echo in shared memory did not answer within {_TIMEOUT_S:g} s")
-        return found[1]
-
-
-def request_socket(endpoint: str) -> "zmq.Socket[bytes]":
-    """A bare REQ socket that gives up after a while."""
+@contextlib.contextmanager
+def bare_socket(endpoint: str, pid: int) -> Iterator[Echo]:
+    """Round trips through a bare REQ socket, which gives up after a while."""
     socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.REQ)
-    socket.setsockopt(zmq.LINGER, 0)
-    socket.setsockopt(zmq.RCVTIMEO, int(2000 * _TIMEOUT_S))
-    socket.connect(endpoint)
-    return socket
+    with socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.RCVTIMEO, int(2000 * _TIMEOUT_S))
+        socket.connect(endpoint)
+        send, receive = socket.send, socket.recv
+
+        def exchange(frame: bytes) -> bytes:
+            send(frame)
+            return receive()
+
+        yield Echo(pid, exchange)
 
 
 @contextlib.contextmanager
 def echoing(scheme: str) -> Iterator[Echo]:
     """An echo over tcp or ipc, with its far end in another process."""
-    with Child(child_module("echoes", scheme, "{folder}")) as child:
-        endpoints, _ = child.wait_for_file(READY_FILE)
-        echo = ZmqEcho(str(endpoints["endpoint"]), child.pid)
-        with contextlib.closing(echo):
+    with Child(child_module("echoes", scheme, "{folder}"), ready_file=READY_FILE) as child:
+        with bare_socket(str(child.said["endpoint"]), child.pid) as echo:
             yield echo
 
 
@@ -114,13 +79,25 @@ def echoing_in_shm() -> Iterator[Echo]:
         requests, replies = (shared.make_region(name, RPC_STRIDE, RPC_BUFFERS) for name in (REQUEST_FILE, REPLY_FILE))
         opened.callback(requests.close)
         opened.callback(replies.close)
-        child = opened.enter_context(Child(child_module("echoes", "shm", "{folder}", str(shared.path))))
-        child.wait_for_file(READY_FILE)
-        yield ShmEcho(requests.region, replies.region, child.pid)
+        command = child_module("echoes", "shm", "{folder}", str(shared.path))
+        child = opened.enter_context(Child(command, ready_file=READY_FILE))
+        yield Echo(child.pid, _shm_exchange(requests.region, replies.region))
 
 
-def _request(request_bytes: int, reply_bytes: int) -> bytes:
-    return reply_bytes.to_bytes(_SIZE_BYTES, "little").ljust(request_bytes, b"\0")
+def _shm_exchange(requests: Region, replies: Region) -> Callable[[bytes], bytes]:
+    """Two regions with the waiting of `urlab_wire` and nothing else."""
+    waiter = SequenceWaiter(replies)
+
+    def exchange(frame: bytes) -> bytes:
+        seen = replies.sequence
+        requests.write(frame)
+        wake(requests)
+        found = replies.read(seen) if waiter.wait(seen, _TIMEOUT_S) else None
+        if found is None:
+            raise BenchmarkError(f"the echo in shared memory did not answer within {_TIMEOUT_S:g} s")
+        return found[1]
+
+    return exchange
 
 
 @cache
@@ -156,9 +133,7 @@ def _map(path: Path) -> Region:
 
 
 if __name__ == "__main__":
-    serve: Callable[[], None] = (
-        (lambda: _serve_shm(Path(sys.argv[3]), Path(sys.argv[2])))
-        if sys.argv[1] == "shm"
-        else (lambda: _serve_zmq(sys.argv[1], Path(sys.argv[2])))
-    )
-    serve()
+    if sys.argv[1] == "shm":
+        _serve_shm(Path(sys.argv[3]), Path(sys.argv[2]))
+    else:
+        _serve_zmq(sys.argv[1], Path(sys.argv[2]))

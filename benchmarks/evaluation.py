@@ -1,11 +1,12 @@
 """What a control step of policy evaluation costs over HTTP, and how long a whole evaluation takes."""
 
-import threading
+import json
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 
 from benchmarks.bare_child import CONTROLS_FILE, DEFAULT, FAST, MODEL_FILE, STATE, STATE_FILE, BarePhysics
 from benchmarks.measuring import (
-    NO_TICK,
     Bar,
     BenchmarkError,
     Plan,
@@ -29,7 +29,7 @@ from benchmarks.measuring import (
     all_equal_bar,
     bar,
 )
-from benchmarks.processes import EvaluationServer, PipeChild, ask_all, child_module
+from benchmarks.processes import ROOT, EvaluationServer, PipeChild, ask_all, child_module, environment
 from benchmarks.reporting import Panel, PanelBar, Report, Table
 from urlab.cameras.gl_thread import shared_gl
 from urlab.cameras.profile import effective_profile
@@ -37,18 +37,13 @@ from urlab.config import RenderProfile
 from urlab.errors import NoViewport
 from urlab.evaluation.actions import Action, parse_action
 from urlab.evaluation.client import EvalClient
-from urlab.evaluation.driver import EpisodeDone
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.episode import Episode
 from urlab.evaluation.goals.scoring import HOLD_STEPS_P4
 from urlab.evaluation.policies.random_policy import RandomPolicy
-from urlab.evaluation.policies.registry import find_policy
-from urlab.evaluation.run_plan import RunPlan
-from urlab.evaluation.runner import run_plan
-from urlab.evaluation.simulation import SUBSTEPS, Simulation
+from urlab.evaluation.simulation import Simulation
 from urlab.evaluation.tasks.layout import sample_layout
-from urlab.evaluation.tasks.task import find_task, task_names
-from urlab.evaluation.video_choice import Videos
+from urlab.evaluation.tasks.task import find_task
 
 _TASKS = {"franka_panda": "panda_cube_on_plate", "franka_robotiq": "robotiq_align_bar", "aloha": "aloha_lift_tray"}
 """A scene is a robot at one task: the one in which its steps are measured."""
@@ -113,30 +108,14 @@ class StepsResult(msgspec.Struct, kw_only=True):
         return (self.timings["http"].p50_us - self.timings["episode"].p50_us) / 1e3
 
 
-class WholeResult(msgspec.Struct, kw_only=True):
-    """An evaluation with oracles, without cameras, the server's start and end included; ``problem`` ended it early.
-
-    ``tasks`` has episodes, successes, mean score and mean steps. ``is_judged``: all tasks, with all seeds.
-    """
-
-    workers: int
-    episodes: int
-    took_s: float
-    steps_per_s: float
-    tasks: dict[str, tuple[int, int, float, float]]
-    problem: str | None
-    is_judged: bool
-
-
-def measure(plan: Plan, tick: Tick = NO_TICK) -> Report:
+def measure(plan: Plan, tick: Tick) -> Report:
     """Steps of every robot, without cameras and with them where something can be drawn; then a whole evaluation."""
     renderer = _gl_name()
     kinds = (False,) if renderer is None else (False, True)
     steps = [_measure_steps(plan, scene, tick, cameras=cameras) for cameras in kinds for scene in plan.scenes]
     whole = _measure_whole(plan, tick)
     facts = {
-        "evaluation": f"{whole.episodes} episodes of {len(whole.tasks)} tasks in {whole.took_s:.0f} s with "
-        f"{whole.workers} workers, {whole.steps_per_s:.0f} control steps/s",
+        "evaluation": f"{whole['episodes']} episodes of {len(whole['tasks'])} tasks in {whole['took_s']:.0f} s",
         "start to ready": ", ".join(f"{one.ready_s:.2f}" for one in steps) + " s",
         "first reset": ", ".join(f"{one.first_reset_s:.2f}" for one in steps) + " s, with a worker's start",
         "memory": "; ".join(
@@ -148,7 +127,7 @@ def measure(plan: Plan, tick: Tick = NO_TICK) -> Report:
         title="Policy evaluation over HTTP",
         data={"renderer": renderer, "steps": steps, "whole": whole},
         tables=_tables(steps, whole),
-        bars=_bars(steps, whole),
+        bars=_bars(steps, whole, is_whole=not plan.quick and set(plan.scenes) == set(_SCENES)),
         facts=facts,
         panels=_panels(steps),
         libraries=("fastapi", "uvicorn", "uvloop", "httptools"),
@@ -240,9 +219,9 @@ class Floors:
         opened.callback(self._alone.close)
         opened.callback(self._scored.close)
         self._alone_steps = _InProcess(sequence.actions, lambda: self._alone.reset(layout), self._alone.step)
-        self._physics, self._data = _recorded_physics(self._alone_steps, len(sequence.actions), opened)
         folder = Path(opened.enter_context(TemporaryDirectory(prefix="urlab-bench-")))
-        self._physics.save(folder)
+        self._data = _record_physics(self._alone_steps, len(sequence.actions), folder)
+        self._physics = BarePhysics(folder)
         children = 1 if cameras else 1 + len(_TOGETHER)
         self._bare = [opened.enter_context(PipeChild(child_module("bare_child", str(folder)))) for _ in range(children)]
         episode = Episode(
@@ -294,53 +273,30 @@ class Floors:
         }  # fmt: skip
 
 
-class _RecordedPhysics(BarePhysics):
-    """The bare physics of a simulation, which can be saved for a child process."""
+def _record_physics(steps: _InProcess, count: int, folder: Path) -> Any:
+    """Carry out a sequence once and save the controls of every mj_step for `BarePhysics`; the simulation's MjData."""
+    seen: list[tuple[Any, Any, NDArray[np.float64]]] = []
+    step = mujoco.mj_step
 
-    def __init__(self, model: Any, state: NDArray[np.float64], controls: NDArray[np.float64]) -> None:
-        super().__init__(model, state, controls)
-        self._saved = {STATE_FILE: state, CONTROLS_FILE: controls}
+    def watched(model: Any, data: Any) -> None:
+        seen.append((model, data, data.ctrl.copy()))
+        step(model, data)
 
-    def save(self, folder: Path) -> None:
-        """As `bare_child` reads it."""
-        mujoco.mj_saveModel(self.model, str(folder / MODEL_FILE))
-        for name, values in self._saved.items():
-            np.save(folder / name, values)
-
-
-def _recorded_physics(steps: _InProcess, count: int, opened: ExitStack) -> tuple[_RecordedPhysics, Any]:
-    """Carry out a sequence once and note the controls of every mj_step: the same physics with nothing around it.
-
-    Also the simulation's own MjData, to compare with.
-    """
-    with _watched_steps() as seen:
+    mujoco.mj_step = watched
+    try:
         steps.reset()
-        model, data = seen[-1][:2]
+        model, data, _ = seen[-1]
         state = np.empty(mujoco.mj_stateSize(model, STATE))
         mujoco.mj_getState(model, data, state, STATE)
         seen.clear()
         for _ in range(count):
             steps.once()
-        controls = np.array([one[2] for one in seen]).reshape(count, SUBSTEPS, model.nu)
-    opened.callback(seen.clear)
-    return _RecordedPhysics(model, state, controls), data
-
-
-@contextmanager
-def _watched_steps() -> Iterator[list[tuple[Any, Any, NDArray[np.float64]]]]:
-    """Model, data and controls of every ``mujoco.mj_step`` of this process."""
-    seen: list[tuple[Any, Any, NDArray[np.float64]]] = []
-    step = mujoco.mj_step
-
-    def watched(model: Any, data: Any, *more: Any) -> None:
-        seen.append((model, data, data.ctrl.copy()))
-        step(model, data, *more)
-
-    mujoco.mj_step = watched
-    try:
-        yield seen
     finally:
         mujoco.mj_step = step
+    mujoco.mj_saveModel(model, str(folder / MODEL_FILE))
+    np.save(folder / STATE_FILE, state)
+    np.save(folder / CONTROLS_FILE, np.array([one[2] for one in seen]).reshape(count, -1, model.nu))
+    return data
 
 
 # -- steps --------------------------------------------------------------------------------------------------------
@@ -402,65 +358,33 @@ def _memory_mb(server: EvaluationServer) -> dict[str, float]:
 # -- a whole evaluation -------------------------------------------------------------------------------------------
 
 
-class _Listener:
-    """Tells how far a run is."""
-
-    def __init__(self, tick: Tick) -> None:
-        self._tick = tick
-
-    def begin(self, run_id: str, total: int, completed: int) -> None:  # noqa: ARG002 - of a protocol
-        self._tick(f"oracles: {total} episodes")
-
-    def episode(self, done: EpisodeDone) -> None:
-        self._tick(f"oracles: {done.task} {done.seed}")
-
-
-def _measure_whole(plan: Plan, tick: Tick) -> WholeResult:
-    """As `urlab eval run` does it; its files are gone afterwards. A quick plan has two tasks with one seed."""
-    tasks = [name for name in task_names() if find_task(name).embodiment in plan.scenes][: 2 if plan.quick else None]
+def _measure_whole(plan: Plan, tick: Tick) -> dict[str, Any]:
+    """`urlab eval run` with oracles, without cameras, its start and end included; a quick plan has two tasks."""
+    tick("a whole evaluation with oracles")
+    tasks = ["panda_between_boxes", "panda_cube_in_bowl"] if plan.quick else plan.scenes
+    words = ["--policy", "oracle", "--no-cameras", "--workers", str(_WORKERS), "--tasks", ",".join(tasks), "--json"]
+    words += ["--episodes", "1" if plan.quick else str(_WHOLE_SEEDS)]
     with TemporaryDirectory(prefix="urlab-bench-") as folder:
-        wanted = RunPlan(
-            policy=find_policy("oracle"),
-            tasks=tuple(tasks),
-            episodes=1 if plan.quick else _WHOLE_SEEDS,
-            seed=0,
-            workers=_WORKERS,
-            cameras=False,
-            videos=Videos.NONE,
-            results=Path(folder),
-        )
+        command = [sys.executable, "-m", "urlab", "eval", "run", *words, "--results", folder]
         begin_s = time.perf_counter()
-        outcome = run_plan(wanted, _Listener(tick), threading.Event())
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment(), check=False)
         took_s = time.perf_counter() - begin_s
-    done = {name: [one for one in outcome.finished if one.task == name] for name in tasks}
-    incomplete = None if outcome.is_complete else "it ended early"
-    return WholeResult(
-        workers=_WORKERS,
-        episodes=len(outcome.finished),
-        took_s=took_s,
-        steps_per_s=sum(one.steps or 0 for one in outcome.finished) / took_s,
-        tasks={name: _task(episodes) for name, episodes in done.items()},
-        problem=incomplete if outcome.problem is None else str(outcome.problem),
-        is_judged=not plan.quick and set(plan.scenes) == set(_SCENES),
-    )
-
-
-def _task(done: Sequence[EpisodeDone]) -> tuple[int, int, float, float]:
-    scores, steps = [one.score for one in done], [one.steps or 0 for one in done]
-    return len(done), sum(one.success for one in done), fmean(scores or [0.0]), fmean(steps or [0])
+    if done.returncode != 0:
+        raise BenchmarkError(f"the evaluation with oracles ended with code {done.returncode}: {done.stderr[-2000:]}")
+    (run,) = json.loads(done.stdout)["runs"]
+    found = {name: (one["episodes"], one["successes"], one["mean_score"]) for name, one in run["tasks"].items()}
+    return {"workers": _WORKERS, "episodes": run["overall"]["episodes"], "took_s": took_s, "tasks": found}
 
 
 # -- report -------------------------------------------------------------------------------------------------------
 
 
-def _tables(steps: Sequence[StepsResult], whole: WholeResult) -> list[Table]:
+def _tables(steps: Sequence[StepsResult], whole: dict[str, Any]) -> list[Table]:
     names = ("http", "episode", "simulation", "physics", "render", "bare_render")
     columns = ("robot", "steps/s", "HTTP", "in process", "simulation", "physics", "pictures", "bare", "HTTP adds")
     alone = Table("one worker: a control step, p50 / p99 in ms", columns)
-    columns = ("robot", "one", "two together", "ratio", "with two cores", "bare pair", "client CPU", "server CPU")
-    pairs = Table(
-        "two workers in one request: control steps per second; CPU in ms per request, of one / of two", columns
-    )
+    pair_columns = ("robot", "one", "two together", "ratio", "with two cores", "bare pair", "client CPU", "server CPU")
+    pairs = Table("two workers in one request: control steps per second; CPU in ms per request", pair_columns)
     for one in steps:
         cells = [one.timings[name].pair_ms if name in one.timings else "" for name in names]
         rates = one.timings["http"].rate_hz, 2 * one.timings["two"].rate_hz
@@ -470,36 +394,23 @@ def _tables(steps: Sequence[StepsResult], whole: WholeResult) -> list[Table]:
         ]
         cpu = [f"{one.cpu_ms['http'][side]:.2f} / {one.cpu_ms['two'][side]:.2f}" for side in (0, 1)]
         pairs.rows.append([one.label, *(f"{rate:.0f}" for rate in rates), *ratios, *cpu])
-    tasks = Table("oracles without cameras", ("task", "succeeded", "score", "steps"))
-    for name, (episodes, successes, score, length) in whole.tasks.items():
-        tasks.rows.append([name, f"{successes} of {episodes}", f"{score:.2f}", f"{length:.0f}"])
+    tasks = Table("oracles without cameras", ("task", "succeeded", "score"))
+    for name, (episodes, successes, score) in whole["tasks"].items():
+        tasks.rows.append([name, f"{successes} of {episodes}", f"{score:.2f}"])
     return [alone, pairs, tasks]
 
 
-def _bars(steps: Sequence[StepsResult], whole: WholeResult) -> list[Bar]:
+def _bars(steps: Sequence[StepsResult], whole: dict[str, Any], *, is_whole: bool) -> list[Bar]:
     """Not judged: cameras, two workers where there were no two cores, an evaluation that is not whole."""
-    bars = [
-        bar(f"{one.scene}: two workers in one request / one, control steps per second", one.judged_ratio,
-            at_least=MIN_PAIR_RATIO, note=f"{len(one.judged_rounds)} rounds; all {one.workers_ratio:.2f}")
-        for one in steps
-        if one.judged_ratio is not None
-    ]  # fmt: skip
-    bars.append(
-        all_equal_bar("cases in which a worker's state differs from the bare physics'", [s.same_state for s in steps])
-    )
-    if whole.is_judged:
-        name = f"{len(whole.tasks)} tasks with oracles, {whole.episodes} episodes, {whole.workers} workers, no cameras"
-        bars.append(
-            bar(
-                name,
-                whole.took_s,
-                at_most=MAX_WHOLE_S,
-                unit=" s",
-                digits=0,
-                note=whole.problem or "",
-                valid=whole.problem is None,
-            )
-        )
+    bars = [all_equal_bar("cases in which a worker's state differs from bare physics", [s.same_state for s in steps])]
+    for one in steps:
+        if one.judged_ratio is not None:
+            name = f"{one.scene}: two workers in one request / one, control steps per second"
+            note = f"{len(one.judged_rounds)} rounds; all {one.workers_ratio:.2f}"
+            bars.append(bar(name, one.judged_ratio, at_least=MIN_PAIR_RATIO, note=note))
+    if is_whole:
+        name = f"{whole['episodes']} episodes of {len(whole['tasks'])} tasks with oracles, no cameras"
+        bars.append(bar(name, whole["took_s"], at_most=MAX_WHOLE_S, unit=" s", digits=0))
     return bars
 
 

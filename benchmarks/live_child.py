@@ -5,8 +5,12 @@
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from benchmarks.processes import write_json
 from urlab.app import Server
@@ -37,6 +41,23 @@ def main(seconds: float, folder: Path, words: list[str]) -> None:
     late_ms = [1000 * late for late in list(loop.lateness_s)]
     server.close()
     write_json(folder / RESULT_FILE, {"late_ms": late_ms, "real_time_factor": factor})
+
+
+def lateness(late_ms: Sequence[float]) -> dict[str, Any]:
+    """How long after its due time each live step began, milliseconds; ``quantiles_ms`` has percentiles 0 to 100."""
+    quantiles = np.percentile(np.asarray(late_ms, dtype=np.float64), range(101)).tolist()
+    return {
+        "steps": len(late_ms),
+        "p50_ms": quantiles[50],
+        "p99_ms": quantiles[99],
+        "max_ms": quantiles[100],
+        "quantiles_ms": quantiles,
+    }
+
+
+def lateness_words(found: dict[str, Any]) -> str:
+    """A line of it, for people."""
+    return f"late by p50 {found['p50_ms']:.2f}, p99 {found['p99_ms']:.2f}, max {found['max_ms']:.2f} ms"
 
 
 if __name__ == "__main__":

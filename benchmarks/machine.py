@@ -3,16 +3,13 @@
 import time
 from typing import Any
 
-from benchmarks.live_child import RESULT_FILE
+from benchmarks.live_child import RESULT_FILE, lateness, lateness_words
 from benchmarks.measuring import (
-    NO_TICK,
     Plan,
     SampleCounts,
     Tick,
     all_equal_bar,
     bar,
-    lateness,
-    lateness_words,
 )
 from benchmarks.processes import Child, Server, child_module, connect
 from benchmarks.reporting import Panel, PanelBar, Report, timing_bar
@@ -42,7 +39,7 @@ _SETTLE_S = 0.5
 _GRACE_S = 60.0
 
 
-def measure(plan: Plan, tick: Tick = NO_TICK) -> Report:
+def measure(plan: Plan, tick: Tick) -> Report:
     """Everything; parts that need one scene only take the largest that was asked for."""
     scene = max(plan.scenes, key=list(SCENES).index)
     start = _measure_start(scene, 1 if plan.quick else 3, tick)
@@ -117,7 +114,7 @@ def _measure_pacing(scene: str, seconds: float, tick: Tick) -> dict[str, Any]:
         timestep_s = float(client.model.opt.timestep)
     tick(f"lateness for {seconds:g} s")
     with Child(child_module("live_child", str(seconds), "{folder}", *SCENES[scene])) as child:
-        found, _ = child.wait_for_file(RESULT_FILE, limit_s=seconds + _GRACE_S)
+        found = child.wait_for_file(RESULT_FILE, limit_s=seconds + _GRACE_S)
     return {
         "scene": scene,
         "timestep_s": timestep_s,

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter_ns
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,7 +20,6 @@ import numpy as np
 Tick = Callable[[str], None]
 """Is told what is measured next, between measurements."""
 
-NO_TICK: Tick = lambda _: None  # noqa: E731
 _NS_PER_S = 1e9
 
 
@@ -83,10 +81,7 @@ class Timing(msgspec.Struct, kw_only=True):
     """Many durations of one thing, in microseconds; ``rate_hz`` is how often it could be done in a row."""
 
     count: int
-    mean_us: float
-    min_us: float
     p50_us: float
-    p90_us: float
     p99_us: float
     p999_us: float
     max_us: float
@@ -106,13 +101,10 @@ class Timing(msgspec.Struct, kw_only=True):
 def summarize(durations_ns: Sequence[int]) -> Timing:
     """Percentiles, interpolated linearly between samples."""
     values = np.asarray(durations_ns, dtype=np.float64) / 1e3
-    p50, p90, p99, p999 = np.percentile(values, [50, 90, 99, 99.9]).tolist()
+    p50, p99, p999 = np.percentile(values, [50, 99, 99.9]).tolist()
     return Timing(
         count=len(values),
-        mean_us=float(values.mean()),
-        min_us=float(values.min()),
         p50_us=p50,
-        p90_us=p90,
         p99_us=p99,
         p999_us=p999,
         max_us=float(values.max()),
@@ -265,24 +257,7 @@ def all_equal_bar(name: str, equal: Sequence[bool]) -> Bar:
     return bar(name, equal.count(False), at_most=0, digits=0, note=f"of {len(equal)} cases")
 
 
-# -- watching processes -------------------------------------------------------------------------------------------
-
-
-def lateness(late_ms: Sequence[float]) -> dict[str, Any]:
-    """How long after its due time each live step began, milliseconds; ``quantiles_ms`` has percentiles 0 to 100."""
-    quantiles = np.percentile(np.asarray(late_ms, dtype=np.float64), range(101)).tolist()
-    return {
-        "steps": len(late_ms),
-        "p50_ms": quantiles[50],
-        "p99_ms": quantiles[99],
-        "max_ms": quantiles[100],
-        "quantiles_ms": quantiles,
-    }
-
-
-def lateness_words(found: dict[str, Any]) -> str:
-    """A line of it, for people."""
-    return f"late by p50 {found['p50_ms']:.2f}, p99 {found['p99_ms']:.2f}, max {found['max_ms']:.2f} ms"
+# -- placing processes --------------------------------------------------------------------------------------------
 
 
 def can_place() -> bool:

@@ -37,10 +37,10 @@ class Child:
     """A running child process that leads a process group of its own. Leaving the context ends the group.
 
     ``folder`` is for its files and is gone afterwards; ``source`` is the tree whose packages it imports, this one
-    unless told otherwise.
+    unless told otherwise. With a ``ready_file``, ``said`` is what the child wrote to it, after ``ready_s``.
     """
 
-    def __init__(self, command: Sequence[str], *, source: Path = ROOT) -> None:
+    def __init__(self, command: Sequence[str], *, ready_file: str | None = None, source: Path = ROOT) -> None:
         self._temporary = TemporaryDirectory(prefix="urlab-bench-")
         self.folder = Path(self._temporary.name)
         self._name = " ".join(command[1:4])
@@ -52,6 +52,13 @@ class Child:
                 env=environment(source),
             )  # fmt: skip
         self._usage = psutil.Process(self._process.pid)
+        self.said: dict[str, Any] = {}
+        try:
+            self.said = {} if ready_file is None else self.wait_for_file(ready_file)
+        except BaseException:
+            self.end()
+            raise
+        self.ready_s = time.perf_counter() - self._spawned_at
 
     def __enter__(self) -> Self:
         return self
@@ -74,14 +81,14 @@ class Child:
         """CPU seconds used so far, user and system, from the clock of that process: psutil knows hundredths only."""
         return time.clock_gettime(~self.pid << 3 | 2)
 
-    def wait_for_file(self, name: str, limit_s: float = _START_LIMIT_S) -> tuple[dict[str, Any], float]:
-        """The JSON object that the child writes to a file, and the seconds from its spawning until it was there."""
+    def wait_for_file(self, name: str, limit_s: float = _START_LIMIT_S) -> dict[str, Any]:
+        """The JSON object that the child writes to a file."""
         path = self.folder / name
         while not path.exists():
             self._check_alive(limit_s)
             time.sleep(_POLL_S)
-        took_s = time.perf_counter() - self._spawned_at
-        return json.loads(path.read_bytes()), took_s
+        found: dict[str, Any] = json.loads(path.read_bytes())
+        return found
 
     def end(self) -> None:
         """End the whole group: politely, then not."""
@@ -128,48 +135,34 @@ def child_module(name: str, *arguments: str) -> list[str]:
 
 
 class Server(Child):
-    """A running `urlab serve` on free ports, with a project of its own, once it is ready."""
+    """A running `urlab serve` on free ports, with a project of its own."""
 
     def __init__(self, targets: Sequence[str], *, source: Path = ROOT) -> None:
         files = ("--project", "{folder}/project", "--ready-file", "{folder}/ready.json")
         command = [sys.executable, "-m", "urlab", "serve", *targets, *ANY_PORTS, *files]
-        super().__init__(command, source=source)
-        with _ended_unless_ready(self):
-            self.endpoints, self.ready_s = self.wait_for_file("ready.json")
-        self.step_endpoint = str(self.endpoints["step"])
+        super().__init__(command, ready_file="ready.json", source=source)
+        self.step_endpoint = str(self.said["step"])
 
 
 class EvaluationServer(Child):
-    """A running `urlab eval serve` with one task and a seed for each of some workers, once it is ready."""
+    """A running `urlab eval serve` with one task and a seed for each of some workers."""
 
     def __init__(self, task: str, workers: int, *, cameras: bool, source: Path = ROOT) -> None:
         words = ["--port", "0", "--log-level", "warning", "--no-videos", "--cameras" if cameras else "--no-cameras"]
         words += ["--tasks", task, "--episodes", str(workers), "--workers", str(workers)]
         words += ["--ready-file", "{folder}/ready.json", "--results", "{folder}/results"]
-        super().__init__([sys.executable, "-m", "urlab", "eval", "serve", *words], source=source)
-        with _ended_unless_ready(self):
-            said, self.ready_s = self.wait_for_file("ready.json")
-        self.url = str(said["url"])
+        command = [sys.executable, "-m", "urlab", "eval", "serve", *words]
+        super().__init__(command, ready_file="ready.json", source=source)
+        self.url = str(self.said["url"])
 
 
 class Bridge(Child):
-    """A running `urlab ros2` of that server over plain DDS, once it is ready."""
+    """A running `urlab ros2` of that server over plain DDS."""
 
     def __init__(self, server: Server, domain: int, *, source: Path = ROOT) -> None:
         words = ["--backend", "dds", "--log-level", "warning", "--domain", str(domain)]
-        words += ["--step-port", server.step_endpoint.rpartition(":")[2], "--ready-file", "{folder}/bridge.json"]
-        super().__init__([sys.executable, "-m", "urlab", "ros2", *words], source=source)
-        with _ended_unless_ready(self):
-            self.wait_for_file("bridge.json")
-
-
-@contextlib.contextmanager
-def _ended_unless_ready(child: Child) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        child.end()
-        raise
+        words += ["--step-port", server.step_endpoint.rpartition(":")[2], "--ready-file", "{folder}/ready.json"]
+        super().__init__([sys.executable, "-m", "urlab", "ros2", *words], ready_file="ready.json", source=source)
 
 
 def connect(endpoint: str, step_mode: str = "direct", **options: Any) -> URLabClient:

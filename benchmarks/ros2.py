@@ -15,7 +15,6 @@ import numpy as np
 import zmq
 
 from benchmarks.measuring import (
-    NO_TICK,
     BenchmarkError,
     Plan,
     Rounds,
@@ -111,7 +110,7 @@ class SceneResult(msgspec.Struct, kw_only=True):
     messages: list[MessageResult]
 
 
-def measure(plan: Plan, tick: Tick = NO_TICK) -> Report:
+def measure(plan: Plan, tick: Tick) -> Report:
     """The loads with physics running, messages with physics paused, scene by scene."""
     with only_on_this_machine():
         scenes = [_measure_scene(plan, scene, tick) for scene in plan.scenes]
@@ -227,7 +226,8 @@ def _topic(name: str, type_name: str, qos: Qos) -> Topic:
 
 def _first(channel_to: Callable[[Callable[..., None]], Channel]) -> tuple[Any, ...]:
     """What comes first over a stream; pixels are copied."""
-    came, found = threading.Event(), [()] * 0
+    came = threading.Event()
+    found: list[tuple[Any, ...]] = []
 
     def take(data: Any, *more: Any) -> None:
         found.append((bytes(data), *more))
@@ -263,7 +263,7 @@ def _measure_load(
         subscriber.wait_for_file(BEGUN_FILE)
         limit_s = plan.watch_s + _GRACE_S
         result = _load_result(load, bridge, server, lambda: subscriber.wait_for_file(ARRIVALS_FILE, limit_s))
-        found, _ = subscriber.wait_for_file(ARRIVALS_FILE)
+        found = subscriber.wait_for_file(ARRIVALS_FILE)
     _add_arrivals(result, msgspec.convert(found, Arrivals), states, topics)
     return result
 

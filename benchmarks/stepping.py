@@ -9,10 +9,9 @@ from time import perf_counter
 from typing import Any
 
 import msgspec
-import numpy as np
 import zmq
 
-from benchmarks.echoes import Echo, echoing, echoing_in_shm, request_socket
+from benchmarks.echoes import Echo, bare_socket, echoing, echoing_in_shm
 from benchmarks.measuring import Bar, BenchmarkError, Plan, Rounds, Subject, Tick, Timing, a_core_each, bar
 from benchmarks.processes import Server, connect, own_rss_mb
 from benchmarks.reporting import Table
@@ -59,7 +58,6 @@ class CaseResult(msgspec.Struct, kw_only=True):
     n_steps: int
     request_bytes: int
     reply_bytes: int
-    contacts: int
     same_state: bool
     timings: dict[str, Timing]
     client_cpu: dict[str, float]
@@ -86,34 +84,17 @@ class CaseResult(msgspec.Struct, kw_only=True):
         return self.p50_us(f"{prefix}raw_tcp") / floor_us
 
 
-class RawClient:
-    """The thinnest client there can be: one frame, encoded beforehand, again and again from a bare socket."""
-
-    def __init__(self, endpoint: str) -> None:
-        self._socket = request_socket(endpoint)
-        self.frame, self.reply = b"", b""
-
-    def use(self, client: URLabClient, case: Case) -> None:
-        """The frame that ``client.step()`` would send in that case, in the client's session."""
-        request = {
-            "op": "step",
-            "session_id": client.session_id,
-            "n_steps": case.n_steps,
-            "per_articulation": {prefix: one.command() for prefix, one in client.articulations.items()},
-            "observations": case.observations,
-            "include_cameras": False,
-        }
-        self.frame = encode(request)
-        self.once()
-
-    def once(self) -> None:
-        """One round trip."""
-        self._socket.send(self.frame)
-        self.reply = self._socket.recv()
-
-    def close(self) -> None:
-        """Close the socket."""
-        self._socket.close()
+def step_frame(client: URLabClient, case: Case) -> bytes:
+    """What ``client.step()`` would send in that case, in the client's session."""
+    request = {
+        "op": "step",
+        "session_id": client.session_id,
+        "n_steps": case.n_steps,
+        "per_articulation": {prefix: one.command() for prefix, one in client.articulations.items()},
+        "observations": case.observations,
+        "include_cameras": False,
+    }
+    return encode(request)
 
 
 def connect_shm(endpoint: str, **options: Any) -> tuple[URLabClient, ShmTransport]:
@@ -160,8 +141,8 @@ class ScenePaths:
             else:
                 client = connect(server.step_endpoint)
             self.clients[name] = opened.enter_context(client)
-        self.raw = RawClient(self.servers["tcp"].step_endpoint)
-        opened.callback(self.raw.close)
+        tcp = self.servers["tcp"]
+        self.raw = opened.enter_context(bare_socket(tcp.step_endpoint, tcp.pid))
         for client in self.clients.values():
             restart(client)
         self.plain = PlainLoop(self.clients["inprocess"], longest)
@@ -169,8 +150,8 @@ class ScenePaths:
     def use(self, case: Case, echoes: Mapping[str, Echo]) -> tuple[int, int]:
         """Get ready for a case; the sizes of its request and its reply in bytes."""
         self.plain.n_steps = case.n_steps
-        self.raw.use(self.clients["tcp"], case)
-        sizes = len(self.raw.frame), len(self.raw.reply)
+        self.raw.frame = step_frame(self.clients["tcp"], case)
+        sizes = len(self.raw.frame), len(self.raw.once())
         for echo in echoes.values():
             echo.use(*sizes)
         return sizes
@@ -233,20 +214,19 @@ def measure_steps(
             for case in cases:
                 tick(f"round {number + 1}/{plan.rounds}: {case.scene} {case.observations} step({case.n_steps})")
                 paths, found = scenes[case.scene], rounds[case]
-                sizes[case] = (*paths.use(case, echoes), 0)
+                sizes[case] = paths.use(case, echoes)
                 raw = paths.request_and_floors(echoes["tcp"])
                 with a_core_each(paths.servers["tcp"].pid, echoes["tcp"].pid):
                     found.measure(plan.counts, raw, PLACED)
                 found.measure(plan.counts, raw)
                 found.measure(plan.counts, paths.transports(case, echoes))
                 equal[case] &= paths.same_state()
-                sizes[case] = (*sizes[case][:2], int(paths.plain.data.ncon))
         memory = {scene: (paths.rss_ready_mb, paths.servers["tcp"].rss_mb) for scene, paths in scenes.items()}
     return [_result(case, rounds[case], sizes[case], transports, equal[case]) for case in cases], memory
 
 
 def _result(
-    case: Case, rounds: Rounds, sizes: tuple[int, int, int], transports: Sequence[str], same_state: bool
+    case: Case, rounds: Rounds, sizes: tuple[int, int], transports: Sequence[str], same_state: bool
 ) -> CaseResult:
     samples = {name: rounds.samples(name) for name in transports}
     return CaseResult(
@@ -255,7 +235,6 @@ def _result(
         n_steps=case.n_steps,
         request_bytes=sizes[0],
         reply_bytes=sizes[1],
-        contacts=sizes[2],
         same_state=same_state,
         timings={name: rounds.timing(name) for name in rounds.p50_us},
         client_cpu={name: one.client_cpu_s / one.wall_s for name, one in samples.items()},
@@ -305,8 +284,8 @@ def client_table(cases: Sequence[CaseResult], transports: Sequence[str]) -> Tabl
 
 
 class SoakResult(msgspec.Struct, kw_only=True):
-    """Lockstep `client.step()`. ``rss_mb`` is the memory of server and client after ``rss_steps``; ``growth_mb`` is
-    from the end of the first tenth to the end, ``growth_mb_per_100k`` the slope of a straight line through that."""
+    """Lockstep `client.step()`. ``rss_mb`` is the memory of server and client after ``rss_steps``, ``growth_mb`` what
+    it grew by from the end of the first tenth to the end."""
 
     scene: str
     transport: str
@@ -317,34 +296,26 @@ class SoakResult(msgspec.Struct, kw_only=True):
     rss_steps: list[int] = []
     rss_mb: dict[str, list[float]] = msgspec.field(default_factory=lambda: {"server": [], "client": []})
     growth_mb: dict[str, float] = {}
-    growth_mb_per_100k: dict[str, float] = {}
 
     @property
     def words(self) -> str:
         """A line for people."""
-        growth = ", ".join(f"{name} {slope:+.3f} MB" for name, slope in self.growth_mb_per_100k.items())
+        growth = ", ".join(f"{name} {value:+.2f} MB" for name, value in self.growth_mb.items())
         return (
             f"{self.answered:,} steps over {TRANSPORTS[self.transport]}, {len(self.errors)} errors, "
-            f"{self.answered / self.duration_s:,.0f}/s ({self.scene}); memory per 100,000: {growth}"
+            f"{self.answered / self.duration_s:,.0f}/s ({self.scene}); memory: {growth}"
         )
 
     def bars(self, max_growth_mb: float | None = None) -> list[Bar]:
         """No error, nothing unanswered; and memory that does not grow, where that is judged."""
-        name = f"errors in {self.asked:,} lockstep steps over {TRANSPORTS[self.transport]}"
-        note = self.errors[0] if self.errors else ""
+        name, note = (
+            f"errors in {self.asked:,} lockstep steps over {TRANSPORTS[self.transport]}",
+            " ".join(self.errors[:1]),
+        )
         bars = [bar(name, len(self.errors), at_most=0, digits=0, note=note, valid=self.answered == self.asked)]
         if max_growth_mb is not None:
-            note = ", ".join(f"{name} {value:+.2f}" for name, value in self.growth_mb.items())
-            worst = max(self.growth_mb.values())
-            bars.append(
-                bar(
-                    "growth of memory in the soak, after its first tenth",
-                    worst,
-                    at_most=max_growth_mb,
-                    unit=" MB",
-                    note=note,
-                )
-            )
+            name, worst = "growth of memory in the soak, after its first tenth", max(self.growth_mb.values())
+            bars.append(bar(name, worst, at_most=max_growth_mb, unit=" MB"))
         return bars
 
 
@@ -367,8 +338,8 @@ def measure_soak(plan: Plan, scene: str, transport: str, tick: Tick) -> SoakResu
             result.duration_s = perf_counter() - begin
             if shm and not result.errors:
                 check_attached(shm[1])
-    for name, rss_mb in result.rss_mb.items():
-        result.growth_mb[name], result.growth_mb_per_100k[name] = growth(result.rss_steps, rss_mb)
+    warm = len(result.rss_steps) // 10
+    result.growth_mb = {name: rss_mb[-1] - rss_mb[warm] if rss_mb else 0.0 for name, rss_mb in result.rss_mb.items()}
     return result
 
 
@@ -383,12 +354,3 @@ def _soak_step(client: URLabClient, result: SoakResult) -> bool:
     if reply["step"] != result.answered or reply.get("warnings"):
         result.errors.append(f"request {result.answered}: step {reply['step']}, warnings {reply.get('warnings')}")
     return len(result.errors) < _MAX_ERRORS
-
-
-def growth(steps: Sequence[int], rss_mb: Sequence[float]) -> tuple[float, float]:
-    """From the end of the first tenth on: the difference in MB, and the slope of a straight line per 100,000 steps."""
-    warm = len(steps) // 10
-    x, y = np.asarray(steps[warm:], dtype=np.float64), np.asarray(rss_mb[warm:])
-    if len(x) < 2 or x[-1] == x[0]:
-        return 0.0, 0.0
-    return float(y[-1] - y[0]), float(np.polyfit(x - x.mean(), y, 1)[0]) * 100_000

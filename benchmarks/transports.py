@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.measuring import NO_TICK, Bar, Plan, SampleCounts, Tick, all_equal_bar, bar, can_place, repeat
+from benchmarks.measuring import Bar, Plan, SampleCounts, Tick, all_equal_bar, bar, can_place, repeat
 from benchmarks.processes import Server
 from benchmarks.reporting import Panel, Report, timing_bar
 from benchmarks.scenes import scene_targets
@@ -37,7 +37,7 @@ _BURST = 200
 _SETTLE_S = 0.5
 
 
-def measure(plan: Plan, tick: Tick = NO_TICK) -> Report:
+def measure(plan: Plan, tick: Tick) -> Report:
     """All scenes at all levels; the idle watch and the soak take the first scene."""
     names = tuple(TRANSPORTS)
     cases, _ = measure_steps(plan, step_cases(dict.fromkeys(plan.scenes, _LEVELS)), names, tick)

@@ -53,7 +53,7 @@ def bench(as_json: AsJson = False, seconds: Seconds = DEFAULT_SECONDS) -> None:
 
     Example: [bold]urlab bench[/bold]; in a script: [bold]urlab bench --json | jq .steps.shm.p50_us[/bold]
     """
-    set_up_logging(LogLevel.ERROR)
+    set_up_logging(LogLevel.WARNING)
     console = stderr() if as_json else stdout()
     busy = os.getloadavg()[0]
     with console.status("measuring; leave the machine alone"), ExitStack() as opened:
