@@ -11,6 +11,7 @@ from rich.console import Console
 from benchmarks import reporting
 from benchmarks.measuring import BenchmarkError, Plan
 from benchmarks.processes import ROOT, terminated_like_interrupted
+from urlab.errors import UrlabError
 
 BENCHMARKS = {
     "machine": "step requests over ZeroMQ beside their floors, start, memory, live pacing, a soak",
@@ -31,7 +32,7 @@ def main(words: list[str]) -> int:
         with terminated_like_interrupted():
             names = list(BENCHMARKS) if asked.name == ALL else [asked.name]
             passed = [_run(name, asked, console) for name in names]
-    except BenchmarkError as failed:
+    except (BenchmarkError, UrlabError) as failed:
         print(f"error: {failed}", file=sys.stderr)
         return 1
     return 1 if asked.strict and not all(passed) else 0

@@ -232,7 +232,7 @@ def _open_bridges(subject: str, plan: Plan, trees: dict[str, Path], opened: Exit
         server = opened.enter_context(Server(["panda", "--step-mode", "live"], source=tree))
         bridge = opened.enter_context(Bridge(server, domain, source=tree))
         subscriber = opened.enter_context(subscriber_process(SubscriberOrder(domain, 0.0, topics)))
-        subscriber.wait_for_file(BEGUN_FILE)
+        subscriber.read_file(BEGUN_FILE)
         ask = _child(tree, opened)
         ask(do="open", subject=subject, endpoint=server.step_endpoint)
         ask(do="pause", subject=subject, paused=True)

@@ -29,7 +29,7 @@ from benchmarks.measuring import (
     all_equal_bar,
     bar,
 )
-from benchmarks.processes import ROOT, EvaluationServer, PipeChild, ask_all, child_module, environment
+from benchmarks.processes import EvaluationServer, PipeChild, ask_all, child_module, environment
 from benchmarks.reporting import Panel, PanelBar, Report, Table
 from urlab.cameras.gl_thread import shared_gl
 from urlab.cameras.profile import effective_profile
@@ -367,7 +367,7 @@ def _measure_whole(plan: Plan, tick: Tick) -> dict[str, Any]:
     with TemporaryDirectory(prefix="urlab-bench-") as folder:
         command = [sys.executable, "-m", "urlab", "eval", "run", *words, "--results", folder]
         begin_s = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment(), check=False)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment(), check=False)
         took_s = time.perf_counter() - begin_s
     if done.returncode != 0:
         raise BenchmarkError(f"the evaluation with oracles ended with code {done.returncode}: {done.stderr[-2000:]}")

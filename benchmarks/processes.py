@@ -16,60 +16,42 @@ from typing import Any, Self
 import psutil
 
 from benchmarks.measuring import BenchmarkError
+from urlab.child_process import ANY_PORTS, ChildProcess
 from urlab_client import URLabClient
 
-ANY_PORTS = tuple(
-    word for name in ("step", "state", "control", "info", "camera", "web") for word in (f"--{name}-port", "0")
-)
-"""Options for a server that takes free ports, whichever they are."""
-
 ROOT = Path(__file__).resolve().parents[1]
-"""The checkout: children of the benchmarks run in it, so that they find this package."""
+"""The checkout that these benchmarks belong to."""
 
-_POLL_S = 0.002
 _START_LIMIT_S = 60.0
-_END_LIMIT_S = 5.0
 _PIPE_LIMIT_S = 30.0
 _MB = 1e6
 
 
-class Child:
-    """A running child process that leads a process group of its own. Leaving the context ends the group.
+def environment(source: Path = ROOT) -> dict[str, str]:
+    """The environment of a child that imports the packages of that tree, and these benchmarks."""
+    return {"MUJOCO_GL": "egl", **os.environ, "PYTHONPATH": f"{source / 'src'}{os.pathsep}{ROOT}"}
 
-    ``folder`` is for its files and is gone afterwards; ``source`` is the tree whose packages it imports, this one
-    unless told otherwise. With a ``ready_file``, ``said`` is what the child wrote to it, after ``ready_s``.
+
+class Child(ChildProcess):
+    """A child process that leads a process group of its own. Leaving the context ends the group.
+
+    ``{folder}`` in its command is a folder for its files, gone afterwards. ``source`` is the tree whose packages it
+    imports, this one unless told otherwise. With a ``ready_file``, ``said`` is what it wrote there, after ``ready_s``.
     """
 
     def __init__(self, command: Sequence[str], *, ready_file: str | None = None, source: Path = ROOT) -> None:
         self._temporary = TemporaryDirectory(prefix="urlab-bench-")
         self.folder = Path(self._temporary.name)
-        self._name = " ".join(command[1:4])
-        self._spawned_at = time.perf_counter()
         words = [word.replace("{folder}", str(self.folder)) for word in command]
-        with (self.folder / "output.txt").open("wb") as output:
-            self._process = subprocess.Popen(
-                words, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, cwd=ROOT,
-                env=environment(source),
-            )  # fmt: skip
-        self._usage = psutil.Process(self._process.pid)
-        self.said: dict[str, Any] = {}
+        begin_s = time.perf_counter()
+        super().__init__(words, environment=environment(source), own_session=True)
+        self._usage = psutil.Process(self.pid)
         try:
-            self.said = {} if ready_file is None else self.wait_for_file(ready_file)
+            self.said = {} if ready_file is None else self.read_file(ready_file)
         except BaseException:
-            self.end()
+            self.stop()
             raise
-        self.ready_s = time.perf_counter() - self._spawned_at
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self.end()
-
-    @property
-    def pid(self) -> int:
-        """The process id, which is also that of its group."""
-        return self._process.pid
+        self.ready_s = time.perf_counter() - begin_s
 
     @property
     def rss_mb(self) -> float:
@@ -81,42 +63,16 @@ class Child:
         """CPU seconds used so far, user and system, from the clock of that process: psutil knows hundredths only."""
         return time.clock_gettime(~self.pid << 3 | 2)
 
-    def wait_for_file(self, name: str, limit_s: float = _START_LIMIT_S) -> dict[str, Any]:
-        """The JSON object that the child writes to a file."""
-        path = self.folder / name
-        while not path.exists():
-            self._check_alive(limit_s)
-            time.sleep(_POLL_S)
-        found: dict[str, Any] = json.loads(path.read_bytes())
-        return found
+    def read_file(self, name: str, limit_s: float = _START_LIMIT_S) -> dict[str, Any]:
+        """The JSON object that the child writes to a file of its folder, once it is there."""
+        return self.wait_for_file(self.folder / name, limit_s)
 
-    def end(self) -> None:
+    def stop(self, limit_s: float = 5.0) -> None:
         """End the whole group: politely, then not."""
-        try:
-            self._signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_END_LIMIT_S)
-        finally:
-            self._signal(signal.SIGKILL)
-            self._process.wait(_END_LIMIT_S)
-            self._temporary.cleanup()
-
-    def _signal(self, number: signal.Signals) -> None:
+        super().stop(limit_s)
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, number)
-
-    def _check_alive(self, limit_s: float) -> None:
-        code = self._process.poll()
-        if code is None and time.perf_counter() - self._spawned_at <= limit_s:
-            return
-        what = f"ended with code {code}" if code is not None else f"was not ready after {limit_s:g} s"
-        said = (self.folder / "output.txt").read_text(errors="replace").strip()[-2000:]
-        raise BenchmarkError(f"{self._name} {what}. It said: {said or 'nothing'}")
-
-
-def environment(source: Path = ROOT) -> dict[str, str]:
-    """The environment of a child that imports the packages of that tree."""
-    return {"MUJOCO_GL": "egl", **os.environ, "PYTHONPATH": str(source / "src")}
+            os.killpg(self.pid, signal.SIGKILL)
+        self._temporary.cleanup()
 
 
 def write_json(path: Path, found: Mapping[str, Any]) -> None:
@@ -189,7 +145,7 @@ class PipeChild:
     def __init__(self, command: Sequence[str], *, source: Path = ROOT) -> None:
         self._name = " ".join(command[1:3])
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment(source)
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment(source)
         )
 
     def send(self, request: Any) -> None:

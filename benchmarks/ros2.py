@@ -260,10 +260,10 @@ def _measure_load(
             return _load_result(load, bridge, server, lambda: time.sleep(plan.watch_s))
         states = opened.enter_context(contextlib.closing(StateArrivals(sources.state_endpoint)))
         subscriber = opened.enter_context(subscriber_process(order))
-        subscriber.wait_for_file(BEGUN_FILE)
+        subscriber.read_file(BEGUN_FILE)
         limit_s = plan.watch_s + _GRACE_S
-        result = _load_result(load, bridge, server, lambda: subscriber.wait_for_file(ARRIVALS_FILE, limit_s))
-        found = subscriber.wait_for_file(ARRIVALS_FILE)
+        result = _load_result(load, bridge, server, lambda: subscriber.read_file(ARRIVALS_FILE, limit_s))
+        found = subscriber.read_file(ARRIVALS_FILE)
     _add_arrivals(result, msgspec.convert(found, Arrivals), states, topics)
     return result
 
@@ -306,7 +306,7 @@ def age_of(arrivals: Sequence[Arrival], published_ns: Mapping[int, int]) -> tupl
 def _hanging(order: SubscriberOrder) -> Iterator[None]:
     """A subscriber that got some messages of every topic and then hangs."""
     with subscriber_process(order) as child:
-        child.wait_for_file(BEGUN_FILE)
+        child.read_file(BEGUN_FILE)
         os.kill(child.pid, signal.SIGSTOP)
         time.sleep(_HANG_AFTER_S)
         try:

@@ -29,6 +29,7 @@ from benchmarks.measuring import (
     summarize,
 )
 from benchmarks.processes import ROOT, Child, Server
+from urlab.errors import ChildFailed
 
 SMALL = SampleCounts(samples=10, warm_up=2, turn=5, run_up=1)
 SCENES = {"machine": ("arm",), "transports": ("arm",), "cameras": ("small",), "authoring": ("128",), "ros2": ("arm",)}
@@ -134,7 +135,7 @@ def test_both_ends_have_a_core_each_and_all_of_them_afterwards() -> None:
 
 def test_a_server_that_does_not_start_says_why() -> None:
     before = descendants()
-    with pytest.raises(BenchmarkError, match="no_such_level"):
+    with pytest.raises(ChildFailed, match="no_such_level"):
         Server(["no_such_level"])
     assert descendants() == before
 

@@ -1,7 +1,5 @@
 """The composition root: builds a server from its parts, and runs it in this process."""
 
-import contextlib
-import json
 import logging
 import os
 import sys
@@ -18,6 +16,7 @@ from urlab.compile.decomposition import Decomposer
 from urlab.compile.library import Library
 from urlab.config import ServerConfig
 from urlab.errors import ConfigError, LoadLevelFailed, OpTimeout, known
+from urlab.files import remove_ready_file, write_ready_file
 from urlab.manager import Manager, Play, StageSource, StreamSource
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
@@ -171,23 +170,12 @@ class Server:
             self._streams.detach()
 
     def write_ready_file(self) -> None:
-        """Tell whoever waits for it that everything is up; the file appears whole or not at all."""
-        path = self.config.ready_file
-        if path is None:
-            return
-        part = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            part.write_text(json.dumps(self.endpoints()), encoding="utf-8")
-            part.replace(path)
-        except OSError as refused:
-            part.unlink(missing_ok=True)
-            raise ConfigError(f"--ready-file {path} cannot be written: {refused.strerror}") from refused
+        """Tell the process that waits for it that everything is up."""
+        write_ready_file(self.config.ready_file, self.endpoints())
 
     def remove_ready_file(self) -> None:
-        """Take the ready file away, ours or one that a killed server left behind."""
-        if self.config.ready_file is not None:
-            with contextlib.suppress(OSError):
-                self.config.ready_file.unlink(missing_ok=True)
+        """Remove the ready file, ours or one that a killed server left behind."""
+        remove_ready_file(self.config.ready_file)
 
     def leave_no_files(self) -> None:
         """For a process that ends at once, without `close`."""

@@ -17,9 +17,11 @@ UrlabError
 ├── ViewError               a view that cannot be had
 │   └── NoViewport  InvalidMode
 ├── CompileError            a scene that MuJoCo refuses; names the actor
+├── ChildFailed             a child process did not start, or ended before its work was done; has its last words
 └── ConfigError             the server was started with options that cannot work
 """
 
+import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -317,6 +319,10 @@ class ConfigError(UrlabError):
     code = ErrorCode.BAD_VALUE
 
 
+class ChildFailed(UrlabError):
+    """A child process did not start, or ended before its work was done."""
+
+
 def known(names: Iterable[str], *, limit: int = 20) -> str:
     """The names that exist, for the end of a message: ``a, b, c`` or ``a, b, ... (40 in all)``."""
     listed = sorted(names)
@@ -324,3 +330,9 @@ def known(names: Iterable[str], *, limit: int = 20) -> str:
         return "none"
     head = ", ".join(listed[:limit])
     return head if len(listed) <= limit else f"{head}, ... ({len(listed)} in all)"
+
+
+def did_you_mean(word: object, words: Iterable[str]) -> str:
+    """`` (did you mean 'x'?)`` when one of the words is close, else nothing."""
+    close = difflib.get_close_matches(str(word), list(words), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

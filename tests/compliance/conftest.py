@@ -1,6 +1,7 @@
 """A server with a small project, and a wire client that shares no code with it.
 
-Every test that takes ``wire`` runs once per transport; another transport is one more entry of ``TRANSPORTS``.
+A test that takes ``wire`` runs in process. Under the marker ``every_transport`` it runs once per transport: where the
+frames on the way matter, or who waits for whom. Another transport is one more entry of ``TRANSPORTS``.
 """
 
 import contextlib
@@ -103,8 +104,7 @@ def _zmq(server: Server) -> Iterator[Send]:
 
 @contextlib.contextmanager
 def _shm(server: Server) -> Iterator[Send]:
-    """As a client does that was written from the layout alone: it polls and wakes nobody; what is too large goes over
-    ZeroMQ."""
+    """As a client does that was written from the layout alone: it polls; what is too large goes over ZeroMQ."""
     folder = server.shm_folder
     assert folder is not None
     with _mapped(folder / "req.shm") as requests, _mapped(folder / "rep.shm") as replies, _zmq(server) as over_zmq:
@@ -181,7 +181,14 @@ def make_server(project: Path) -> Iterator[Callable[..., Server]]:
         yield make
 
 
-@pytest.fixture(params=sorted(TRANSPORTS))
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """In process, or on every transport."""
+    if "transport" in metafunc.fixturenames:
+        everywhere = metafunc.definition.get_closest_marker("every_transport") is not None
+        metafunc.parametrize("transport", sorted(TRANSPORTS) if everywhere else ["inprocess"], indirect=True)
+
+
+@pytest.fixture
 def transport(request: pytest.FixtureRequest) -> Any:
     """A context manager: server -> send."""
     return TRANSPORTS[request.param]
@@ -351,8 +358,8 @@ WALL = """
 </mujoco>"""
 
 
-class Desk:
-    """A person who builds a world: a client in the editor, an empty project, and model files to import."""
+class Builder:
+    """A client that builds a world: in the editor, with an empty project and model files to import."""
 
     def __init__(self, wire: Wire, server: Server, folder: Path, imported: Path) -> None:
         self.wire, self.server, self.folder = wire, server, folder
@@ -409,7 +416,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def desk(tmp_path: Path, imported: Path, connect: Callable[[Server], Wire]) -> Iterator[Desk]:
+def builder(tmp_path: Path, imported: Path, connect: Callable[[Server], Wire]) -> Iterator[Builder]:
     """In a fresh level called ``lab``; nothing plays."""
     shutil.copytree(imported / "project", tmp_path / "project")
     config = ServerConfig(project=tmp_path / "project", ports=Ports.any(), play=False)
@@ -419,5 +426,5 @@ def desk(tmp_path: Path, imported: Path, connect: Callable[[Server], Wire]) -> I
     wire = connect(server)
     wire.hello()
     wire.ok("create_level", name="lab")
-    yield Desk(wire, server, tmp_path / "models", imported)
+    yield Builder(wire, server, tmp_path / "models", imported)
     server.close()

@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.every_transport
+
 DISTANCE = 2.0
 
 
 @pytest.fixture
-def seeing(desk: Any) -> Any:
+def seeing(builder: Any) -> Any:
     """A robot looks along +x at a red brick two metres away, in direct mode."""
-    desk.spawn("seer", desk.seer_file)
-    desk.spawn("brick", desk.wall_file, location=[DISTANCE + 0.05, 0, 1])
-    desk.handshake = desk.play()
-    return desk
+    builder.spawn("seer", builder.seer_file)
+    builder.spawn("brick", builder.wall_file, location=[DISTANCE + 0.05, 0, 1])
+    builder.handshake = builder.play()
+    return builder
 
 
 def frame(reply: Any, name: str) -> Any:
@@ -89,13 +91,13 @@ def test_true_is_the_newest_frame_of_every_camera_and_it_does_not_disappear(seei
     assert again["cameras"]["eye"]["sim_time"] >= first["cameras"]["eye"]["sim_time"]
 
 
-def test_cameras_with_one_name_are_told_apart(desk: Any) -> None:
-    desk.spawn("one", desk.seer_file)
-    desk.spawn("two", desk.seer_file, location=[0, 5, 0])
-    desk.play()
-    reply = desk.wire.ok("step", include_cameras=True)
+def test_cameras_with_one_name_are_told_apart(builder: Any) -> None:
+    builder.spawn("one", builder.seer_file)
+    builder.spawn("two", builder.seer_file, location=[0, 5, 0])
+    builder.play()
+    reply = builder.wire.ok("step", include_cameras=True)
     assert set(reply["cameras"]) == {"seer/eye", "seer/far", "seer-2/eye", "seer-2/far"}
-    assert desk.wire.refused("step", include_cameras={"eye": "sync"}) == "bad_value"
+    assert builder.wire.refused("step", include_cameras={"eye": "sync"}) == "bad_value"
 
 
 @pytest.mark.parametrize("asked", [{"ear": "sync"}, {"eye": "soon"}, {"nobody/eye": "sync"}])
@@ -125,13 +127,13 @@ def test_cameras_are_switched_all_or_none(seeing: Any) -> None:
     assert seeing.wire.refused("set_camera_mode", camera="ear", mode="real") == "bad_value"
 
 
-def test_a_camera_that_no_robot_owns_goes_by_the_name_of_the_handshake(desk: Any) -> None:
+def test_a_camera_that_no_robot_owns_goes_by_the_name_of_the_handshake(builder: Any) -> None:
     eye = '<mujoco model="post"><worldbody><camera name="eye" resolution="16 12"/></worldbody></mujoco>'
-    desk.spawn("post", desk.write("post.xml", eye))
-    desk.spawn("seer", desk.seer_file)
-    (name,) = desk.play()["global_cameras"]
-    assert set(desk.wire.ok("step", include_cameras=True)["cameras"]) == {name, "eye", "far"}
-    assert set(desk.wire.ok("step", include_cameras={name: "sync"})["cameras"]) == {name}
+    builder.spawn("post", builder.write("post.xml", eye))
+    builder.spawn("seer", builder.seer_file)
+    (name,) = builder.play()["global_cameras"]
+    assert set(builder.wire.ok("step", include_cameras=True)["cameras"]) == {name, "eye", "far"}
+    assert set(builder.wire.ok("step", include_cameras={name: "sync"})["cameras"]) == {name}
 
 
 def test_a_recording_keeps_how_cameras_were_drawn(seeing: Any) -> None:

@@ -9,6 +9,8 @@ import pytest
 from urlab.ops import HANDLERS
 from urlab_wire import CATALOGUE
 
+pytestmark = pytest.mark.every_transport
+
 NOT_A_REQUEST = {
     "nothing": b"",
     "half a map": b"\x82\xa2op",

@@ -6,6 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.every_transport
+
 SPLITS = {"one by one": [1] * 1000, "tens": [10] * 100, "uneven": [1, 7, 92, 300, 600], "at once": [1000]}
 
 

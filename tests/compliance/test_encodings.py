@@ -8,6 +8,8 @@ import msgpack
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.every_transport
+
 
 def ask_json(wire: Any, **message: Any) -> bytes:
     return wire.send(json.dumps(message).encode())

@@ -6,6 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.every_transport
+
 
 def test_articulations_are_described(wire: Any) -> None:
     arm, walker = wire.hello()["articulations"]

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from urlab_wire import CATALOGUE, ErrorCode
 
 SETTINGS = settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 RESTARTS = {"hello", "begin_pie", "stop_pie"}
 """Ops that, when they are served, leave a session or a play that the next request cannot use."""
@@ -59,20 +59,41 @@ def keep_playing(wire: Any) -> None:
     wire.play("arena")
 
 
+def attack_with(wire: Any, world: Any, op: str, message: dict[str, Any]) -> None:
+    """Send it; a refused request, and one that only reads, must leave the world as it was."""
+    before = world()
+    served = judge(wire.decode(wire.send(msgpack.packb(message))), op)
+    if served and op in RESTARTS:
+        keep_playing(wire)
+    elif not served or (CATALOGUE[op].reads and op != "step"):
+        assert world() == before
+
+
+def fields_with_anything(op: str) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(st.one_of(st.sampled_from([*fields_of(op), "extra"]), KEYS), VALUES, max_size=4)
+
+
 @pytest.mark.parametrize("op", CATALOGUE)
 def test_any_field_may_hold_anything(wire: Any, stranger: Any, world: Any, sample: Any, op: str) -> None:
     @SETTINGS
-    @given(
-        st.dictionaries(st.one_of(st.sampled_from([*fields_of(op), "extra"]), KEYS), VALUES, max_size=4), st.booleans()
-    )
+    @given(fields_with_anything(op), st.booleans())
     def attack(fields: dict[str, Any], well_formed: bool) -> None:
         message = {**(sample(op) if well_formed else {}), **fields, "op": op, "session_id": wire.session_id}
-        before = world()
-        served = judge(wire.decode(wire.send(msgpack.packb(message))), op)
-        if served and op in RESTARTS:
-            keep_playing(wire)
-        elif not served or (CATALOGUE[op].reads and op != "step"):
-            assert world() == before
+        attack_with(wire, world, op, message)
+
+    attack()
+    stranger.hello()
+    stranger.ok("forward")
+
+
+@pytest.mark.every_transport
+def test_any_op_may_hold_anything_over_any_transport(wire: Any, stranger: Any, world: Any, sample: Any) -> None:
+    @SETTINGS
+    @given(st.data())
+    def attack(data: Any) -> None:
+        op = data.draw(st.sampled_from(sorted(CATALOGUE)))
+        message = {**sample(op), **data.draw(fields_with_anything(op)), "op": op, "session_id": wire.session_id}
+        attack_with(wire, world, op, message)
 
     attack()
     stranger.hello()
@@ -111,6 +132,7 @@ def test_the_deep_requests_withstand_wrong_leaves(wire: Any, world: Any, op: str
     attack()
 
 
+@pytest.mark.every_transport
 def test_json_numbers_may_be_as_large_as_they_like(wire: Any, world: Any) -> None:
     before = world()
     for digits in (30, 400, 5000):
@@ -129,12 +151,14 @@ def test_json_numbers_may_be_as_large_as_they_like(wire: Any, world: Any) -> Non
                 before = world()
 
 
+@pytest.mark.every_transport
 @SETTINGS
 @given(st.binary(max_size=60))
 def test_random_bytes_are_a_bad_request(stranger: Any, frame: bytes) -> None:
     assert not judge(stranger.decode(stranger.send(frame)))
 
 
+@pytest.mark.every_transport
 @SETTINGS
 @given(st.data())
 def test_a_good_frame_with_spoilt_bytes_costs_only_its_sender(wire: Any, world: Any, data: Any) -> None:
@@ -158,6 +182,7 @@ def test_a_foreign_session_id_opens_nothing(wire: Any, world: Any, op: str, sess
     assert world() == before
 
 
+@pytest.mark.every_transport
 def test_an_oversized_request_is_refused(wire: Any, world: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr("urlab.ops.parsing.MAX_REQUEST_BYTES", 1000)
     before = world()
@@ -167,6 +192,7 @@ def test_an_oversized_request_is_refused(wire: Any, world: Any, monkeypatch: Any
     wire.ok("step")
 
 
+@pytest.mark.every_transport
 def test_a_request_may_be_nested_as_deeply_as_it_likes(wire: Any) -> None:
     deep: Any = 1
     for _ in range(400):

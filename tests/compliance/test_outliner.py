@@ -7,15 +7,15 @@ import pytest
 
 
 @pytest.fixture
-def furnished(desk: Any) -> Any:
-    desk.spawn("robot", location=[1, 0, 0], tags=["mine"])
-    desk.spawn("box", desk.box_file, location=[0, 3, 0], tags=["mine", "heavy"])
-    desk.wire.ok("spawn_light", kind="point", actor_id="lamp", location=[0, 0, 5])
-    return desk
+def furnished(builder: Any) -> Any:
+    builder.spawn("robot", location=[1, 0, 0], tags=["mine"])
+    builder.spawn("box", builder.box_file, location=[0, 3, 0], tags=["mine", "heavy"])
+    builder.wire.ok("spawn_light", kind="point", actor_id="lamp", location=[0, 0, 5])
+    return builder
 
 
-def found(desk: Any, **filters: Any) -> list[str]:
-    return [row["actor_id"] for row in desk.wire.ok("find_actors", **filters)["actors"]]
+def found(builder: Any, **filters: Any) -> list[str]:
+    return [row["actor_id"] for row in builder.wire.ok("find_actors", **filters)["actors"]]
 
 
 def test_every_actor_is_listed(furnished: Any) -> None:
@@ -109,37 +109,37 @@ def test_only_static_meshes_are_converted(furnished: Any) -> None:
     assert furnished.wire.refused("remove_quick_convert", target="lamp") == "remove_quick_convert_failed"
 
 
-def test_a_mesh_is_scenery_until_it_is_converted(desk: Any) -> None:
-    desk.spawn("cube", desk.cube_file, location=[0, 0, 1])
-    row = desk.actors()["cube"]
+def test_a_mesh_is_scenery_until_it_is_converted(builder: Any) -> None:
+    builder.spawn("cube", builder.cube_file, location=[0, 0, 1])
+    row = builder.actors()["cube"]
     assert (row["class"], row["is_static_mesh_actor"], row["has_quick_convert"]) == ("StaticMeshActor", True, False)
-    assert desk.play()["entities"] == {}
-    reply = desk.wire.ok("add_quick_convert", target="cube", friction=[0.5, 0.1, 0.2])
+    assert builder.play()["entities"] == {}
+    reply = builder.wire.ok("add_quick_convert", target="cube", friction=[0.5, 0.1, 0.2])
     assert reply == {
         "op": "add_quick_convert_ok", "actor_name": "cube", "static": False, "complex_mesh": False,
         "coacd_threshold": 0.05, "driven_by_unreal": False, "requires_pie_restart": True,
     }  # fmt: skip
-    assert desk.actors()["cube"]["quick_convert"] == {
+    assert builder.actors()["cube"]["quick_convert"] == {
         "static": False, "complex_mesh": False, "coacd_threshold": 0.05, "driven_by_unreal": False,
         "friction": [0.5, 0.1, 0.2],
     }  # fmt: skip
-    assert desk.play()["entities"]["cube"]["has_free_base"] is True
-    assert desk.wire.ok("step", n_steps=50)["entities"]["cube"]["xpos"][2] < 1, "it falls"
-    desk.wire.ok("save_level")
-    desk.wire.ok("load_level", level_path="lab")
-    assert desk.actors()["cube"]["has_quick_convert"]
-    desk.wire.ok("remove_quick_convert", target="cube")
-    assert desk.play()["entities"] == {}
-    assert desk.wire.refused("remove_quick_convert", target="cube") == "remove_quick_convert_failed"
+    assert builder.play()["entities"]["cube"]["has_free_base"] is True
+    assert builder.wire.ok("step", n_steps=50)["entities"]["cube"]["xpos"][2] < 1, "it falls"
+    builder.wire.ok("save_level")
+    builder.wire.ok("load_level", level_path="lab")
+    assert builder.actors()["cube"]["has_quick_convert"]
+    builder.wire.ok("remove_quick_convert", target="cube")
+    assert builder.play()["entities"] == {}
+    assert builder.wire.refused("remove_quick_convert", target="cube") == "remove_quick_convert_failed"
 
 
 @pytest.mark.parametrize("how", ["static", "driven_by_unreal"])
-def test_a_converted_mesh_may_stand_still_or_be_driven(desk: Any, how: str) -> None:
-    desk.spawn("cube", desk.cube_file, location=[0, 0, 1])
-    desk.wire.ok("add_quick_convert", target="cube", **{how: True})
-    assert desk.play()["entities"]["cube"]["has_free_base"] is False
-    assert desk.wire.ok("step", n_steps=50)["entities"]["cube"]["xpos"] == [0, 0, 1]
-    driven = desk.wire.ask("set_mocap_pose", body="cube", pos=[0, 0, 3])
+def test_a_converted_mesh_may_stand_still_or_be_driven(builder: Any, how: str) -> None:
+    builder.spawn("cube", builder.cube_file, location=[0, 0, 1])
+    builder.wire.ok("add_quick_convert", target="cube", **{how: True})
+    assert builder.play()["entities"]["cube"]["has_free_base"] is False
+    assert builder.wire.ok("step", n_steps=50)["entities"]["cube"]["xpos"] == [0, 0, 1]
+    driven = builder.wire.ask("set_mocap_pose", body="cube", pos=[0, 0, 3])
     assert driven.get("code") == ("not_mocap_body" if how == "static" else None)
 
 
@@ -154,55 +154,61 @@ def test_a_converted_mesh_may_stand_still_or_be_driven(desk: Any, how: str) -> N
         ({"static": 3}, "bad_value"),
     ],
 )
-def test_a_conversion_that_cannot_be_changes_nothing(desk: Any, fields: dict[str, Any], code: str) -> None:
-    desk.spawn("cube", desk.cube_file)
-    assert desk.wire.refused("add_quick_convert", target="cube", **fields) == code
-    assert not desk.actors()["cube"]["has_quick_convert"]
+def test_a_conversion_that_cannot_be_changes_nothing(builder: Any, fields: dict[str, Any], code: str) -> None:
+    builder.spawn("cube", builder.cube_file)
+    assert builder.wire.refused("add_quick_convert", target="cube", **fields) == code
+    assert not builder.actors()["cube"]["has_quick_convert"]
 
 
-def test_a_heightfield_is_ground(desk: Any) -> None:
+def test_a_heightfield_is_ground(builder: Any) -> None:
     heights = [[float(row >= 20)] * 41 for row in range(41)]
-    reply = desk.wire.ok(
+    reply = builder.wire.ok(
         "spawn_actor", blueprint="hill", actor_id="hill", heightfield={"size": [8, 8, 2], "heights": heights}
     )  # fmt: skip
     assert reply["blueprint_class_path"] == "/Game/MuJoCoImports/hill.hill_C"
-    bounds = desk.wire.ok("get_actor_bounds", target="hill")
+    bounds = builder.wire.ok("get_actor_bounds", target="hill")
     assert bounds["max"] == pytest.approx([4, 4, 2])
-    desk.spawn("low", desk.box_file, location=[0, -3.5, 1])
-    desk.spawn("high", desk.box_file, location=[0, 3.5, 3])
-    assert "hill" in desk.play()["entities"]
-    seen = desk.wire.ok("step", n_steps=1000)["entities"]
+    builder.spawn("low", builder.box_file, location=[0, -3.5, 1])
+    builder.spawn("high", builder.box_file, location=[0, 3.5, 3])
+    assert "hill" in builder.play()["entities"]
+    seen = builder.wire.ok("step", n_steps=1000)["entities"]
     assert seen["crate"]["xpos"][2] == pytest.approx(0.1, abs=0.02)
     assert seen["crate-2"]["xpos"][2] == pytest.approx(2.1, abs=0.02)
     for bad in ({"size": [1, 1]}, {"size": [1, 1, 1]}, {"size": [1, 1, 1], "heights": [[1, 2], [3]]}):
-        assert desk.wire.ask("spawn_actor", blueprint="x", heightfield=bad)["op"] == "error"
+        assert builder.wire.ask("spawn_actor", blueprint="x", heightfield=bad)["op"] == "error"
 
 
-def test_other_heights_of_the_same_name_are_another_import(desk: Any) -> None:
+def test_other_heights_of_the_same_name_are_another_import(builder: Any) -> None:
     def spawn(actor_id: str, height: float) -> str:
         field = {"size": [4, 4, height], "heights": [[0.0, 1.0], [0.0, 1.0]]}
         return str(
-            desk.wire.ok("spawn_actor", blueprint="hill", actor_id=actor_id, heightfield=field)["blueprint_class_path"]
+            builder.wire.ok("spawn_actor", blueprint="hill", actor_id=actor_id, heightfield=field)[
+                "blueprint_class_path"
+            ]
         )
 
     first, again, other = spawn("a", 1.0), spawn("b", 1.0), spawn("c", 3.0)
     assert first == again == "/Game/MuJoCoImports/hill.hill_C"
     assert other == "/Game/MuJoCoImports/hill_2.hill_2_C"
-    tops = [desk.wire.ok("get_actor_bounds", target=one)["max"][2] for one in ("a", "c")]
+    tops = [builder.wire.ok("get_actor_bounds", target=one)["max"][2] for one in ("a", "c")]
     assert tops == pytest.approx([1.0, 3.0])
 
 
-def test_bounds_of_what_collides_leave_out_what_only_looks(desk: Any) -> None:
+def test_bounds_of_what_collides_leave_out_what_only_looks(builder: Any) -> None:
     shape = """<mujoco model="flag"><worldbody><geom type="box" size=".1 .1 .1"/>
       <geom type="box" size=".5 .5 .5" contype="0" conaffinity="0"/></worldbody></mujoco>"""
-    desk.spawn("flag", desk.write("flag.xml", shape))
-    assert desk.wire.ok("get_actor_bounds", target="flag")["extents"] == pytest.approx([0.5] * 3)
-    assert desk.wire.ok("get_actor_bounds", target="flag", components_only=True)["extents"] == pytest.approx([0.1] * 3)
+    builder.spawn("flag", builder.write("flag.xml", shape))
+    assert builder.wire.ok("get_actor_bounds", target="flag")["extents"] == pytest.approx([0.5] * 3)
+    assert builder.wire.ok("get_actor_bounds", target="flag", components_only=True)["extents"] == pytest.approx(
+        [0.1] * 3
+    )
 
 
-def test_a_snapshot_of_a_large_grid_inspects_its_model_once(desk: Any) -> None:
-    desk.wire.ok("spawn_grid", blueprint=desk.import_file(desk.robot_file), base_actor_id="g", count_x=16, count_y=16)
-    seen = desk.wire.ok("snapshot")["actors"]
+def test_a_snapshot_of_a_large_grid_inspects_its_model_once(builder: Any) -> None:
+    builder.wire.ok(
+        "spawn_grid", blueprint=builder.import_file(builder.robot_file), base_actor_id="g", count_x=16, count_y=16
+    )
+    seen = builder.wire.ok("snapshot")["actors"]
     assert len(seen) == 256
     assert {tuple(one["urlab"]["joints"]) for one in seen} == {("up", "bend")}
-    assert len(desk.server.world._inspected) == 1
+    assert len(builder.server.world._inspected) == 1

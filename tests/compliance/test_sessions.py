@@ -9,6 +9,8 @@ import pytest
 
 from urlab_wire import CATALOGUE
 
+pytestmark = pytest.mark.every_transport
+
 
 def test_hello_and_meta_need_no_session(stranger: Any) -> None:
     assert stranger.exchange({"op": "meta"})["op"] == "meta_ok"

@@ -7,6 +7,8 @@ import pytest
 
 from urlab.manager import manager
 
+pytestmark = pytest.mark.every_transport
+
 
 def test_a_step_stops_at_its_time_limit_and_says_how_far_it_came(wire: Any, monkeypatch: Any, engine: Any) -> None:
     monkeypatch.setattr(manager, "STEP_TIME_LIMIT_S", 0.05)

@@ -11,21 +11,21 @@ from PIL import Image
 RED = [1.0, 0.0, 0.0]
 
 
-def picture(desk: Any, **fields: Any) -> Any:
-    reply = desk.wire.ok("viewport_screenshot", **{"width": 320, "height": 240, **fields})
+def picture(builder: Any, **fields: Any) -> Any:
+    reply = builder.wire.ok("viewport_screenshot", **{"width": 320, "height": 240, **fields})
     return np.asarray(Image.open(io.BytesIO(reply["png"])).convert("RGB")).astype(int)
 
 
-def red(desk: Any) -> int:
-    pixels = picture(desk)
+def red(builder: Any) -> int:
+    pixels = picture(builder)
     return int(((pixels[..., 0] > 150) & (pixels[..., 1] < 80) & (pixels[..., 2] < 80)).sum())
 
 
 @pytest.fixture
-def facing(desk: Any) -> Any:
+def facing(builder: Any) -> Any:
     """The camera looks along +x at the origin."""
-    desk.wire.ok("set_camera", location=[-2, 0, 0], rotation_quat=[0, 0, 0, 1], fov=60)
-    return desk
+    builder.wire.ok("set_camera", location=[-2, 0, 0], rotation_quat=[0, 0, 0, 1], fov=60)
+    return builder
 
 
 @pytest.mark.parametrize(
@@ -89,52 +89,52 @@ def test_a_drawing_lasts_its_ttl(facing: Any) -> None:
         ("viewport_screenshot", {"width": 100_000}, "bad_value"),
     ],
 )
-def test_what_cannot_be_drawn_or_shown_has_its_code(desk: Any, op: str, fields: dict[str, Any], code: str) -> None:
-    assert desk.wire.refused(op, **fields) == code
+def test_what_cannot_be_drawn_or_shown_has_its_code(builder: Any, op: str, fields: dict[str, Any], code: str) -> None:
+    assert builder.wire.refused(op, **fields) == code
 
 
-def test_text_is_shown_in_its_corner_and_cleared(desk: Any) -> None:
-    empty = picture(desk)
-    desk.wire.ok("set_overlay_text", text="HELLO", anchor="bottom_right")
-    shown = picture(desk)
+def test_text_is_shown_in_its_corner_and_cleared(builder: Any) -> None:
+    empty = picture(builder)
+    builder.wire.ok("set_overlay_text", text="HELLO", anchor="bottom_right")
+    shown = picture(builder)
     changed = np.argwhere(np.abs(shown - empty).sum(axis=2) > 30)
     assert len(changed) > 20
     assert changed[:, 0].min() > 120
     assert changed[:, 1].min() > 160
-    desk.wire.ok("set_overlay_text", text="", anchor="bottom_right")
-    assert np.array_equal(picture(desk), empty)
+    builder.wire.ok("set_overlay_text", text="", anchor="bottom_right")
+    assert np.array_equal(picture(builder), empty)
 
 
-def test_the_camera_is_where_it_was_put(desk: Any) -> None:
-    put = desk.wire.ok("set_camera", location=[1, 2, 3], rotation_euler=[0, 30, 60], fov=75.0)
+def test_the_camera_is_where_it_was_put(builder: Any) -> None:
+    put = builder.wire.ok("set_camera", location=[1, 2, 3], rotation_euler=[0, 30, 60], fov=75.0)
     assert put["location"] == [1, 2, 3]
     assert put["rotation_euler"] == pytest.approx([0, 30, 60])
     assert put["fov"] == 75
-    got = desk.wire.ok("get_camera")
+    got = builder.wire.ok("get_camera")
     assert {key: got[key] for key in got if key != "op"} == {key: put[key] for key in put if key != "op"}
 
 
-def test_modes_answer_as_the_original_does(desk: Any) -> None:
+def test_modes_answer_as_the_original_does(builder: Any) -> None:
     for mode in ("lit", "unlit", "wireframe", "collision", "reflections"):
-        assert desk.wire.ask("set_viewport_mode", mode=mode) == {"op": "set_mode_ok", "mode": mode}
+        assert builder.wire.ask("set_viewport_mode", mode=mode) == {"op": "set_mode_ok", "mode": mode}
 
 
-def test_an_actor_is_framed_and_followed(desk: Any) -> None:
-    desk.spawn("box", desk.box_file, location=[0, 0, 50])
-    framed = desk.wire.ok("frame_actor", target="box")
+def test_an_actor_is_framed_and_followed(builder: Any) -> None:
+    builder.spawn("box", builder.box_file, location=[0, 0, 50])
+    framed = builder.wire.ok("frame_actor", target="box")
     assert np.linalg.norm(np.subtract(framed["location"], [0, 0, 50.1])) < 2
-    desk.wire.ok("spawn_light", actor_id="lamp")
-    assert desk.wire.refused("frame_actor", target="lamp") == "no_bounds"
-    desk.play()
-    tracked = desk.wire.ok("track_actor", target="box", offset=[-3, 0, 0])
+    builder.wire.ok("spawn_light", actor_id="lamp")
+    assert builder.wire.refused("frame_actor", target="lamp") == "no_bounds"
+    builder.play()
+    tracked = builder.wire.ok("track_actor", target="box", offset=[-3, 0, 0])
     assert tracked["tracked_actor_path"] == "/Game/Levels/lab.lab:PersistentLevel.crate"
-    assert desk.wire.ok("get_camera")["location"] == pytest.approx([-3, 0, 50], abs=0.2)
-    fallen = desk.wire.ok("step", n_steps=500)["entities"]["crate"]["xpos"]
+    assert builder.wire.ok("get_camera")["location"] == pytest.approx([-3, 0, 50], abs=0.2)
+    fallen = builder.wire.ok("step", n_steps=500)["entities"]["crate"]["xpos"]
     assert fallen[2] < 49
-    assert desk.wire.ok("get_camera")["location"] == pytest.approx(np.add(fallen, [-3, 0, -0.1]), abs=0.05)
-    assert desk.wire.refused("track_actor", target="box", smoothing=1.0) == "bad_value"
-    assert desk.wire.ok("untrack")["was_tracking"] is True
-    assert desk.wire.ok("untrack")["was_tracking"] is False
+    assert builder.wire.ok("get_camera")["location"] == pytest.approx(np.add(fallen, [-3, 0, -0.1]), abs=0.05)
+    assert builder.wire.refused("track_actor", target="box", smoothing=1.0) == "bad_value"
+    assert builder.wire.ok("untrack")["was_tracking"] is True
+    assert builder.wire.ok("untrack")["was_tracking"] is False
 
 
 def test_a_picture_shows_the_edited_level_and_then_the_running_one(facing: Any) -> None:

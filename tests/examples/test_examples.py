@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from urlab.cli.server_process import ServerProcess
+from urlab.child_process import ServerProcess
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("[0-9][0-9]_*.py"))
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with ServerProcess.start("demo", "--project", str(tmp_path_factory.mktemp("project"))) as running:
+    with ServerProcess("demo", "--project", str(tmp_path_factory.mktemp("project"))) as running:
         yield running
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from urlab.cli.server_process import ServerProcess
+from urlab.child_process import ServerProcess
 from urlab_client import URLabClient, URLabRPCError
 
 TRANSPORTS = ["shm", "zmq"]
@@ -53,7 +53,7 @@ def held(process):
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_server_survives_clients_that_are_killed(transport, kills, tmp_path):
     chance = random.Random(kills)
-    with ServerProcess.start("panda", "--project", str(tmp_path)) as server:
+    with ServerProcess("panda", "--project", str(tmp_path)) as server:
         process = psutil.Process(server.process.pid)
         command = [sys.executable, "-c", CLIENT, *map(str, place(server)), transport]
         before = None
@@ -82,13 +82,13 @@ def test_a_client_survives_servers_that_are_killed(transport, kills, tmp_path, l
     folders = []
     port = ("--step-port", str(lasting_port()))
     with contextlib.ExitStack() as started:
-        server = started.enter_context(ServerProcess.start("panda", "--project", str(tmp_path), *port))
+        server = started.enter_context(ServerProcess("panda", "--project", str(tmp_path), *port))
         client = started.enter_context(connect(server, transport))
         client.discover()
         before = None
         for number in range(kills):
             kill_amid_steps(server, client, chance)
-            server = started.enter_context(ServerProcess.start("panda", "--project", str(tmp_path), *port))
+            server = started.enter_context(ServerProcess("panda", "--project", str(tmp_path), *port))
             client.discover()
             client.reset()
             assert client.step()["step"] == 1
@@ -149,7 +149,7 @@ sys.stdin.readline()
 
 
 def test_a_recording_survives_the_client_that_made_it(tmp_path):
-    with ServerProcess.start("panda", "--project", str(tmp_path)) as server:
+    with ServerProcess("panda", "--project", str(tmp_path)) as server:
         command = [sys.executable, "-c", RECORDER, *map(str, place(server))]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
             assert child.stdout.readline() == b"recording\n"

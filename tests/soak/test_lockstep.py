@@ -4,7 +4,7 @@ import resource
 
 import pytest
 
-from urlab.cli.server_process import ServerProcess
+from urlab.child_process import ServerProcess
 from urlab_client import URLabClient
 
 STEPS = 200_000
@@ -13,7 +13,7 @@ STEPS = 200_000
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 def test_two_hundred_thousand_lockstep_steps_without_an_error_or_growth(tmp_path):
-    with ServerProcess.start("demo", "--project", str(tmp_path)) as server:
+    with ServerProcess("demo", "--project", str(tmp_path)) as server:
         address, _, port = server.endpoints["step"].rpartition(":")
         with URLabClient(address, step_port=int(port), step_mode="direct") as client:
             client.discover()

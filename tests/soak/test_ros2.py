@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from urlab.cli.server_process import ServerProcess
+from urlab.child_process import ServerProcess
 
 SECONDS = 60
 KILLS = 10
@@ -104,7 +104,7 @@ def until(holds: Callable[[], object]) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_readers_that_hang_and_go_for_a_minute_change_nothing(tmp_path: Path, counts: Counts, bridge: Any) -> None:
-    with ServerProcess.start("panda", "--project", str(tmp_path)) as server:
+    with ServerProcess("panda", "--project", str(tmp_path)) as server:
         process = bridge(server)
         until(lambda: all(counts.of.values()))
         begin, before, early_mb = time.monotonic(), dict(counts.of), 0.0
@@ -135,7 +135,7 @@ def hang_for(seconds: float) -> None:
 @pytest.mark.soak
 @pytest.mark.timeout(300)
 def test_servers_that_are_killed_are_found_again_each_time(tmp_path: Path, counts: Counts, bridge: Any) -> None:
-    server = ServerProcess.start("panda", "--project", str(tmp_path))
+    server = ServerProcess("panda", "--project", str(tmp_path))
     process = bridge(server)
     held: list[tuple[int, int]] = []
     try:
@@ -146,7 +146,7 @@ def test_servers_that_are_killed_are_found_again_each_time(tmp_path: Path, count
             held.append((process.num_fds(), process.num_threads()))
             os.kill(server.process.pid, signal.SIGKILL)
             server.process.communicate()
-            server = ServerProcess.start("panda", "--project", str(tmp_path), *ports)
+            server = ServerProcess("panda", "--project", str(tmp_path), *ports)
             counts.of |= dict.fromkeys(TOPICS, 0)
         until(lambda: all(counts.of.values()))
     finally:

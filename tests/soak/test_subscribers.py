@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import zmq
 
-from urlab.cli.server_process import ServerProcess
+from urlab.child_process import ServerProcess
 from urlab_client import URLabClient
 
 SECONDS = 60
@@ -19,7 +19,7 @@ SUBSCRIBERS = 10
 def test_ten_subscribers_come_and_go_without_an_error_or_growth(tmp_path: Any) -> None:
     psutil = pytest.importorskip("psutil")
     dice = random.Random(7)
-    with ServerProcess.start("demo", "--project", str(tmp_path)) as server, zmq.Context() as context:
+    with ServerProcess("demo", "--project", str(tmp_path)) as server, zmq.Context() as context:
         usage = psutil.Process(server.process.pid)
         endpoints = [server.endpoints["state"], *server.endpoints["cameras"].values()]
         address, _, port = server.endpoints["step"].rpartition(":")

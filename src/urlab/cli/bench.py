@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from urlab.child_process import ServerProcess
 from urlab.cli.complaint import CommandError
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
 from urlab.cli.options import AsJson
-from urlab.cli.server_process import ServerProcess
 
 if TYPE_CHECKING:
     from urlab_client import URLabClient
@@ -58,7 +58,7 @@ def bench(as_json: AsJson = False, seconds: Seconds = DEFAULT_SECONDS) -> None:
     busy = os.getloadavg()[0]
     with console.status("measuring; leave the machine alone"), ExitStack() as opened:
         folder = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="urlab-bench-")))
-        server = opened.enter_context(ServerProcess.start(MODEL, "--project", str(folder / "server")))
+        server = opened.enter_context(ServerProcess(MODEL, "--project", str(folder / "server")))
         report: dict[str, Any] = {
             "model": MODEL,
             "load_before": busy,

@@ -26,7 +26,7 @@ def ops(
 ) -> None:
     """List the ops: what each needs, what it answers, and whether the server has it.
 
-    Exit code 1: nobody answers.
+    Exit code 1: no server answers.
 
     Example: [bold]urlab ops --offline[/bold]; in a script: [bold]urlab ops --json | jq -r '.ops[].name'[/bold]
     """

@@ -27,7 +27,7 @@ def ping(
 ) -> None:
     """Ask a server what it is doing, without disturbing whoever drives it.
 
-    Exit code 1: nobody answers.
+    Exit code 1: no server answers.
 
     Example: [bold]urlab ping --step-port 5559[/bold]; in a script: [bold]urlab ping --json | jq .state[/bold]
     """

@@ -3,14 +3,13 @@
 A controller registers by being declared: ``class Mine(Controller, kind="mine")``.
 """
 
-import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from urlab.compile.compiled_scene import CompiledArticulation
 from urlab.control.indexing import Float64Array
-from urlab.errors import ControllerSchemaViolation, ImportFailed, known
+from urlab.errors import ControllerSchemaViolation, ImportFailed, did_you_mean, known
 
 _KINDS: dict[str, type["Controller"]] = {}
 
@@ -76,9 +75,3 @@ def make_controller(articulation: CompiledArticulation) -> Controller | None:
 def controller_kinds() -> tuple[str, ...]:
     """Every kind that a sidecar can name."""
     return tuple(sorted(_KINDS))
-
-
-def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)`` when one of the words is close, else nothing."""
-    close = difflib.get_close_matches(word, list(words), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -8,8 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from urlab.compile.compiled_scene import ActuatorSlot
-from urlab.control.controller import did_you_mean
-from urlab.errors import ControllerSchemaViolation, known
+from urlab.errors import ControllerSchemaViolation, did_you_mean, known
 
 DEFAULTS: Mapping[str, float] = {"kp": 100.0, "kv": 5.0, "torque_limit": 200.0}
 MAX_GAIN = float(np.finfo(np.float32).max)

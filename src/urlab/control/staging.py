@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile.compiled_scene import CompiledArticulation
-from urlab.control.controller import did_you_mean
 from urlab.control.indexing import Float64Array, index_of
-from urlab.errors import BadValue, DimMismatch, known
+from urlab.errors import BadValue, DimMismatch, did_you_mean, known
 from urlab_wire.enums import ControlSource
 
 Indices = Sequence[int] | NDArray[np.intp]

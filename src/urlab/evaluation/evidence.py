@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.atomic_file import replacing
 from urlab.errors import FileError, UrlabError
 from urlab.evaluation.actions import Action
 from urlab.evaluation.episode import Episode, Observation
 from urlab.evaluation.episode_record import EpisodeRecord
 from urlab.evaluation.results import RESULT_INFO, write_json
 from urlab.evaluation.video import Films
+from urlab.files import replacing
 
 _FRAMES_AHEAD = 16
 

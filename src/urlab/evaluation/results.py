@@ -7,11 +7,11 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from urlab.atomic_file import replacing
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.problems import BadJob
 from urlab.evaluation.settings import BENCHMARK
 from urlab.evaluation.unit import Unit
+from urlab.files import replacing
 
 RESULT_INFO = "result_info.json"
 _LONGEST_RUN_ID = 200

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from urlab.atomic_file import not_writable, replacing
+from urlab.files import not_writable, replacing
 from urlab.recording.recording import Recording
 
 FORMAT_VERSION = 1

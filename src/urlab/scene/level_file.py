@@ -22,7 +22,6 @@
     rotation_euler = [0.0, 60.0, 0.0]       # it shines along its +X axis; degrees
 """
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ from urlab.scene.level import Level
 from urlab.scene.light import DEFAULT_INTENSITY, Light
 from urlab.scene.quick_convert import MAX_THRESHOLD, MIN_THRESHOLD, QuickConvert
 from urlab.scene.toml_text import assignment, table
+from urlab.toml_tables import TomlTable
 from urlab_wire.enums import LightKind
 
 LEVEL_VERSION = 1
@@ -104,10 +104,7 @@ def read_level(path: Path) -> Level:
 
 def parse_level(text: str, *, source: str, folder: Path | None = None) -> Level:
     """A level from TOML text. Relative model files are resolved against ``folder``."""
-    try:
-        record = msgspec.convert(tomllib.loads(text), LevelRecord)
-    except (ValueError, RecursionError, msgspec.ValidationError) as broken:
-        raise LoadLevelFailed(f"{source}: {broken}") from broken
+    record = TomlTable.parse(text, source=source, error=LoadLevelFailed).convert(LevelRecord)
     if record.version != LEVEL_VERSION:
         raise LoadLevelFailed(f"{source}: version {record.version} is not {LEVEL_VERSION}, which this server reads")
     try:
@@ -250,7 +247,7 @@ def _check_name(name: str) -> None:
 def _check_finite(where: str, **numbers: tuple[float, ...]) -> None:
     for field, values in numbers.items():
         if not all_finite(values):
-            raise ValueError(f"{where}: {field}: {values} is nowhere")
+            raise ValueError(f"{where}: {field} must be finite, but is {list(values)}")
 
 
 def _blueprint(word: str, folder: Path | None) -> str:

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from urlab.atomic_file import replacing
 from urlab.errors import ImportFailed, LoadLevelFailed, known
+from urlab.files import replacing
 from urlab.scene.asset_names import level_name, plain_name
 from urlab.scene.blueprint_record import (
     IMPORTS_FOLDER,

@@ -3,21 +3,16 @@
 A file that cannot be used raises `ImportFailed` as ``file:line: field: what is wrong, what is allowed``.
 """
 
-import difflib
-import re
 import sys
-import tomllib
-from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
-from urlab.errors import ImportFailed
+from urlab.errors import ImportFailed, did_you_mean
+from urlab.toml_tables import TomlTable
 from urlab_wire.enums import ActuatorType, CameraMode
 
-T = TypeVar("T")
-_Path = tuple[str | int, ...]
 _LARGEST = sys.float_info.max
 
 SIDECAR_SUFFIX = ".urlab.toml"
@@ -96,11 +91,11 @@ def read_sidecar(model_path: Path, replaced: Mapping[str, Any] | None = None) ->
 
 def check_config(config: Mapping[str, Any]) -> None:
     """ImportFailed when these are not fields of a sidecar."""
-    _sidecar(_Table("config", "", (), dict(config)))
+    _sidecar(TomlTable("config", config, error=ImportFailed))
 
 
 def _with_config(sidecar: Sidecar, config: Mapping[str, Any]) -> Sidecar:
-    said = _sidecar(_Table("config", "", (), dict(config)))
+    said = _sidecar(TomlTable("config", config, error=ImportFailed))
     names = [name for key in config for name in _FIELDS_OF.get(key, (key,))]
     return replace(sidecar, **{name: getattr(said, name) for name in names})
 
@@ -110,58 +105,10 @@ _FIELDS_OF = {"semantic": ("semantic_class", "semantic_bodies")}
 
 def parse_sidecar(text: str, *, source: str) -> Sidecar:
     """Parse a sidecar's text; ``source`` is what messages call it."""
-    try:
-        content = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ImportFailed(_syntax_message(str(error), text, source)) from error
-    return _sidecar(_Table(source, text, (), content))
+    return _sidecar(TomlTable.parse(text, source=source, error=ImportFailed))
 
 
-class _Table:
-    """One table of the file: typed reads that fail with file, line and field."""
-
-    def __init__(self, source: str, text: str, path: _Path, content: Any) -> None:
-        self.source, self.text, self.path = source, text, path
-        if not isinstance(content, dict):
-            self.fail(f"is {content!r}, expected a table")
-        self.content: dict[str, Any] = content
-
-    def fail(self, problem: str, *keys: str | int) -> NoReturn:
-        path = (*self.path, *keys)
-        line = _line_of(path, self.text)
-        raise ImportFailed(f"{self.source}{f':{line}' if line else ''}: {_dotted(path)}: {problem}")
-
-    def allow(self, *keys: str) -> None:
-        for key in self.content:
-            if key not in keys:
-                self.fail(f"unknown key{_did_you_mean(key, keys)}; allowed: {', '.join(keys)}", key)
-
-    def read(self, key: str, check: Callable[[Any], T]) -> T | None:
-        """The checked value, or None when the key is absent."""
-        if key not in self.content:
-            return None
-        try:
-            return check(self.content[key])
-        except ValueError as expected:
-            self.fail(f"is {self.content[key]!r}, expected {expected}", key)
-
-    def require(self, key: str, check: Callable[[Any], T]) -> T:
-        value = self.read(key, check)
-        return self.fail(f"needs the key {key!r}") if value is None else value
-
-    def table(self, key: str) -> "_Table":
-        """The table of that key; empty when it is absent."""
-        return _Table(self.source, self.text, (*self.path, key), self.content.get(key, {}))
-
-    def tables(self, key: str) -> list["_Table"]:
-        """The array of tables of that key; empty when it is absent."""
-        rows = self.content.get(key, [])
-        if not isinstance(rows, list):
-            self.fail(f"is {rows!r}, expected an array of tables: [[{key}]]", key)
-        return [_Table(self.source, self.text, (*self.path, key, i), row) for i, row in enumerate(rows)]
-
-
-def _sidecar(root: _Table) -> Sidecar:
+def _sidecar(root: TomlTable) -> Sidecar:
     root.allow("controller", "twist", "cameras", "semantic", "actuators")
     cameras = root.table("cameras")
     semantic = root.table("semantic")
@@ -177,12 +124,12 @@ def _sidecar(root: _Table) -> Sidecar:
     )
 
 
-def _controller(table: _Table) -> ControllerConfig:
+def _controller(table: TomlTable) -> ControllerConfig:
     table.allow("kind", "params")
     return ControllerConfig(kind=table.require("kind", _name), params=table.table("params").content)
 
 
-def _camera(table: _Table) -> CameraConfig:
+def _camera(table: TomlTable) -> CameraConfig:
     table.allow("mode", "resolution")
     return CameraConfig(
         mode=table.read("mode", _camera_mode) or CameraMode.REAL,
@@ -190,7 +137,7 @@ def _camera(table: _Table) -> CameraConfig:
     )
 
 
-def _actuators(tables: list[_Table]) -> tuple[ActuatorConfig, ...]:
+def _actuators(tables: list[TomlTable]) -> tuple[ActuatorConfig, ...]:
     actuators: dict[str, ActuatorConfig] = {}
     for table in tables:
         actuator = _actuator(table)
@@ -200,7 +147,7 @@ def _actuators(tables: list[_Table]) -> tuple[ActuatorConfig, ...]:
     return tuple(actuators.values())
 
 
-def _actuator(table: _Table) -> ActuatorConfig:
+def _actuator(table: TomlTable) -> ActuatorConfig:
     table.allow("name", "joint", "kind", "kp", "kv", "ctrlrange", "forcerange", "gear")
     name = table.require("name", _name)
     kind = table.read("kind", _actuator_kind) or ActuatorType.MOTOR
@@ -270,62 +217,5 @@ def _actuator_kind(value: Any) -> ActuatorType:
 
 def _word(value: Any, words: Collection[str]) -> str:
     if not isinstance(value, str) or value not in words:
-        raise ValueError(f"one of {', '.join(words)}{_did_you_mean(value, words)}")
+        raise ValueError(f"one of {', '.join(words)}{did_you_mean(value, words)}")
     return value
-
-
-def _did_you_mean(word: Any, words: Collection[str]) -> str:
-    close = difflib.get_close_matches(str(word), words, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
-
-
-def _dotted(path: _Path) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")
-
-
-def _syntax_message(reason: str, text: str, source: str) -> str:
-    at = re.search(r" \(at line (\d+), column (\d+)\)", reason)
-    if at is None:
-        return f"{source}:{text.count(chr(10)) + 1}: not TOML: {reason}"
-    return f"{source}:{at[1]}:{at[2]}: not TOML: {reason[: at.start()]}"
-
-
-def _line_of(path: _Path, text: str) -> int | None:
-    """The line that states the longest beginning of ``path``: an inline table's keys are on its own line."""
-    best, best_line = 0, None
-    for line, stated in _stated_paths(text):
-        shared = min(len(stated), len(path))
-        if shared > best and stated[:shared] == path[:shared]:
-            best, best_line = shared, line
-    return best_line
-
-
-def _stated_paths(text: str) -> Iterator[tuple[int, _Path]]:
-    """Every table header and key of a valid document, in order, with its line number."""
-    header: _Path = ()
-    rows: Counter[_Path] = Counter()
-    for number, line in enumerate(text.splitlines(), start=1):
-        if (opened := _HEADER.match(line)) and (keys := _keys(opened[0])):
-            header = (*keys, rows[keys]) if opened[1] == "[[" else keys
-            rows[keys] += 1
-            yield number, header
-        elif assigned := _ASSIGNMENT.match(line):
-            yield number, (*header, *_keys(f"{assigned[1]} = 0"))
-
-
-_ONE_KEY = r"""(?:"[^"]*"|'[^']*'|[\w-]+)"""
-_ASSIGNMENT = re.compile(rf"\s*({_ONE_KEY}(?:\s*\.\s*{_ONE_KEY})*)\s*=")
-_HEADER = re.compile(r"\s*(\[\[?).*")
-
-
-def _keys(line: str) -> tuple[str, ...]:
-    """The keys that a line opens when TOML reads it alone: ``[a."b c"]`` gives a, b c; () for what is not TOML."""
-    try:
-        content: Any = tomllib.loads(line)
-    except tomllib.TOMLDecodeError:
-        return ()
-    keys: tuple[str, ...] = ()
-    while isinstance(content, dict) and content:
-        key, content = next(iter(content.items()))
-        keys = (*keys, key)
-    return keys

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from urlab.app import Server
-from urlab.cli.server_process import ServerProcess
+from urlab.child_process import ServerProcess
 from urlab.config import Ports, ServerConfig
 from urlab_client import URLabClient, URLabTimeoutError
 from urlab_client.transports import ShmTransport
@@ -152,7 +152,7 @@ def test_a_server_that_is_killed_is_told_soon_and_its_successor_is_found_by_disc
     model: Path, tmp_path: Path, connect: Connect, lasting_port: Callable[[], int]
 ):
     ports = ("--step-port", str(lasting_port()), "--project", str(tmp_path / "project"), "--no-camera-streams")
-    with ServerProcess.start(str(model), *ports) as first:
+    with ServerProcess(str(model), *ports) as first:
         client = connect(first.endpoints["step"], step_mode="direct")
         killed_at = _kill_during_a_request(first.process.pid, client.shm_session_dir)
         with pytest.raises(URLabTimeoutError, match=r"step: the server at tcp://.* ended before it answered"):
@@ -160,7 +160,7 @@ def test_a_server_that_is_killed_is_told_soon_and_its_successor_is_found_by_disc
         assert time.monotonic() - killed_at[0] < 3
         first.process.communicate()
     old_folder = client.shm_session_dir
-    with ServerProcess.start(str(model), *ports):
+    with ServerProcess(str(model), *ports):
         client.discover()
         assert client.shm_session_dir != old_folder
         before = requests_so_far(client.shm_session_dir)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from urlab.child_process import ANY_PORTS
 from urlab.cli.main import main
-from urlab.cli.server_process import ANY_PORTS
 
 START_LIMIT_S = 20.0
 STOP_LIMIT_S = 10.0

@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
-from urlab.cli.doctor import graphics, machine, mujoco_install, packages
-from urlab.cli.doctor.child import try_in_child
-from urlab.cli.doctor.finding import Status
+from urlab.cli.doctor import (
+    Status,
+    check_extras,
+    check_graphics,
+    check_mujoco,
+    check_ports,
+    check_project,
+    try_in_child,
+)
 from urlab.config import Ports
 
 
@@ -54,7 +60,7 @@ def test_a_mixture_of_mujoco_versions_is_a_problem(
     for name, version in installed.items():
         distribution(tmp_path, name, version)
     monkeypatch.syspath_prepend(str(tmp_path))
-    (finding,) = mujoco_install.check()
+    (finding,) = check_mujoco()
     assert (finding.status, finding.detail) == (Status.PROBLEM, detail)
     assert "pip uninstall -y mujoco" in finding.advice
 
@@ -63,7 +69,7 @@ def test_files_that_an_upgrade_took_away_are_a_problem(tmp_path: Path, monkeypat
     distribution(tmp_path, "mujoco", "4.0.0")
     distribution(tmp_path, "mujoco-core", "4.0.0", "mujoco/libmujoco.so.4.0.0,,\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    (finding,) = mujoco_install.check()
+    (finding,) = check_mujoco()
     assert finding.detail == "1 of its files are missing, for example mujoco/libmujoco.so.4.0.0"
 
 
@@ -74,7 +80,7 @@ def test_a_missing_package_is_a_problem_and_a_missing_extra_a_note(
     metadata = tmp_path / "urlab_headless-9.9.dist-info" / "METADATA"
     metadata.write_text(metadata.read_text() + "Requires-Dist: no-such-thing>=1 ; extra == 'wings'\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    (finding,) = packages.check_extras()
+    (finding,) = check_extras()
     assert (finding.name, finding.status, finding.detail) == (
         "extra wings",
         Status.NOTE,
@@ -86,7 +92,7 @@ def test_a_missing_package_is_a_problem_and_a_missing_extra_a_note(
 def test_graphics_that_fail_are_a_warning_with_the_line_that_installs_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYOPENGL_PLATFORM", "nonsense")
     monkeypatch.setenv("MUJOCO_GL", "egl")
-    findings = graphics.check()
+    findings = check_graphics()
     assert {one.status for one in findings} == {Status.WARNING}
     assert all("apt-get install" in one.advice for one in findings)
 
@@ -97,25 +103,25 @@ def test_a_taken_port_is_a_warning_that_names_the_option() -> None:
             holder.bind(("127.0.0.1", Ports().info))
             holder.listen()
         except OSError:
-            pass  # somebody else has it, which is as good
-        (finding,) = (one for one in machine.check_ports() if one.name == f"port {Ports().info}")
+            pass  # another process has it, which is as good
+        (finding,) = (one for one in check_ports() if one.name == f"port {Ports().info}")
     assert finding.status is Status.WARNING
     assert "--info-port 0" in finding.advice
 
 
 def test_a_project_that_cannot_be_written_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    (finding,) = machine.check_project(str(tmp_path / "file" / "project"))
+    (finding,) = check_project(str(tmp_path / "file" / "project"))
     assert finding.status is Status.PROBLEM
     assert "--project" in finding.advice
 
 
 def test_a_project_that_is_not_there_yet_is_fine(tmp_path: Path) -> None:
-    (finding,) = machine.check_project(str(tmp_path / "new" / "project"))
+    (finding,) = check_project(str(tmp_path / "new" / "project"))
     assert finding.status is Status.OK
     assert not (tmp_path / "new").exists()
 
 
 def test_a_child_that_crashes_or_hangs_is_described() -> None:
-    assert try_in_child("import os; os.abort()").text == "crashed with SIGABRT"
+    assert try_in_child("import os; os.abort()").text == "was ended by SIGABRT"
     assert try_in_child("while True: pass", timeout_s=0.3).text == "no result within 0.3 s"

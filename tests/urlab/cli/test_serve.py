@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import zmq
 
-from urlab.cli.serve.options import NO_EFFECT_YET
-from urlab.cli.serve.signals import StopSignals
+from urlab.cli.signals import StopSignals
 from urlab_client import PIEState, URLabClient
 from urlab_wire import decode, encode
 
@@ -127,21 +126,14 @@ def test_a_level_that_does_not_compile_keeps_the_server_up(serving: Any, cli: An
     assert "compile_failed" in said
 
 
-def test_without_play_it_waits_for_a_client_and_says_which_options_do_nothing(serving: Any, arm: str) -> None:
-    server = serving(arm, "--no-play", "--web-port", "0")
+def test_without_play_it_waits_for_a_client(serving: Any, arm: str) -> None:
+    server = serving(arm, "--no-play")
     with client_of(server) as client:
         client.discover()
         assert not client.manager_present
         assert client.sim.start().is_ready
     said = server.end(signal.SIGTERM)[1]
     assert "not playing" in said
-    assert "--web-port has no effect yet" in said
-
-
-def test_help_marks_every_option_that_does_nothing_yet(cli: Any) -> None:
-    done = cli("serve", "--help")
-    words = " ".join(done.stdout.replace("│", " ").split())
-    assert words.count("(no effect yet: ") == len(NO_EFFECT_YET)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from urlab.cli.server_process import ANY_PORTS
+from urlab.child_process import ANY_PORTS
 from urlab_client import URLabClient
 
 SERVE = [sys.executable, "-m", "urlab", "serve", *ANY_PORTS]

@@ -22,21 +22,26 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from urlab.child_process import ServerProcess
 from urlab.cli.complaint import FAILED, WRONG_USE, CommandError
-from urlab.cli.server_process import ServerProcess
-from urlab.cli.watch.camera import find_camera
-from urlab.cli.watch.camera_statistics import report_camera
-from urlab.cli.watch.display import beats
-from urlab.cli.watch.formats import INSTALL, ffmpeg, write_gif, write_mp4
-from urlab.cli.watch.lookout import Lookout
-from urlab.cli.watch.order import CameraOrder, check
-from urlab.cli.watch.pixels import brightness, depth_range_m, millimetres, rgb, white_of
-from urlab.cli.watch.report import report
-from urlab.cli.watch.saving import save
-from urlab.cli.watch.scene import show_scene
-from urlab.cli.watch.server import Server, Where, watched
-from urlab.cli.watch.spool import SizeChangedError, Spool
-from urlab.cli.watch.window import Pace, Rate, RateWindow, Tally
+from urlab.cli.watch.camera import brightness, depth_range_m, find_camera, report_camera
+from urlab.cli.watch.clips import (
+    INSTALL,
+    SizeChangedError,
+    Spool,
+    ffmpeg,
+    millimetres,
+    rgb,
+    save,
+    white_of,
+    write_gif,
+    write_mp4,
+)
+from urlab.cli.watch.display import beats, report
+from urlab.cli.watch.options import CaptureOptions, check
+from urlab.cli.watch.rates import Pace, Rate, RateWindow, Tally
+from urlab.cli.watch.scene import SceneMonitor, show_scene
+from urlab.cli.watch.server import WatchedAddress, WatchedServer, watched
 from urlab_client import CameraFrame, CameraMode, URLabClient
 
 SWING = """<mujoco model="swing">
@@ -75,7 +80,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.fixture(scope="module")
 def server(models: list[str]) -> Iterator[ServerProcess]:
-    with ServerProcess.start(*models) as started:
+    with ServerProcess(*models) as started:
         yield started
 
 
@@ -85,7 +90,7 @@ def port(server: ServerProcess) -> str:
 
 
 @pytest.fixture
-def observed(port: str) -> Iterator[Server]:
+def observed(port: str) -> Iterator[WatchedServer]:
     """The server as the command sees it."""
     with observing(port) as server:
         yield server
@@ -110,8 +115,8 @@ def port_of(server: ServerProcess) -> str:
     return str(server.endpoints["step"]).rpartition(":")[2]
 
 
-def observing(port: str) -> contextlib.AbstractContextManager[Server]:
-    return watched(Where("tcp://127.0.0.1", int(port), None, LIMIT_S), pytest.fail)
+def observing(port: str) -> contextlib.AbstractContextManager[WatchedServer]:
+    return watched(WatchedAddress("tcp://127.0.0.1", int(port), None, LIMIT_S), pytest.fail)
 
 
 def client_of(port: str, **options: Any) -> URLabClient:
@@ -175,11 +180,11 @@ def test_json_tells_the_rates_the_states_and_the_cameras(cli: Any, server: Serve
     assert room["bytes_per_s"] == pytest.approx(4 * 65 * 49 * room["rate_hz"], rel=0.02)
 
 
-def test_one_robot_alone_brings_only_what_is_its_own(observed: Server) -> None:
-    with Lookout(observed, "post", with_cameras=False, span_s=None) as lookout:
-        lookout.settle(LIMIT_S)
+def test_one_robot_alone_brings_only_what_is_its_own(observed: WatchedServer) -> None:
+    with SceneMonitor(observed, "post", with_cameras=False, span_s=None) as monitor:
+        monitor.settle(LIMIT_S)
         for _ in beats(0.3):
-            told = report(lookout.look())
+            told = report(monitor.sample())
     assert set(told["topics"]) == {"state/full", "post/joint/turn", "post/twist"}
     assert (list(told["robots"]), told["cameras"]) == (["post"], {})
 
@@ -212,18 +217,18 @@ def test_when_a_server_goes_a_table_waits_for_it_and_a_clip_ends(
     watching: Any, models: list[str], tmp_path: Path, lasting_port: Any
 ) -> None:
     port = str(lasting_port())
-    with ServerProcess.start(*models, "--step-port", port):
+    with ServerProcess(*models, "--step-port", port):
         table = watching("--step-port", port, "--no-cameras", "--seconds", LONG_S)
         options = ("--camera", "room", "--out", str(tmp_path / "room.mp4"), "--seconds", LONG_S)
         clip = watching("--step-port", port, *options)
         await_frames(port, "swing/room", 10)
         read_until(table.stdout, " x real time")
     assert "is `urlab serve` running" in read_until(table.stderr, "Waiting for it to come back")
-    read_until(table.stdout, f"nobody answers at tcp://127.0.0.1:{port}")
+    read_until(table.stdout, f"tcp://127.0.0.1:{port} does not answer")
     said, complaints = clip.communicate(timeout=LIMIT_S)
     assert (clip.returncode, said, files_in(tmp_path)) == (1, "", [])
     assert "does not answer any more: nothing was written" in complaints
-    with ServerProcess.start(*models, "--step-port", port):
+    with ServerProcess(*models, "--step-port", port):
         read_until(table.stderr, f"tcp://127.0.0.1:{port} is back")
         read_until(table.stdout, " x real time")
         table.send_signal(signal.SIGTERM)
@@ -234,20 +239,20 @@ def test_a_wrong_state_port_is_noticed(port: str) -> None:
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         silent = held.getsockname()[1]
-        with watched(Where("tcp://127.0.0.1", int(port), silent, LIMIT_S), pytest.fail) as server:
-            with Lookout(server, None, with_cameras=False, span_s=None) as lookout:
-                lookout.settle(1.1)
-                told = lookout.look()
+        with watched(WatchedAddress("tcp://127.0.0.1", int(port), silent, LIMIT_S), pytest.fail) as server:
+            with SceneMonitor(server, None, with_cameras=False, span_s=None) as monitor:
+                monitor.settle(1.1)
+                told = monitor.sample()
     assert (told.topics, told.real_time_factor) == ({}, None)
     assert f"nothing comes from tcp://127.0.0.1:{silent}" in str(told.problem)
 
 
 def test_while_nothing_plays_it_says_so(models: list[str], tmp_path: Path) -> None:
-    with ServerProcess.start(*models, "--no-play") as idle, observing(port_of(idle)) as server:
-        with Lookout(server, "swing", with_cameras=True, span_s=None) as lookout:
-            told = report(lookout.look())
+    with ServerProcess(*models, "--no-play") as idle, observing(port_of(idle)) as server:
+        with SceneMonitor(server, "swing", with_cameras=True, span_s=None) as monitor:
+            told = report(monitor.sample())
         with pytest.raises(CommandError, match=r"plays nothing \(off\): there are no cameras") as refused:
-            save(server, CameraOrder("room", tmp_path / "room.png"), tmp_path / "room.png")
+            save(server, CaptureOptions("room", tmp_path / "room.png"), tmp_path / "room.png")
     assert (told["state"], told["problem"]) == ("off", "nothing plays (off)")
     assert (told["robots"], told["cameras"]) == ({}, {})
     assert (refused.value.code, files_in(tmp_path)) == (FAILED, [])
@@ -269,11 +274,13 @@ def test_a_picture_has_the_size_of_the_camera_and_shows_something(cli: Any, port
     assert files_in(out.parent) == ["room.PNG"]
 
 
-def test_depth_is_millimetres_in_16_bits_also_in_direct_mode(observed: Server, port: str, tmp_path: Path) -> None:
+def test_depth_is_millimetres_in_16_bits_also_in_direct_mode(
+    observed: WatchedServer, port: str, tmp_path: Path
+) -> None:
     out = tmp_path / "deep.png"
     with client_of(port, step_mode="direct") as driver:
         driver.discover()
-        _, sentence = save(observed, CameraOrder("swing/deep", out), out)
+        _, sentence = save(observed, CaptureOptions("swing/deep", out), out)
         driver.step()
         assert driver.sim.status().mode == "direct"
     assert "swing/deep (depth, 64x48); 16 bit, millimetres" in sentence
@@ -284,13 +291,13 @@ def test_depth_is_millimetres_in_16_bits_also_in_direct_mode(observed: Server, p
 
 
 def test_segmentation_has_exactly_the_colours_of_the_table_also_while_paused(
-    observed: Server, port: str, tmp_path: Path
+    observed: WatchedServer, port: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "map.png"
     with client_of(port) as driver:
         driver.discover()
         driver.runtime.set_paused(True)
-        facts, _ = save(observed, CameraOrder("map", out), out)
+        facts, _ = save(observed, CaptureOptions("map", out), out)
         driver.runtime.set_paused(False)
         table = {segment.color for segment in driver.segmentation["semantic"]}
     assert (facts["camera"], facts["mode"], facts["file"]) == ("swing/map", "semantic", str(out))
@@ -314,9 +321,9 @@ def test_an_mp4_has_the_frames_that_were_asked_for(cli: Any, port: str, tmp_path
     assert files_in(tmp_path) == ["room.mp4"]
 
 
-def test_a_gif_lasts_as_long_as_was_asked_for(observed: Server, tmp_path: Path) -> None:
+def test_a_gif_lasts_as_long_as_was_asked_for(observed: WatchedServer, tmp_path: Path) -> None:
     out = tmp_path / "room.gif"
-    _, sentence = save(observed, CameraOrder("room", out, seconds=0.6), out)
+    _, sentence = save(observed, CaptureOptions("room", out, seconds=0.6), out)
     assert "6 frames, 0.6 s at 10 fps" in sentence
     durations_ms, size = read_gif(out)
     assert (sum(durations_ms), size) == (600, (65, 49))
@@ -354,8 +361,8 @@ def test_a_camera_is_told_in_numbers(cli: Any, port: str) -> None:
     assert re.fullmatch(line, done.stdout.strip())
 
 
-def test_a_camera_is_told_as_json(observed: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    report_camera(observed, CameraOrder("map", frames=3))
+def test_a_camera_is_told_as_json(observed: WatchedServer, capsys: pytest.CaptureFixture[str]) -> None:
+    report_camera(observed, CaptureOptions("map", frames=3))
     told = json.loads(capsys.readouterr().out)
     assert (told["camera"], told["mode"], told["resolution"], told["unusable"]) == (
         "swing/map",
@@ -385,7 +392,7 @@ def test_what_cannot_work_is_exit_code_2_and_says_what_would(cli: Any, port: str
     assert "--out is for cameras: say which with --camera NAME" in done.stderr
 
 
-def test_a_robot_that_is_not_there_is_answered_with_those_there_are(observed: Server) -> None:
+def test_a_robot_that_is_not_there_is_answered_with_those_there_are(observed: WatchedServer) -> None:
     with pytest.raises(CommandError, match="there is no robot 'dog'; there are: swing, post") as refused:
         show_scene(observed, "dog", with_cameras=True, seconds=None)
     assert refused.value.code == WRONG_USE
@@ -399,7 +406,7 @@ def test_a_robot_that_is_not_there_is_answered_with_those_there_are(observed: Se
     ],
 )
 def test_a_camera_that_is_not_there_or_not_the_only_one_is_answered_with_those_there_are(
-    observed: Server, name: str, advice: str
+    observed: WatchedServer, name: str, advice: str
 ) -> None:
     with pytest.raises(CommandError, match=re.escape(advice)) as refused:
         find_camera(observed, name)
@@ -410,14 +417,16 @@ def test_a_camera_that_is_not_there_or_not_the_only_one_is_answered_with_those_t
 @pytest.mark.parametrize(
     ("order", "advice"),
     [
-        (CameraOrder("room", Path("room.avi")), r"end it in \.png \(one picture\), \.mp4 or \.gif \(a clip\)"),
-        (CameraOrder("room", seconds=1, frames=1), "--seconds and --frames both say when to end"),
-        (CameraOrder("room", fps=5), r"--fps is for clips: .* ends in \.mp4 or \.gif"),
-        (CameraOrder("room", Path("a.png"), frames=2), r"a \.png file holds one picture"),
-        (CameraOrder("room", Path("a.gif"), fps=60), r"--fps 60 is too fast for a \.gif file: at most 50"),
+        (CaptureOptions("room", Path("room.avi")), r"end it in \.png \(one picture\), \.mp4 or \.gif \(a clip\)"),
+        (CaptureOptions("room", seconds=1, frames=1), "--seconds and --frames both say when to end"),
+        (CaptureOptions("room", fps=5), r"--fps is for clips: .* ends in \.mp4 or \.gif"),
+        (CaptureOptions("room", Path("a.png"), frames=2), r"a \.png file holds one picture"),
+        (CaptureOptions("room", Path("a.gif"), fps=60), r"--fps 60 is too fast for a \.gif file: at most 50"),
     ],
 )
-def test_orders_that_contradict_themselves_are_refused_before_anybody_is_asked(order: CameraOrder, advice: str) -> None:
+def test_orders_that_contradict_themselves_are_refused_before_anybody_is_asked(
+    order: CaptureOptions, advice: str
+) -> None:
     with pytest.raises(CommandError, match=advice) as refused:
         check(order)
     assert refused.value.code == WRONG_USE

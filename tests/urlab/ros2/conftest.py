@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from urlab.cli.server_process import ServerProcess
+from urlab.child_process import ServerProcess
 from urlab.ros2.dds import DdsBackend
 from urlab_client import URLabClient
 
@@ -278,7 +278,7 @@ class World:
         self.domain = free_domain()
         self._options = (target, "--project", str(folder / "project"), *options)
         with contextlib.ExitStack() as undo:
-            self.server = ServerProcess.start(*self._options)
+            self.server = ServerProcess(*self._options)
             undo.callback(lambda: self.server.stop())
             self.peer = start_peer(self.domain, folder)
             undo.callback(self.peer.close)
@@ -304,7 +304,7 @@ class World:
 
     def start_server_again(self) -> None:
         """On the ports that it had."""
-        self.server = ServerProcess.start(*self._options)
+        self.server = ServerProcess(*self._options)
 
     def close(self) -> None:
         self._undo.close()

@@ -108,7 +108,7 @@ def test_broken_syntax_names_line_and_column():
     [
         ("twist = false", "twist = 'no'", ":1: twist: is 'no', expected true or false"),
         ("twist", "twits", ":1: twits: unknown key (did you mean 'twist'?); allowed: controller, twist, cameras"),
-        ('kind = "pd"', "", ":2: controller: needs the key 'kind'"),
+        ('kind = "pd"', "", ":2: controller.kind: is missing"),
         ('kind = "pd"', 'kind = ""', ":3: controller.kind: is '', expected a non-empty string"),
         (
             "[controller.params]",
@@ -125,7 +125,7 @@ def test_broken_syntax_names_line_and_column():
         ("resolution", "size", ":9: cameras.wrist.size: unknown key; allowed: mode, resolution"),
         ('"robot"', "1", ":11: semantic.class: is 1, expected a non-empty string"),
         ('hand = "gripper"', '"left hand" = 3', ":13: semantic.bodies.left hand: is 3"),
-        ('name = "elbow"', "", ":14: actuators[0]: needs the key 'name'"),
+        ('name = "elbow"', "", ":14: actuators[0].name: is missing"),
         (
             '"position"',
             '"muscle"',
@@ -157,7 +157,7 @@ def test_a_wrong_field_is_named_with_its_line_and_what_is_allowed(old, new, said
         ("\ncameras = { a = { mode = 3 } }", ":2: cameras.a.mode: is 3"),
         ("\ncameras.'a b'.mode = 3", ":2: cameras.a b.mode: is 3"),
         ("# [cameras]\n[ cameras . \"a\" ] # x\nmode = 3", ":3: cameras.a.mode: is 3"),
-        ("[controller.params]\nkp = 1", ":1: controller: needs the key 'kind'"),
+        ("[controller.params]\nkp = 1", ":1: controller.kind: is missing"),
     ],
 )  # fmt: skip
 def test_the_line_is_found_however_the_key_is_written(text, said):

@@ -20,7 +20,7 @@ from urlab.cli.evaluation.extra import FOR_A_SERVER, need_packages
 from urlab.cli.evaluation.places import check_file, check_folder
 from urlab.cli.evaluation.task_words import known_tasks
 from urlab.cli.options import Log
-from urlab.cli.serve.signals import StopSignals
+from urlab.cli.signals import StopSignals
 
 log = logging.getLogger("urlab.cli")
 

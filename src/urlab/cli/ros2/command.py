@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from urlab.atomic_file import replacing
 from urlab.cli import options as opt
 from urlab.cli.complaint import CommandError
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
-from urlab.cli.serve.signals import StopSignals
+from urlab.cli.signals import StopSignals
+from urlab.files import replacing
 
 if TYPE_CHECKING:
     from urlab.ros2.backend import Backend

@@ -2,42 +2,28 @@
 
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.markup import escape
 
 from urlab.cli import options as opt
 from urlab.cli.complaint import WRONG_USE, CommandError
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
-from urlab.cli.watch.order import CameraOrder, check
+from urlab.cli.watch.options import (
+    Camera,
+    CaptureOptions,
+    Fps,
+    Frames,
+    NoCameras,
+    Out,
+    Robot,
+    Seconds,
+    StatePort,
+    check,
+)
 
 if TYPE_CHECKING:
-    from urlab.cli.watch.server import Server
-
-StatePort = Annotated[
-    int | None,
-    typer.Option("--state-port", min=1, max=65535, help="Port of the state stream.", show_default="as it tells"),
-]
-Robot = Annotated[str | None, typer.Option("--robot", metavar="NAME", help="Watch this robot only.")]
-Seconds = Annotated[
-    float | None, typer.Option("--seconds", min=0.1, help="How long; else until Ctrl-C, 5 for a clip, 3 with --json.")
-]
-Camera = Annotated[
-    str | None, typer.Option("--camera", metavar="NAME", help="Watch this camera only: ROBOT/CAMERA, or its bare name.")
-]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="FILE", help="Write what the camera sees: .png (a picture), .mp4 or .gif (a clip)."),
-]
-Frames = Annotated[int | None, typer.Option("--frames", min=1, help="End after so many frames of the camera.")]
-Fps = Annotated[
-    float | None,
-    typer.Option("--fps", min=0.1, max=240, help="Frames per second of a clip.", show_default="30, .gif 10"),
-]
-NoCameras = Annotated[
-    bool, typer.Option("--no-cameras", help="Leave cameras alone: they are rendered while somebody watches them.")
-]
+    from urlab.cli.watch.server import WatchedServer
 
 
 def watch(
@@ -60,19 +46,19 @@ def watch(
     Without a terminal there is a plain snapshot every second. Depth is written in millimetres to 16 bit PNG, and as
     grey to clips. Ctrl-C ends it well; a clip is then what was received so far.
 
-    Exit code 1: nobody answers, or there are no pictures.
+    Exit code 1: no server answers, or there are no pictures.
 
     Example: [bold]urlab watch --robot panda[/bold], [bold]urlab watch --camera panda/wrist --out clip.mp4[/bold];
     in a script: [bold]urlab watch --json --seconds 2 | jq .real_time_factor[/bold]
     """
     set_up_logging(log_level)
     order = _order(camera, robot, out, seconds, frames, fps)
-    # Whoever ends us kindly gets what Ctrl-C gives.
+    # SIGTERM acts like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    from urlab.cli.watch.server import Where, watched
+    from urlab.cli.watch.server import WatchedAddress, watched
 
     try:
-        with watched(Where(address, step_port, state_port, timeout_s), _tell) as server:
+        with watched(WatchedAddress(address, step_port, state_port, timeout_s), _tell) as server:
             if order is not None:
                 _watch_camera(server, order, as_json=as_json)
             else:
@@ -89,10 +75,10 @@ def _order(
     seconds: float | None,
     frames: int | None,
     fps: float | None,
-) -> CameraOrder | None:
+) -> CaptureOptions | None:
     if camera is not None:
         name = f"{robot}/{camera}" if robot is not None else camera
-        return check(CameraOrder(name, None if out is None else out.expanduser().resolve(), seconds, frames, fps))
+        return check(CaptureOptions(name, None if out is None else out.expanduser().resolve(), seconds, frames, fps))
     for option, value in (("--out", out), ("--frames", frames), ("--fps", fps)):
         if value is not None:
             raise CommandError(f"{option} is for cameras: say which with --camera NAME", WRONG_USE)
@@ -100,7 +86,7 @@ def _order(
 
 
 def _watch_scene(
-    server: "Server", robot: str | None, seconds: float | None, *, with_cameras: bool, as_json: bool
+    server: "WatchedServer", robot: str | None, seconds: float | None, *, with_cameras: bool, as_json: bool
 ) -> None:
     from urlab.cli.watch.scene import report_scene, show_scene
 
@@ -108,9 +94,9 @@ def _watch_scene(
     watch_it(server, robot, with_cameras=with_cameras, seconds=seconds)
 
 
-def _watch_camera(server: "Server", order: CameraOrder, *, as_json: bool) -> None:
-    from urlab.cli.watch.camera_statistics import report_camera, show_camera
-    from urlab.cli.watch.saving import save
+def _watch_camera(server: "WatchedServer", order: CaptureOptions, *, as_json: bool) -> None:
+    from urlab.cli.watch.camera import report_camera, show_camera
+    from urlab.cli.watch.clips import save
 
     if order.out is None:
         (report_camera if as_json else show_camera)(server, order)

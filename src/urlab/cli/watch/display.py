@@ -1,13 +1,21 @@
-"""Something that changes, shown again and again."""
+"""What is shown of a scene: the table on a terminal, plain snapshots elsewhere, or one JSON document."""
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from rich.console import Console, RenderableType
+from rich.columns import Columns
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from urlab.cli.watch.rates import Rate
+from urlab.cli.watch.readings import CameraReading, Numbers, Reading, RobotReading
+from urlab_wire.streams import parse_row_topic
 
 BEAT_S = 0.1
 SNAPSHOT_S = 1.0
@@ -49,3 +57,159 @@ def beats(seconds: float | None) -> Iterator[bool]:
         time.sleep(min(BEAT_S, max(0.0, end_s - time.monotonic())))
         is_last = time.monotonic() >= end_s
         yield is_last
+
+
+_SHOWN_NUMBERS = 4
+_LARGE = 1e4
+
+
+def table(reading: Reading) -> RenderableType:
+    """The whole screen."""
+    parts: list[RenderableType] = [_head(reading)]
+    if reading.problem is not None:
+        parts.append(Text(reading.problem, "bold yellow"))
+    parts.append(_side_by_side(_topics(reading.topics), _cameras(reading.cameras)))
+    for name, robot in reading.robots.items():
+        parts += _robot(name, robot)
+    return Group(*parts)
+
+
+def number(value: float) -> str:
+    """A number in nine columns, so that nothing jumps when it changes."""
+    return f"{value:9.3f}" if abs(value) < _LARGE else f"{value:9.2e}"
+
+
+def _head(reading: Reading) -> RenderableType:
+    status = reading.status
+    words = [Text.assemble((reading.endpoint, "green"), f"  {reading.version}")]
+    if status is not None and status.level:
+        words.append(Text(status.level))
+    if status is not None and status.mode:
+        words.append(Text(f"{status.mode}, paused" if status.paused else status.mode, "bold"))
+    if reading.problem is not None:
+        return Text("   ").join(words)
+    if reading.sim_time_s is not None:
+        words.append(Text(f"simulated {reading.sim_time_s:.3f} s"))
+    if reading.real_time_factor is not None:
+        words.append(Text(f"{reading.real_time_factor:.3f} x real time"))
+    return Text("   ").join(words)
+
+
+def _side_by_side(*parts: RenderableType) -> RenderableType:
+    grid = Table.grid(padding=(0, 3))
+    grid.add_row(*parts)
+    return grid
+
+
+def _topics(topics: dict[str, Rate]) -> Table:
+    """One line per group of topics: rows of one kind of one robot are together."""
+    groups: defaultdict[str, list[Rate]] = defaultdict(list)
+    for topic, rate in sorted(topics.items()):
+        groups[_group(topic)].append(rate)
+    shown = _with_numbers("stream", "topics", "each at Hz", "messages/s", "kB/s")
+    for name, rates in groups.items():
+        hz, size = sum(rate.hz for rate in rates), sum(rate.bytes_per_s for rate in rates)
+        shown.add_row(Text(name), str(len(rates)), f"{hz / len(rates):.1f}", f"{hz:.0f}", f"{size / 1000:.1f}")
+    return shown
+
+
+def _group(topic: str) -> str:
+    row = parse_row_topic(topic)
+    if row is not None:
+        return f"{row.prefix}/{row.kind}" + ("/*" if row.name else "")
+    return "scene/*" if topic.startswith("scene/") else topic
+
+
+def _cameras(cameras: dict[str, CameraReading]) -> RenderableType:
+    if not cameras:
+        return ""
+    shown = _with_numbers("camera", "mode", "size", "frames/s", "MB/s")
+    for name, camera in cameras.items():
+        width, height = camera.resolution
+        rate = (f"{camera.rate.hz:.1f}", f"{camera.rate.bytes_per_s / 1e6:.1f}")
+        shown.add_row(Text(name), camera.mode, f"{width}x{height}", *rate)
+    return shown
+
+
+def _with_numbers(heading: str, *numbers: str) -> Table:
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    shown.add_column(heading, no_wrap=True)
+    for one in numbers:
+        shown.add_column(one, justify="right", no_wrap=True)
+    return shown
+
+
+def _robot(name: str, robot: RobotReading) -> Iterable[RenderableType]:
+    title = Text.assemble("\n", (name, "bold cyan"), ("  joints: position, velocity (rad or m)", "dim"))
+    if robot.twist is not None:
+        vx, vy, yaw_rate = robot.twist
+        title.append(f"   twist {vx:.2f} {vy:.2f} m/s, {yaw_rate:.2f} rad/s")
+    yield title
+    yield _aligned(
+        {joint: [*one.pos, *one.vel] if len(one.pos) == 1 else one.pos for joint, one in robot.joints.items()}
+    )
+    if robot.sensors:
+        yield Text("sensors", "dim")
+        yield _aligned(robot.sensors)
+
+
+def _aligned(rows: dict[str, Numbers]) -> Columns:
+    width = max((len(name) for name in rows), default=0)
+    lines = [Text(f"{name:<{width}} {_short(numbers)}", no_wrap=True) for name, numbers in rows.items()]
+    return Columns(lines, equal=True, column_first=True, padding=(0, 3))
+
+
+def _short(numbers: Numbers) -> str:
+    """The first few, and how many there are in all."""
+    text = "".join(number(one) for one in numbers[:_SHOWN_NUMBERS])
+    return text if len(numbers) <= _SHOWN_NUMBERS else f"{text} .. ({len(numbers)})"
+
+
+def report(reading: Reading) -> dict[str, Any]:
+    """Plain data. Numbers that JSON cannot say (NaN, infinity) are null."""
+    status = reading.status
+    return {
+        "endpoint": reading.endpoint,
+        "state_endpoint": reading.state_endpoint,
+        "seconds": round(reading.seconds, 3),
+        "state": None if status is None else status.state.value,
+        "mode": None if status is None else status.mode,
+        "paused": None if status is None else status.paused,
+        "sim_time_s": reading.sim_time_s,
+        "real_time_factor": _rounded(reading.real_time_factor),
+        "interruptions": reading.interruptions,
+        "problem": reading.problem,
+        "topics": {topic: rate_in_json(rate) for topic, rate in sorted(reading.topics.items())},
+        "robots": {name: _robot_in_json(robot) for name, robot in reading.robots.items()},
+        "cameras": {name: _camera(camera) for name, camera in reading.cameras.items()},
+    }
+
+
+def rate_in_json(rate: Rate) -> dict[str, Any]:
+    """A rate."""
+    return {"rate_hz": round(rate.hz, 2), "bytes_per_s": round(rate.bytes_per_s)}
+
+
+def _robot_in_json(robot: RobotReading) -> dict[str, Any]:
+    return {
+        "joints": {name: {"pos": _value(one.pos), "vel": _value(one.vel)} for name, one in robot.joints.items()},
+        "sensors": {name: [_finite(number) for number in values] for name, values in robot.sensors.items()},
+        "twist": None if robot.twist is None else [_finite(number) for number in robot.twist],
+    }
+
+
+def _camera(camera: CameraReading) -> dict[str, Any]:
+    return {"mode": camera.mode, "resolution": list(camera.resolution), **rate_in_json(camera.rate)}
+
+
+def _value(numbers: Numbers) -> float | list[float | None] | None:
+    """One number as itself, several as a list."""
+    return _finite(numbers[0]) if len(numbers) == 1 else [_finite(number) for number in numbers]
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, 4)

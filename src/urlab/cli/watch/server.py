@@ -14,16 +14,16 @@ from urlab_client.types import PIEStatus
 from urlab_wire.errors import ErrorCode
 
 POLL_S = 1.0
-_PATIENCE_MS = 500
-"""How long a question waits for somebody to listen: whoever watches should not see a frozen screen."""
+_ANSWER_LIMIT_MS = 500
+"""How long a question waits for an answer: the screen must not freeze."""
 
 Tell = Callable[[str], None]
 """Takes a sentence for people."""
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
-    """Where a server is. ``state_port`` None: as it tells. ``timeout_s`` is how long to wait for it at first."""
+class WatchedAddress:
+    """Where the server is. ``state_port`` None: as it tells. ``timeout_s`` is how long to wait for it at first."""
 
     address: str
     step_port: int
@@ -32,43 +32,43 @@ class Where:
 
 
 @contextmanager
-def watched(where: Where, tell: Tell) -> "Iterator[Server]":
+def watched(where: WatchedAddress, tell: Tell) -> "Iterator[WatchedServer]":
     """A server that has just answered; URLabTimeoutError when there is none in time."""
     with connected(where.address, where.step_port, where.timeout_s):
         pass
-    with closing(Server(where, tell)) as server:
+    with closing(WatchedServer(where, tell)) as server:
         server.join()
         yield server
 
 
-class Server:
+class WatchedServer:
     """Asks the server how it is, and knows its scene: robots, cameras, and where things stream.
 
-    Its session is an observer's: it takes nothing over and drives nothing. ``status`` is None while nobody answers.
+    Its session is an observer's: it takes nothing over and drives nothing. ``status`` is None while it does not answer.
     ``handshakes`` grows whenever robots and cameras are new objects, ``interruptions`` whenever the server was gone.
     For one thread.
     """
 
-    def __init__(self, where: Where, tell: Tell) -> None:
+    def __init__(self, where: WatchedAddress, tell: Tell) -> None:
         self.status: PIEStatus | None = None
         self.handshakes = 0
         self.interruptions = 0
         self.is_stale = False
-        """To be set by whoever notices that the scene is another one."""
+        """To be set by the monitor that notices that the scene is another one."""
         self._where = where
         self._tell = tell
         self._next_poll_s = 0.0
         self._told: set[str] = set()
-        self._transport = ZmqTransport(endpoint(where.address, where.step_port), connect_timeout_ms=_PATIENCE_MS)
+        self._transport = ZmqTransport(endpoint(where.address, where.step_port), connect_timeout_ms=_ANSWER_LIMIT_MS)
         # In direct mode a client listens to no stream by itself; what is listened to is decided here.
         self._client = URLabClient(
             transport=self._transport, observer=True, step_mode="direct", local_model=False,
-            mujoco_version_check=False, rcv_timeout_ms=_PATIENCE_MS,
+            mujoco_version_check=False, rcv_timeout_ms=_ANSWER_LIMIT_MS,
         )  # fmt: skip
 
     @property
     def endpoint(self) -> str:
-        """Where requests go."""
+        """WatchedAddress requests go."""
         return self._transport.step_endpoint
 
     @property
@@ -78,7 +78,7 @@ class Server:
 
     @property
     def state_endpoint(self) -> str:
-        """Where states and rows are published: the port that was asked for, else what the server tells."""
+        """WatchedAddress states and rows are published: the port that was asked for, else what the server tells."""
         address, port = self._where.address, self._where.state_port
         told = None if port else self._transport.state_endpoint
         return told or endpoint(address, port or DEFAULT_STATE_PORT)
@@ -110,7 +110,7 @@ class Server:
         return {segment.bgra: segment.name for segment in self._client.segmentation.get(mode, ())}
 
     def stream_endpoint(self, told: str) -> str:
-        """Where this machine reaches a stream that the server binds at ``told``."""
+        """WatchedAddress this machine reaches a stream that the server binds at ``told``."""
         return stream_endpoint(told, self.endpoint.rpartition(":")[0])
 
     def start_stream(self, view: URLabCameraView) -> None:

@@ -5,10 +5,10 @@ import json
 import logging
 from pathlib import Path
 
-from urlab.atomic_file import replacing
 from urlab.compile.decomposition.hull import Hull, packed, unpacked
 from urlab.compile.decomposition.parameters import PARAMETERS
 from urlab.errors import PathNotWritable
+from urlab.files import replacing
 
 _log = logging.getLogger("urlab.compile")
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import uvicorn
 
-from urlab.atomic_file import replacing
 from urlab.errors import ConfigError
 from urlab.evaluation.settings import ServerSettings
+from urlab.files import replacing
 
 _BACKLOG = 128
 _CLOSE_GRACE_S = 5

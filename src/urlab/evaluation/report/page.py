@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 
-from urlab.atomic_file import replacing
 from urlab.evaluation.report.comparison import comparison_section
 from urlab.evaluation.report.markup import Markup, join, tag
 from urlab.evaluation.report.run_folder import Run, named_apart
@@ -17,6 +16,7 @@ from urlab.evaluation.report.sections import (
 )
 from urlab.evaluation.report.summary import summarise
 from urlab.evaluation.report.videos import VideoShelf
+from urlab.files import replacing
 
 _METHODS = (
     "An episode is solved when its score is 1; the score is the mean over the goal's stages: credit for parts. "

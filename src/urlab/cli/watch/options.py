@@ -1,9 +1,36 @@
-"""What is asked of one camera. Nothing here waits for the client to be imported."""
+"""The options of `urlab watch`, and what they ask of one camera. Nothing here imports the client."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from urlab.cli.complaint import WRONG_USE, CommandError
+
+StatePort = Annotated[
+    int | None,
+    typer.Option("--state-port", min=1, max=65535, help="Port of the state stream.", show_default="as it tells"),
+]
+Robot = Annotated[str | None, typer.Option("--robot", metavar="NAME", help="Watch this robot only.")]
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", min=0.1, help="How long; else until Ctrl-C, 5 for a clip, 3 with --json.")
+]
+Camera = Annotated[
+    str | None, typer.Option("--camera", metavar="NAME", help="Watch this camera only: ROBOT/CAMERA, or its bare name.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Write what the camera sees: .png (a picture), .mp4 or .gif (a clip)."),
+]
+Frames = Annotated[int | None, typer.Option("--frames", min=1, help="End after so many frames of the camera.")]
+Fps = Annotated[
+    float | None,
+    typer.Option("--fps", min=0.1, max=240, help="Frames per second of a clip.", show_default="30, .gif 10"),
+]
+NoCameras = Annotated[
+    bool, typer.Option("--no-cameras", help="Leave cameras alone: they are rendered while they are watched.")
+]
 
 PICTURE = ".png"
 DEFAULT_FPS = {".mp4": 30.0, ".gif": 10.0}
@@ -13,7 +40,7 @@ FASTEST_GIF_FPS = 50.0
 
 
 @dataclass(frozen=True, slots=True)
-class CameraOrder:
+class CaptureOptions:
     """Show what camera ``name`` sees, or write it to ``out``: one picture or a clip, as the suffix says.
 
     It ends after ``seconds`` or after ``frames``; ``fps`` is how many frames a second a clip has.
@@ -41,7 +68,7 @@ class CameraOrder:
         return self.frames or max(1, round(self.clip_fps * (self.seconds or DEFAULT_CLIP_S)))
 
 
-def check(order: CameraOrder) -> CameraOrder:
+def check(order: CaptureOptions) -> CaptureOptions:
     """The order itself; CommandError when it cannot be carried out whatever the server is."""
     suffix = order.suffix
     if order.out is not None and suffix not in (PICTURE, *DEFAULT_FPS):

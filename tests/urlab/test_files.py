@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from urlab.atomic_file import replacing
 from urlab.errors import PathNotWritable
+from urlab.files import replacing
 
 
 def write(path, data=b"new"):
@@ -102,7 +102,7 @@ def test_running_out_of_space_leaves_the_old_file_and_no_trace(tmp_path):
         "import resource, sys\n"
         "from pathlib import Path\n"
         "from urlab.errors import PathNotWritable\n"
-        "from urlab.atomic_file import replacing\n"
+        "from urlab.files import replacing\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
         "try:\n"
         "    with replacing(Path(sys.argv[1])) as file:\n"
@@ -120,7 +120,7 @@ def test_a_crash_before_the_replacement_leaves_the_old_file(tmp_path):
     code = (
         "import os, sys\n"
         "from pathlib import Path\n"
-        "from urlab.atomic_file import replacing\n"
+        "from urlab.files import replacing\n"
         "Path.replace = lambda *_: os._exit(9)\n"
         "with replacing(Path(sys.argv[1])) as file:\n"
         "    file.write(b'new')\n"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from urlab.cli.watch.window import Rate
+from urlab.cli.watch.rates import Rate
 from urlab_client import URLabArticulation
 from urlab_client.types import PIEStatus
 from urlab_wire.ops.stepping import ArticulationState
@@ -39,7 +39,7 @@ class CameraReading:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Everything. Rates are over the last ``seconds``; ``status`` is None while nobody answers."""
+    """A whole scene. Rates are over the last ``seconds``; ``status`` is None while the server does not answer."""
 
     endpoint: str
     state_endpoint: str

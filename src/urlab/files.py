@@ -1,13 +1,14 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all; among them the ready file, which tells that a server is up."""
 
 import contextlib
+import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
-from urlab.errors import PathNotWritable
+from urlab.errors import ConfigError, PathNotWritable
 
 _BUFFER_BYTES = 1 << 20
 
@@ -40,6 +41,24 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 def not_writable(path: Path, reason: str) -> PathNotWritable:
     """The error for ``path`` and its reason."""
     return PathNotWritable(f"cannot write {path}: {reason}", absolute_path=str(path))
+
+
+def write_ready_file(path: Path | None, content: Mapping[str, object]) -> None:
+    """Write ``content`` as one JSON object to the file that ``--ready-file`` names; None = the option was not given."""
+    if path is None:
+        return
+    try:
+        with replacing(path) as file:
+            file.write(json.dumps(content).encode())
+    except PathNotWritable as refused:
+        raise ConfigError(f"--ready-file: {refused.message}") from refused
+
+
+def remove_ready_file(path: Path | None) -> None:
+    """Remove the ready file: this server's, or one that a killed server left behind."""
+    if path is not None:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
 
 
 def _check_target(path: Path) -> None:

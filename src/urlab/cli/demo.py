@@ -1,0 +1,405 @@
+"""`urlab demo`: the half-minute tour."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from urlab.child_process import ServerProcess
+from urlab.errors import ConfigError
+from urlab_wire.enums import CameraMode
+
+if TYPE_CHECKING:
+    from urlab_client import URLabArticulation, URLabCameraView, URLabClient
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the picture and the recording.")] = Path("demo-output"),
+) -> None:
+    """Start a server on free ports, drive it in direct, puppet and live mode, record and replay, and say how fast.
+
+    Example: [bold]urlab demo --out demo-output[/bold]
+    """
+    tour(out.resolve())
+
+
+CONTROL_STEPS = 10
+BOX = "box-2"
+_HOVER, _GRASP, _LIFT = 0.14, 0.0, 0.20
+
+
+@dataclass
+class Row:
+    """One line of the summary."""
+
+    what: str
+    result: str
+    rate: str = ""
+
+
+@dataclass
+class Demo:
+    """The demo in progress."""
+
+    client: "URLabClient"
+    progress: Progress
+    rows: list[Row] = field(default_factory=list)
+    dark: str | None = None
+    """Why the cameras see nothing, if so."""
+    pictures: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def arm(self) -> "URLabArticulation":
+        """The robot that does the work."""
+        return self.client.articulations["panda"]
+
+    def snap(self) -> None:
+        """Keep the state for the picture."""
+        data = self.client.data
+        self.pictures.append({"qpos": data.qpos.copy(), "mocap_pos": data.mocap_pos.copy()})
+
+    def track(self, title: str, total: int) -> Callable[[int], None]:
+        """A progress bar; call what comes back with how much was done."""
+        task = self.progress.add_task(title, total=total)
+        return lambda amount: self.progress.update(task, advance=amount)
+
+
+def tour(out: Path) -> None:
+    """Run the whole demo; the picture and the recording go to ``out``."""
+    from urlab_client import URLabClient
+
+    console = Console()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as refused:
+        raise ConfigError(f"--out {out} cannot be made: {refused.strerror}") from refused
+    with tempfile.TemporaryDirectory(prefix="urlab-demo-") as folder:
+        options = ("--project", folder, "--write-root", str(out))
+        with console.status("starting a server"):
+            server = ServerProcess("demo", *options)
+        with server, Progress(console=console) as progress:
+            address, _, port = server.endpoints["step"].rpartition(":")
+            console.print(f"server: {server.endpoints['step']}, ready after {server.seconds_to_ready:.1f} s")
+            with URLabClient(address, step_port=int(port), step_mode="direct") as client:
+                client.discover()
+                run = Demo(client, progress)
+                _describe(run, console)
+                _play(run, out)
+    _report(run, console, out)
+
+
+def _play(run: Demo, out: Path) -> None:
+    _direct(run)
+    run.dark = take_contact_sheet(run.client, out / "cameras.png")
+    _recorded(run, out)
+    _puppet(run)
+    _live(run)
+
+
+def _describe(run: Demo, console: Console) -> None:
+    for name, robot in run.client.articulations.items():
+        console.print(
+            f"  {name}: {len(robot.joints)} joints, {len(robot.actuators)} actuators, {len(robot.sensors)} sensors"
+        )
+    console.print(f"  entities: {', '.join(name for name in run.client.entities if '_' not in name)}")
+
+
+def _direct(run: Demo) -> None:
+    """The client decides every control step: the arm picks up the middle box."""
+    client, box = run.client, run.client.entities[BOX]
+    client.reset(keyframe_name="panda_home")
+    client.recording.start("pick")
+    start = np.array(box.root_pos_w)
+    reach = Reach(client.model, client.data, run.arm)
+    advance = run.track("direct: pick up a box", 6 * 50)
+    begin, steps_before = time.perf_counter(), client.step_count
+    run.snap()
+    for height, gripper, seconds in ((_HOVER, 0.04, 1.5), (_GRASP, 0.04, 1.5), (_GRASP, 0.0, 1.0), (_LIFT, 0.0, 2.0)):
+        goal = reach.joints_above(start, height)
+        _move(run, goal, gripper, seconds, advance)
+        run.snap()
+    took, steps = time.perf_counter() - begin, client.step_count - steps_before
+    client.recording.stop()
+    lifted = float(box.root_pos_w[2] - start[2])
+    speed = f"{steps / took:,.0f} steps/s ({steps * 0.002 / took:.1f} x real time)"
+    run.rows.append(Row("direct", f"box lifted {100 * lifted:.1f} cm in {steps} steps", speed))
+
+
+def _move(run: Demo, goal: NDArray[np.float64], gripper: float, seconds: float, advance: Callable[[int], None]) -> None:
+    arm, start = run.arm, run.arm.qpos_array[:7].copy()
+    ticks = round(seconds / (CONTROL_STEPS * 0.002))
+    for tick in range(1, ticks + 1):
+        share = min(1.0, 1.25 * tick / ticks)
+        smooth = share * share * (3 - 2 * share)
+        arm.ctrl_array[:7] = start + smooth * (goal - start)
+        arm.ctrl_array[7] = gripper
+        run.client.step(CONTROL_STEPS)
+        advance(1)
+
+
+def _recorded(run: Demo, out: Path) -> None:
+    """Save what was recorded, load it again and run it frame by frame."""
+    client = run.client
+    path = client.recording.save(str(out / "pick.json"))
+    session = client.replay.load(str(path))
+    status = client.replay.start()
+    advance = run.track("replay", status.total_frames)
+    begin = time.perf_counter()
+    for _ in range(0, status.total_frames, CONTROL_STEPS):
+        reply = client.step(CONTROL_STEPS)
+        advance(CONTROL_STEPS)
+    took = time.perf_counter() - begin
+    client.replay.stop()
+    shown = f"{session.name}: {reply['replay']['frame'] + 1} of {status.total_frames} frames, saved as {path.name}"
+    run.rows.append(Row("record and replay", shown, f"{status.total_frames / took:,.0f} frames/s"))
+
+
+def _puppet(run: Demo) -> None:
+    """The client simulates with its own copy of the model; the server shows the state."""
+    import mujoco
+
+    client = run.client
+    client.runtime.set_mode("puppet")
+    model, data = client.model, client.data
+    mujoco.mj_resetDataKeyframe(model, data, model.key("panda_home").id)
+    pushes = 500
+    advance = run.track("puppet: the client integrates", pushes)
+    begin = time.perf_counter()
+    for _ in range(pushes):
+        client.step(1)
+        advance(1)
+    took = time.perf_counter() - begin
+    run.rows.append(Row("puppet", f"{pushes} states pushed", f"{pushes / took:,.0f} pushes/s"))
+
+
+def _live(run: Demo) -> None:
+    """The server runs in real time; the client changes setpoints now and then."""
+    client, seconds = run.client, 3.0
+    client.runtime.set_mode("live")
+    client.reset(keyframe_name="panda_home")
+    arm = run.arm
+    arm.ctrl_array[:] = _home_ctrl(run)
+    advance, shown = run.track("live: real time", round(seconds * 100)), 0
+    begin, sim_begin = time.perf_counter(), float(client.step()["time"])
+    now = 0.0
+    while now < seconds:
+        arm.set_ctrl({"joint1": 0.4 * np.sin(2 * now)})
+        time.sleep(0.02)
+        sim_now, now = float(client.step()["time"]), time.perf_counter() - begin
+        advance(round(100 * now) - shown)
+        shown = round(100 * now)
+    factor = (sim_now - sim_begin) / now
+    run.rows.append(Row("live", f"{seconds:.0f} s, arm swings", f"{factor:.3f} x real time"))
+
+
+def _home_ctrl(run: Demo) -> NDArray[np.float64]:
+    """The arm's setpoints in its home keyframe."""
+    model = run.client.model
+    ids = [actuator.id for actuator in run.arm.actuators.values()]
+    return np.array(model.key("panda_home").ctrl[ids])
+
+
+def _report(run: Demo, console: Console, out: Path) -> None:
+    import mujoco
+
+    table = Table(title="URLab Headless", title_style="bold")
+    for column in ("mode", "what happened", "rate"):
+        table.add_column(column)
+    for row in run.rows:
+        table.add_row(row.what, row.result, row.rate)
+    console.print(table)
+    model = run.client.model
+    buffer = np.empty(mujoco.mj_sizeModel(model), np.uint8)
+    mujoco.mj_saveModel(model, None, buffer)
+    problem = draw_states(buffer.tobytes(), run.pictures, out / "demo.png")
+    console.print(f"no picture: {problem}" if problem else f"picture:   {out / 'demo.png'}")
+    console.print(f"no cameras: {run.dark}" if run.dark else f"cameras:   {out / 'cameras.png'}")
+    console.print(f"recording: {out / 'pick.json'}")
+    console.print("next: `urlab serve` in one terminal, examples/01_connect.py in another")
+
+
+Vector = NDArray[np.float64]
+
+_DAMPING = 1e-3
+_ITERATIONS = 200
+_DOWN = np.diag([1.0, -1.0, -1.0])
+
+
+class Reach:
+    """Inverse kinematics for the shipped arm, on copies of the client's model data."""
+
+    def __init__(self, model: Any, data: Any, arm: Any) -> None:
+        import mujoco
+
+        self._model = model
+        self._data = mujoco.MjData(model)
+        self._data.qpos[:] = data.qpos
+        self._site = model.site(f"{arm.prefix}_ee").id
+        self._qpos = np.array([joint.qpos_offset for joint in list(arm.joints.values())[:7]])
+        self._dofs = np.array([joint.qvel_offset for joint in list(arm.joints.values())[:7]])
+
+    def joints_above(self, point: Vector, height_m: float) -> Vector:
+        """Seven joint angles that put the gripper, pointing down, ``height_m`` above a point."""
+        import mujoco
+
+        target = point + np.array([0.0, 0.0, height_m])
+        for _ in range(_ITERATIONS):
+            mujoco.mj_kinematics(self._model, self._data)
+            mujoco.mj_comPos(self._model, self._data)
+            error = self._error(target)
+            if np.linalg.norm(error) < 1e-5:
+                break
+            self._data.qpos[self._qpos] += self._step(error)
+        return np.array(self._data.qpos[self._qpos])
+
+    def _error(self, target: Vector) -> Vector:
+        rotation = self._data.site_xmat[self._site].reshape(3, 3)
+        turn = 0.5 * sum(np.cross(rotation[:, axis], _DOWN[:, axis]) for axis in range(3))
+        return np.concatenate([target - self._data.site_xpos[self._site], turn])
+
+    def _step(self, error: Vector) -> Vector:
+        import mujoco
+
+        jacobian = np.zeros((6, self._model.nv))
+        mujoco.mj_jacSite(self._model, self._data, jacobian[:3], jacobian[3:], self._site)
+        mine = jacobian[:, self._dofs]
+        return np.asarray(mine.T @ np.linalg.solve(mine @ mine.T + _DAMPING * np.eye(6), error))
+
+
+_PANEL = (320, 240)
+_MARGIN, _LINE = 8, 18
+_FAR_M = 5.0
+"""Depth from here on is white, or from the farthest pixel on if that is nearer."""
+
+
+def take_contact_sheet(client: "URLabClient", out: Path) -> str | None:
+    """Photograph the scene with all its cameras; returns why that cannot be, or None. The modes are put back."""
+    cameras = _cameras(client)
+    before = {name: view.mode for name, view in cameras.items()}
+    rows = {}
+    for mode in CameraMode:
+        for name in cameras:
+            client.runtime.set_camera_mode(name, mode)
+        reply = client.step(0, include_cameras=dict.fromkeys(cameras, "sync"))
+        if not reply.get("cameras"):
+            return "; ".join(reply.get("warnings") or ["the server sent no frames"])
+        rows[mode.value] = {name: _picture(view) for name, view in cameras.items()}
+    for name, mode in before.items():
+        client.runtime.set_camera_mode(name, mode)
+    _assemble(rows, out)
+    return None
+
+
+def _cameras(client: "URLabClient") -> "dict[str, URLabCameraView]":
+    robots = client.articulations.items()
+    owned = {f"{prefix}/{name}": view for prefix, robot in robots for name, view in robot.cameras.items()}
+    return {**owned, **client.global_cameras}
+
+
+def _picture(view: "URLabCameraView") -> NDArray[np.uint8]:
+    """(H, W, 3) RGB."""
+    frame: Any = view.latest_frame
+    if view.mode is CameraMode.DEPTH:
+        white_m = min(_FAR_M, float(frame[np.isfinite(frame)].max(initial=0.1)))
+        grey = np.clip(np.nan_to_num(frame, posinf=_FAR_M) / white_m * 255, 0, 255).astype(np.uint8)
+        return np.repeat(grey[..., None], 3, axis=2)
+    rgb = frame[..., :3] if view.mode is CameraMode.REAL else frame[..., 2::-1]
+    return np.ascontiguousarray(rgb)
+
+
+def _assemble(rows: dict[str, dict[str, NDArray[np.uint8]]], out: Path) -> None:
+    from PIL import Image, ImageDraw
+
+    columns = max(len(row) for row in rows.values())
+    step_x, step_y = _PANEL[0] + _MARGIN, _PANEL[1] + _LINE + _MARGIN
+    sheet = Image.new("RGB", (columns * step_x + _MARGIN, len(rows) * step_y + _MARGIN), "white")
+    pen = ImageDraw.Draw(sheet)
+    for y, (mode, row) in enumerate(rows.items()):
+        for x, (name, picture) in enumerate(row.items()):
+            corner = (_MARGIN + x * step_x, _MARGIN + y * step_y)
+            pen.text(corner, f"{name}, {mode}", fill="black")
+            sheet.paste(Image.fromarray(picture).resize(_PANEL), (corner[0], corner[1] + _LINE))
+    sheet.save(out)
+
+
+PANEL = (320, 320)
+OVERVIEW_HEIGHT = 520
+_BACKENDS = ("egl", "osmesa")
+_LIMIT_S = 60
+
+
+def draw_states(model_mjb: bytes, states: list[dict[str, Any]], out: Path) -> str | None:
+    """Draw states ({"qpos": ..., "mocap_pos": ..., "mocap_quat": ...}) side by side; returns why not, or None."""
+    with tempfile.TemporaryDirectory() as folder:
+        model, frames = Path(folder) / "model.mjb", Path(folder) / "states.npz"
+        model.write_bytes(model_mjb)
+        stacked: dict[str, Any] = {key: np.array([state[key] for state in states]) for key in states[0]}
+        np.savez(frames, **stacked)
+        reason = ""
+        for backend in _BACKENDS:
+            done = subprocess.run(
+                [sys.executable, "-m", "urlab.cli.demo", str(model), str(frames), str(out)],
+                env={**os.environ, "MUJOCO_GL": backend},
+                capture_output=True,
+                text=True,
+                timeout=_LIMIT_S,
+                check=False,
+            )
+            if done.returncode == 0:
+                return None
+            reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
+    return f"no software GL ({reason}); `urlab doctor` says what to install"
+
+
+def draw(model_path: str, states_path: str, out: str) -> None:
+    """Draw in this process, with the GL that MUJOCO_GL names."""
+    import mujoco
+    from PIL import Image
+
+    model = mujoco.MjModel.from_binary_path(model_path)
+    with np.load(states_path) as stored:
+        states = [{key: stored[key][row] for key in stored.files} for row in range(len(stored["qpos"]))]
+    width = PANEL[0] * len(states)
+    model.vis.global_.offwidth, model.vis.global_.offheight = width, max(OVERVIEW_HEIGHT, PANEL[1])
+    overview = _draw_all(model, states[-1:], (width, OVERVIEW_HEIGHT), _FROM_AFAR)
+    panels = _draw_all(model, states, PANEL, _CLOSE_UP)
+    Image.fromarray(np.concatenate([overview[0], np.concatenate(panels, axis=1)])).save(out)
+
+
+def _draw_all(
+    model: Any, states: list[dict[str, Any]], size: tuple[int, int], view: dict[str, Any]
+) -> list[NDArray[np.uint8]]:
+    import mujoco
+
+    data, camera = mujoco.MjData(model), mujoco.MjvCamera()
+    camera.lookat[:] = view["lookat"]
+    camera.distance, camera.azimuth, camera.elevation = view["distance"], view["azimuth"], view["elevation"]
+    pictures = []
+    with mujoco.Renderer(model, size[1], size[0]) as renderer:
+        for state in states:
+            for key, values in state.items():
+                getattr(data, key)[:] = values
+            mujoco.mj_forward(model, data)
+            renderer.update_scene(data, camera)
+            pictures.append(renderer.render().copy())
+    return pictures
+
+
+_FROM_AFAR = {"lookat": (0.9, 0.75, 0.3), "distance": 3.9, "azimuth": 65.0, "elevation": -17.0}
+_CLOSE_UP = {"lookat": (0.36, 0.0, 0.5), "distance": 1.45, "azimuth": 125.0, "elevation": -18.0}
+
+
+if __name__ == "__main__":
+    draw(*sys.argv[1:4])

@@ -1,0 +1,329 @@
+"""``urlab serve``: run the server until it is told to stop."""
+
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from urlab import __version__
+from urlab.cli.console import LogLevel, in_words, set_up_logging, stderr
+from urlab.cli.options import Log
+from urlab.cli.signals import StopSignals
+from urlab.config import Ports, RenderProfile, RowLayout, ServerConfig, default_project
+from urlab.errors import ConfigError
+from urlab_wire.enums import PIEState, StepMode
+
+if TYPE_CHECKING:
+    from urlab.app import Server
+    from urlab.compile import CompiledArticulation
+    from urlab.manager import Manager
+
+
+log = logging.getLogger("urlab.cli")
+
+_SOCKETS, _SCENE, _FILES, _VIEWS = "Sockets", "Simulation", "Files", "Views and streams"
+
+
+Targets = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="LEVEL|MODEL",
+        help="A level, or models (names or .xml, .mjcf, .urdf files) for a fresh one. Without any: the level demo.",
+        show_default=False,
+    ),
+]
+
+Host = Annotated[
+    str, typer.Option("--host", help="Bind address, or ipc:///PATH for a local socket file.", rich_help_panel=_SOCKETS)
+]
+Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="Allow a --host that others on the network can reach.", rich_help_panel=_SOCKETS),
+]
+StepPort = Annotated[
+    int, typer.Option("--step-port", help="Requests and replies; 0 = any free port.", rich_help_panel=_SOCKETS)
+]
+StatePort = Annotated[
+    int, typer.Option("--state-port", help="Live state (PUB); 0 = any free port.", rich_help_panel=_SOCKETS)
+]
+ControlPort = Annotated[
+    int, typer.Option("--control-port", help="Live control (SUB); 0 = any free port.", rich_help_panel=_SOCKETS)
+]
+InfoPort = Annotated[
+    int, typer.Option("--info-port", help="Actuator lists (PUB); 0 = any free port.", rich_help_panel=_SOCKETS)
+]
+CameraPort = Annotated[
+    int,
+    typer.Option(
+        "--camera-port", help="First camera's stream, the others upward; 0 = any free ports.", rich_help_panel=_SOCKETS
+    ),
+]
+Shm = Annotated[
+    bool,
+    typer.Option(
+        "--shm/--no-shm", help="Shared-memory transport for clients on this machine", rich_help_panel=_SOCKETS
+    ),
+]
+
+Mode = Annotated[
+    StepMode,
+    typer.Option("--step-mode", help="Anything but auto pins the mode for all clients.", rich_help_panel=_SCENE),
+]
+PlayAtStart = Annotated[
+    bool,
+    typer.Option("--play/--no-play", help="Simulate from the start, or wait for a client.", rich_help_panel=_SCENE),
+]
+
+ProjectDir = Annotated[
+    Path | None,
+    typer.Option(
+        "--project",
+        metavar="DIR",
+        help="Levels, imports and recordings live there. Default: the per-user data folder.",
+        show_default=False,
+        rich_help_panel=_FILES,
+    ),
+]
+ModelRoots = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--model-root",
+        metavar="DIR",
+        help="Clients may read models there; may be repeated. Default on loopback: home, current and temporary folder.",
+        show_default=False,
+        rich_help_panel=_FILES,
+    ),
+]
+WriteRoots = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--write-root",
+        metavar="DIR",
+        help="Clients may write files there; may be repeated. Default: as for --model-root.",
+        show_default=False,
+        rich_help_panel=_FILES,
+    ),
+]
+ReadyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--ready-file",
+        metavar="FILE",
+        help="Write pid and endpoints there, as JSON, once everything is up.",
+        show_default=False,
+        rich_help_panel=_FILES,
+    ),
+]
+SaveDebugXml = Annotated[
+    bool,
+    typer.Option("--save-debug-xml", help="Keep the compiled scene in the project folder.", rich_help_panel=_FILES),
+]
+
+Profile = Annotated[
+    RenderProfile,
+    typer.Option("--render-profile", help="Speed or beauty; auto: fast without a GPU.", rich_help_panel=_VIEWS),
+]
+CameraStreams = Annotated[
+    bool,
+    typer.Option(
+        "--camera-streams/--no-camera-streams",
+        help="Stream the cameras to those who subscribe.",
+        rich_help_panel=_VIEWS,
+    ),
+]
+Rows = Annotated[
+    RowLayout,
+    typer.Option(
+        "--rows",
+        help="Layout of the streamed rows: v1 as documented, v2 as later clients want it.",
+        rich_help_panel=_VIEWS,
+    ),
+]
+
+
+def serve(
+    targets: Targets = None,
+    host: Host = "127.0.0.1",
+    insecure: Insecure = False,
+    step_port: StepPort = 5559,
+    state_port: StatePort = 5555,
+    control_port: ControlPort = 5556,
+    info_port: InfoPort = 5557,
+    camera_port: CameraPort = 5558,
+    shm: Shm = sys.platform == "linux",
+    step_mode: Mode = StepMode.AUTO,
+    play: PlayAtStart = True,
+    project: ProjectDir = None,
+    model_root: ModelRoots = None,
+    write_root: WriteRoots = None,
+    ready_file: ReadyFile = None,
+    save_debug_xml: SaveDebugXml = False,
+    render_profile: Profile = RenderProfile.AUTO,
+    camera_streams: CameraStreams = True,
+    rows: Rows = RowLayout.V1,
+    log_level: Log = LogLevel.INFO,
+) -> None:
+    """Run the server until Ctrl-C or SIGTERM.
+
+    Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml --step-mode direct[/bold]
+    puts a robot of yours into a fresh level.
+    """
+    with StopSignals() as stop:
+        set_up_logging(log_level)
+        config = ServerConfig(
+            host=host,
+            insecure=insecure,
+            ports=Ports(step_port, state_port, control_port, info_port, camera_port),
+            shm=shm,
+            step_mode=step_mode,
+            play=play,
+            project=project or default_project(),
+            model_roots=_roots(model_root),
+            write_roots=_roots(write_root),
+            ready_file=ready_file,
+            save_debug_xml=save_debug_xml,
+            render_profile=render_profile,
+            camera_streams=camera_streams,
+            rows=rows,
+        )
+        _run(config, targets or [], stop)
+
+
+def _roots(folders: list[Path] | None) -> tuple[Path, ...] | None:
+    return tuple(folders) if folders else None
+
+
+_CLOSE_GRACE_S = 2.5
+"""How long a compilation may hold up the end; it cannot be interrupted, and nothing of it is worth keeping."""
+
+
+def _run(config: ServerConfig, targets: Sequence[str], stop: StopSignals) -> None:
+    """Serve until ``stop``. What cannot work raises a UrlabError before the ready file is there."""
+    # MuJoCo comes in here, after the signals: a stop during its import is a clean one as well.
+    from urlab.app import Server
+
+    _check_ready_file(config)
+    server = Server(config, targets)
+    try:
+        _start(server)
+        stop.hold()
+        if log.isEnabledFor(logging.INFO):
+            _print_banner(server)
+        log.info("%s: stopping", stop.wait())
+    finally:
+        stop.hold()
+        server.remove_ready_file()
+        _close(server)
+    log.info("stopped")
+
+
+def _start(server: "Server") -> None:
+    server.remove_ready_file()
+    server.bind_sockets()
+    server.begin()
+    server.open_sockets()
+    server.write_ready_file()
+
+
+def _check_ready_file(config: ServerConfig) -> None:
+    path = config.ready_file
+    if path is not None and not path.parent.is_dir():
+        raise ConfigError(f"--ready-file {path}: there is no folder {path.parent}")
+    if path is not None and path.is_dir():
+        raise ConfigError(f"--ready-file {path} is a folder: name a file")
+
+
+def _close(server: "Server") -> None:
+    """Recordings get all the time they need; a compilation does not."""
+    closing = ThreadPoolExecutor(1, thread_name_prefix="urlab-close").submit(server.close)
+    try:
+        closing.result(_CLOSE_GRACE_S)
+    except TimeoutError:
+        if server.play.status().state is PIEState.COMPILING:
+            log.warning("stopped in the middle of a compilation")
+            server.leave_no_files()
+            logging.shutdown()
+            os._exit(0)
+        closing.result()
+
+
+_LABEL_WIDTH = 10
+
+
+def _print_banner(server: "Server") -> None:
+    """Level, robots, mode, endpoints, project, how to stop; on stderr, like the log."""
+    console = stderr()
+    for line in _lines(server):
+        console.print(line, soft_wrap=True)
+
+
+def _lines(server: "Server") -> list[Text]:
+    from urlab.physics.version import MUJOCO_VERSION
+
+    lines = [
+        Text.assemble(("URLab Headless ", "bold cyan"), (__version__, "bold"), (f"  MuJoCo {MUJOCO_VERSION}", "dim")),
+        _line("level", Text.assemble((server.play.level.name, "bold"), "  ", _state(server))),
+    ]
+    if server.play.is_playing:
+        lines += _scene_lines(server.play.manager)
+    lines += [
+        _line("step", str(server.endpoints()["step"]), "green"),
+        _line("streams", _streams(server)),
+        _line("memory", str(server.shm_folder or "none: clients use ZeroMQ")),
+        _line("project", _short(server.project.folder)),
+        Text("Stop with Ctrl-C.", "dim"),
+    ]
+    return lines
+
+
+def _streams(server: "Server") -> str:
+    where = server.endpoints()
+    ports = [f"{name} {str(where[name]).rpartition(':')[2]}" for name in ("state", "control", "info")]
+    cameras = [str(endpoint).rpartition(":")[2] for endpoint in where["cameras"].values()]
+    return ", ".join([*ports, *([f"cameras {' '.join(cameras)}"] if cameras else [])])
+
+
+def _scene_lines(manager: "Manager") -> list[Text]:
+    lines = [
+        _line("robots" if place == 0 else "", _robot(one)) for place, one in enumerate(manager.scene.articulations)
+    ]
+    if manager.scene.entities:
+        lines.append(_line("entities", ", ".join(one.name for one in manager.scene.entities)))
+    pinned = "pinned by --step-mode" if manager.pinned_mode is not None else "clients may switch"
+    return [*lines, _line("mode", f"{manager.mode.value}, {pinned}")]
+
+
+def _robot(robot: "CompiledArticulation") -> Text:
+    counts = {
+        "joints": len(robot.joints),
+        "actuators": len(robot.actuators),
+        "sensors": len(robot.sensors),
+        "cameras": len(robot.cameras),
+    }
+    return Text.assemble((robot.prefix, "bold"), f"  {in_words(counts)}")
+
+
+def _state(server: "Server") -> Text:
+    state = server.play.status().state
+    if state is PIEState.READY:
+        return Text("playing", "green")
+    if state is PIEState.COMPILE_FAILED:
+        return Text("compile_failed: the reason is above; mend it, then client.sim.start()", "bold red")
+    if state is PIEState.OFF:
+        return Text("not playing: client.sim.start() begins", "yellow")
+    return Text(state.value, "yellow")
+
+
+def _line(label: str, value: str | Text, style: str = "") -> Text:
+    return Text.assemble((f"  {label:<{_LABEL_WIDTH}}", "dim"), value if isinstance(value, Text) else (value, style))
+
+
+def _short(folder: Path) -> str:
+    home = Path.home()
+    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)

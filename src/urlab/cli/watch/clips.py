@@ -1,0 +1,310 @@
+"""Writing what a camera sees to a file, which appears whole or not at all: a picture, or a clip."""
+
+import contextlib
+import importlib
+import itertools
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, BinaryIO, Self
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from urlab.cli.complaint import CommandError
+from urlab.cli.console import stderr
+from urlab.cli.watch.camera import describe, first_frame, streaming
+from urlab.cli.watch.options import PICTURE, CaptureOptions
+from urlab.cli.watch.server import WatchedServer
+from urlab.files import replacing
+from urlab_client import CameraFrame, CameraMode, URLabCameraView
+
+Rgb = npt.NDArray[np.uint8]
+"""(H, W, 3)."""
+
+MM_PER_M = 1000.0
+FARTHEST_MM = 65535
+NOTHING_MM = 0
+
+_WHITE_PERCENTILE = 95.0
+_LEAST_WHITE_M = 0.1
+
+
+def rgb(frame: CameraFrame, white_m: float | None = None) -> Rgb:
+    """A frame as people look at it: colours, or depth as grey that is white from ``white_m`` on."""
+    if frame.mode is CameraMode.DEPTH:
+        white_m = white_m or white_of(frame)
+        share = np.clip(np.nan_to_num(frame.pixels, posinf=white_m) / white_m, 0.0, 1.0)
+        grey = (255.0 * share + 0.5).astype(np.uint8)
+        return np.repeat(grey[..., None], 3, axis=2)
+    order = slice(0, 3) if frame.mode is CameraMode.REAL else slice(2, None, -1)
+    return np.ascontiguousarray(frame.pixels[..., order])
+
+
+def white_of(frame: CameraFrame) -> float:
+    """The metres of a depth frame that shall be white: nearly all that is in reach is darker."""
+    reached = frame.pixels[np.isfinite(frame.pixels)]
+    return max(_LEAST_WHITE_M, float(np.percentile(reached, _WHITE_PERCENTILE))) if reached.size else _LEAST_WHITE_M
+
+
+def millimetres(frame: CameraFrame) -> npt.NDArray[np.uint16]:
+    """Depth (H, W) in mm, `FARTHEST_MM` for that and more; `NOTHING_MM` where nothing is in reach."""
+    far = FARTHEST_MM / MM_PER_M
+    metres = np.clip(np.nan_to_num(frame.pixels, posinf=0.0, neginf=0.0), 0.0, far)
+    rounded: npt.NDArray[np.uint16] = np.rint(MM_PER_M * metres.astype(np.float64)).astype(np.uint16)
+    return rounded
+
+
+class SizeChangedError(Exception):
+    """A picture has another size than the one before."""
+
+
+class Spool:
+    """The frames of a clip, in a file without a name that goes when this ends: a clip may be longer than memory.
+
+    A frame that repeats the one before takes no room.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._places: list[int] = []
+        self._shape: tuple[int, ...] | None = None
+        self.pictures = 0
+
+    def __enter__(self) -> Self:
+        self._file = tempfile.TemporaryFile(dir=self._folder)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[Rgb]:
+        """All frames in their order."""
+        shape = self._shape or (0, 0, 3)
+        size = shape[0] * shape[1] * shape[2]
+        for place in self._places:
+            self._file.seek(place * size)
+            yield np.frombuffer(self._file.read(size), np.uint8).reshape(shape)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+        height, width, _ = self._shape or (0, 0, 3)
+        return width, height
+
+    def add(self, picture: Rgb) -> None:
+        """The next frame."""
+        if self._shape not in (None, picture.shape):
+            raise SizeChangedError
+        self._shape = picture.shape
+        self._file.seek(0, 2)
+        self._file.write(picture.tobytes())
+        self._places.append(self.pictures)
+        self.pictures += 1
+
+    def repeat(self) -> None:
+        """The same frame once more."""
+        self._places.append(self._places[-1])
+
+
+INSTALL = "pip install 'urlab-headless[video]'"
+
+Advance = Callable[[], None]
+"""Called after every frame that was written."""
+
+_CENTISECONDS_PER_S = 100
+
+
+def write_png(frame: CameraFrame, file: BinaryIO) -> None:
+    """One picture: 8 bit colours, or 16 bit depth in millimetres."""
+    is_depth = frame.mode is CameraMode.DEPTH
+    Image.fromarray(millimetres(frame) if is_depth else rgb(frame)).save(file, "PNG")
+
+
+def write_gif(spool: Spool, fps: float, file: BinaryIO, advance: Advance) -> None:
+    """A clip that repeats for ever. The format counts in 1/100 s, so frames are shown for one more or less."""
+    ends = [round(_CENTISECONDS_PER_S * place / fps) for place in range(len(spool) + 1)]
+    durations_ms = [10 * (end - begin) for begin, end in itertools.pairwise(ends)]
+    pictures = _images(spool, advance)
+    next(pictures).save(file, "GIF", save_all=True, append_images=pictures, duration=durations_ms, loop=0)
+
+
+def write_mp4(spool: Spool, fps: float, file: BinaryIO, advance: Advance) -> None:
+    """H.264 that every player and browser shows; an odd width or height gets one black line more."""
+    width, height = spool.size
+    command = [
+        ffmpeg(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
+        "-r", f"{fps:g}", "-i", "-", "-an", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-c:v", "libx264",
+        "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4", file.name,
+    ]  # fmt: skip
+    with _encoder(command) as pipe:
+        for picture in spool:
+            pipe.write(picture.tobytes())
+            advance()
+
+
+def ffmpeg() -> str:
+    """The program that encodes; CommandError with what to install when there is none."""
+    try:
+        library: Any = importlib.import_module("imageio_ffmpeg")
+    except ModuleNotFoundError as missing:
+        raise CommandError(f"an .mp4 file needs {missing.name}, which is not installed: {INSTALL}") from missing
+    try:
+        return str(library.get_ffmpeg_exe())
+    except RuntimeError as absent:
+        raise CommandError(f"an .mp4 file needs ffmpeg: {absent}") from absent
+
+
+@contextlib.contextmanager
+def _encoder(command: list[str]) -> Iterator[IO[bytes]]:
+    """A pipe into the encoder, which has done its work when the block ends; OSError with its words when it has not."""
+    with tempfile.TemporaryFile() as said:
+        # In a session of its own: a Ctrl-C is meant for us, and we decide what becomes of it.
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said, start_new_session=True) as process:
+            assert process.stdin is not None
+            try:
+                with contextlib.suppress(BrokenPipeError):  # it has given up, and said why
+                    yield process.stdin
+                    process.stdin.close()
+                process.wait()
+            except BaseException:
+                process.kill()
+                raise
+        if process.returncode != 0:
+            said.seek(0)
+            raise OSError(f"ffmpeg: {said.read().decode(errors='replace').strip()}")
+
+
+def _images(spool: Spool, advance: Advance) -> Iterator[Image.Image]:
+    for picture in spool:
+        yield Image.fromarray(picture)
+        advance()
+
+
+CLIPS: dict[str, Callable[[Spool, float, BinaryIO, Advance], None]] = {".mp4": write_mp4, ".gif": write_gif}
+
+
+STALLED_S = 1.0
+
+Saved = tuple[dict[str, Any], str]
+"""What was saved: as plain data, and in a sentence."""
+
+
+def save(server: WatchedServer, order: CaptureOptions, out: Path) -> Saved:
+    """Write a picture or a clip to ``out``, whose suffix says which."""
+    if order.suffix == PICTURE:
+        return _save_picture(server, order, out)
+    return _save_clip(server, order, out)
+
+
+def _save_picture(server: WatchedServer, order: CaptureOptions, out: Path) -> Saved:
+    with replacing(out) as file, streaming(server, order.name) as view:
+        frame = first_frame(server, view)
+        write_png(frame, file)
+    facts = {**_facts(server, view, frame, out), "sim_time_s": frame.sim_time}
+    note = "; 16 bit, millimetres, 0 where nothing is in reach" if frame.mode is CameraMode.DEPTH else ""
+    return facts, f"wrote {out}: {describe(view, frame)}{note}"
+
+
+def _save_clip(server: WatchedServer, order: CaptureOptions, out: Path) -> Saved:
+    if order.suffix == ".mp4":
+        ffmpeg()
+    with replacing(out) as file, Spool(out.parent) as spool, _bars() as bars:
+        with streaming(server, order.name) as view:
+            frame = first_frame(server, view)
+            receiver = _Receiver(server, view, spool)
+            receiver.receive(order, bars)
+        _write(spool, order, file, bars)
+        clip = {"frames": len(spool), "pictures": spool.pictures, "fps": order.clip_fps}
+    seconds, white_m = clip["frames"] / clip["fps"], receiver.white_m
+    facts = {**_facts(server, view, frame, out), **clip, "seconds": round(seconds, 3), "white_m": white_m}
+    told = f"{clip['frames']} frames, {seconds:.1f} s at {clip['fps']:g} fps, {clip['pictures']} different pictures"
+    note = "" if white_m is None else f"; depth as grey, white from {white_m:.2f} m on"
+    return facts, f"wrote {out}: {describe(view, frame)}, {told}{note}"
+
+
+class _Receiver:
+    """Takes the newest frame of a camera at even times, so that a clip plays as fast as it was seen.
+
+    ``white_m`` is the depth that is white, the same in the whole clip; None without depth.
+    """
+
+    def __init__(self, server: WatchedServer, view: URLabCameraView, spool: Spool) -> None:
+        self.white_m: float | None = None
+        self._server = server
+        self._view = view
+        self._spool = spool
+        self._shown: CameraFrame | None = None
+        self._fresh_s = time.monotonic()
+
+    def receive(self, order: CaptureOptions, bars: Progress) -> None:
+        """Fill the spool. Ctrl-C ends it early: the clip is then what there is."""
+        advance = _bar(bars, f"receiving {self._view.full_name}", order.clip_frames)
+        begin_s = time.monotonic()
+        try:
+            for tick in range(order.clip_frames):
+                time.sleep(max(0.0, begin_s + tick / order.clip_fps - time.monotonic()))
+                self._take()
+                advance()
+        except KeyboardInterrupt:
+            if not len(self._spool):
+                raise
+
+    def _take(self) -> None:
+        frame = self._view.latest
+        if frame is None or frame is self._shown:
+            self._check_for_life()
+            self._spool.repeat()
+            return
+        if frame.mode is CameraMode.DEPTH and self.white_m is None:
+            self.white_m = white_of(frame)
+        try:
+            self._spool.add(rgb(frame, self.white_m))
+        except SizeChangedError:
+            told = describe(self._view, frame)
+            raise CommandError(f"the size of the pictures has changed, it is now {told}: nothing was written") from None
+        self._shown, self._fresh_s = frame, time.monotonic()
+
+    def _check_for_life(self) -> None:
+        """A slow camera is waited for; one that will not come back is not."""
+        if time.monotonic() - self._fresh_s < STALLED_S:
+            return
+        self._fresh_s = time.monotonic()
+        trouble = self._server.trouble()
+        if trouble is not None:
+            raise CommandError(f"{trouble}: nothing was written")
+
+
+def _write(spool: Spool, order: CaptureOptions, file: BinaryIO, bars: Progress) -> None:
+    CLIPS[order.suffix](spool, order.clip_fps, file, _bar(bars, f"writing {order.suffix}", len(spool)))
+
+
+def _facts(server: WatchedServer, view: URLabCameraView, frame: CameraFrame, out: Path) -> dict[str, Any]:
+    return {
+        "endpoint": server.endpoint,
+        "camera": view.full_name,
+        "mode": frame.mode.value,
+        "resolution": list(frame.resolution),
+        "file": str(out),
+    }
+
+
+def _bars() -> Progress:
+    console = stderr()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal)
+
+
+def _bar(bars: Progress, title: str, total: int) -> Callable[[], None]:
+    task = bars.add_task(title, total=total)
+    return lambda: bars.advance(task)
