@@ -15,16 +15,7 @@ import zmq
 
 from benchmarks.bare_child import DEFAULT, FAST, MODEL_FILE
 from benchmarks.live_child import ENDPOINTS_FILE, RESULT_FILE, lateness, lateness_words
-from benchmarks.measuring import (
-    Plan,
-    SampleCounts,
-    Tick,
-    Timing,
-    bar,
-    repeat,
-    summarize,
-    time_calls,
-)
+from benchmarks.measuring import Plan, SampleCounts, Tick, Timing, bar, repeat, summarize, time_calls
 from benchmarks.processes import Child, PipeChild, Server, child_module, connect
 from benchmarks.reporting import Panel, PanelBar, Report, Table
 from benchmarks.scenes import SCENES

@@ -4,13 +4,7 @@ import time
 from typing import Any
 
 from benchmarks.live_child import RESULT_FILE, lateness, lateness_words
-from benchmarks.measuring import (
-    Plan,
-    SampleCounts,
-    Tick,
-    all_equal_bar,
-    bar,
-)
+from benchmarks.measuring import Plan, SampleCounts, Tick, all_equal_bar, bar
 from benchmarks.processes import Child, Server, child_module, connect
 from benchmarks.reporting import Panel, PanelBar, Report, timing_bar
 from benchmarks.scenes import SCENES
@@ -51,12 +45,7 @@ def measure(plan: Plan, tick: Tick) -> Report:
     worst = max((case for case in cases if case.is_judged), key=CaseResult.floor_ratio)
     factor_error = abs(pacing["real_time_factor"] - 1)
     bars = [
-        bar(
-            "raw step(1), standard / (echo + plain loop), p50",
-            worst.floor_ratio(),
-            at_most=MAX_FLOOR_RATIO,
-            note=worst.label,
-        ),
+        bar("raw step(1) / (echo + plain loop), p50", worst.floor_ratio(), at_most=MAX_FLOOR_RATIO, note=worst.label),
         all_equal_bar("cases whose states differ from the plain loop's", [case.same_state for case in cases]),
         bar("start to ready", max(start["ready_s"]), at_most=MAX_READY_S, unit=" s"),
         bar("memory of an idle server", largest_mb, at_most=MAX_RSS_MB, unit=" MB", digits=0),
@@ -77,7 +66,7 @@ def measure(plan: Plan, tick: Tick) -> Report:
         tables=[client_table(cases, _TRANSPORTS), floor_table(cases, _TRANSPORTS)],
         bars=bars,
         facts=facts,
-        panels=_panels(cases, pacing, soak.rss_steps, soak.rss_mb["server"]),
+        panels=_panels(cases),
         across=2,
     )
 
@@ -139,7 +128,7 @@ def cpu_percent(child: Child, seconds: float) -> float:
     return 100 * (child.cpu_s - used) / (time.perf_counter() - begin)
 
 
-def _panels(cases: list[CaseResult], pacing: dict[str, Any], steps: list[int], rss_mb: list[float]) -> list[Panel]:
+def _panels(cases: list[CaseResult]) -> list[Panel]:
     floors = Panel("a step request against its floors", "us, p50; mark: floors on a processor that has just slept")
     floors.legend = ("plain mj_step loop", "bare echo", "step request over ZMQ")
     clients = Panel("client.step()", "us, p50 to p99")
@@ -152,8 +141,4 @@ def _panels(cases: list[CaseResult], pacing: dict[str, Any], steps: list[int], r
             timing_bar(f"{case.label} {TRANSPORTS[name]}", case.timings[name], colour=row + 1)
             for row, name in enumerate(_TRANSPORTS)
         ]
-    late = Panel(
-        "lateness of live steps", "ms (up: percent of steps)", curve=(pacing["lateness"]["quantiles_ms"], range(101))
-    )
-    memory = Panel("soak: memory of the server, MB", "thousand requests", curve=([one / 1e3 for one in steps], rss_mb))
-    return [floors, clients, late, memory]
+    return [floors, clients]

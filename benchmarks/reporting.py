@@ -52,12 +52,11 @@ class PanelBar:
 
 @dataclass(slots=True)
 class Panel:
-    """Bars below a title, or a line through ``curve`` (x, y). ``legend`` names the values of a bar."""
+    """Bars below a title; ``legend`` names the values of a bar, ``limit`` is a line to stay on one side of."""
 
     title: str
     unit: str
     bars: list[PanelBar] = field(default_factory=list)
-    curve: tuple[Sequence[float], Sequence[float]] | None = None
     legend: Sequence[str] = ()
     limit: float | None = None
 
@@ -220,7 +219,7 @@ def draw(outcome: Outcome, path: Path) -> None:
 
     panels, across = outcome.report.panels, min(outcome.report.across, len(outcome.report.panels))
     rows = -(-len(panels) // across)
-    tallest = max(len(panel.bars) for panel in panels) or 5
+    tallest = max(len(panel.bars) for panel in panels)
     figure, axes = plt.subplots(
         rows, across, figsize=(max(9.0, 3.4 * across), (0.45 * tallest + 1.1) * rows + 0.6), layout="constrained",
         squeeze=False,
@@ -228,7 +227,7 @@ def draw(outcome: Outcome, path: Path) -> None:
     for place in axes.flat[len(panels) :]:
         place.set_axis_off()
     for axis, panel in zip(axes.flat, panels, strict=False):
-        (_draw_bars if panel.bars else _draw_curve)(axis, panel)
+        _draw_bars(axis, panel)
         _style(axis, panel)
     footer = _footer(outcome.document["machine"])
     named = next((panel for panel in panels if panel.legend), None)
@@ -239,14 +238,17 @@ def draw(outcome: Outcome, path: Path) -> None:
         legend = figure.legend(
             handles, named.legend, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=8
         )
-        legend.get_title().set(text=footer, fontsize=7, color=_FAINT)
+        legend.set_title(footer)
+        legend.get_title().set(fontsize=7, color=_FAINT)
     figure.suptitle(outcome.report.title, x=0.01, ha="left", fontsize=13, color=_INK)
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
 
 def _draw_bars(axis: Any, panel: Panel) -> None:
-    longest = max(sum(bar.values) for bar in panel.bars) or 1.0
+    longest = max(
+        *(sum(bar.values) for bar in panel.bars), *(bar.mark or 0.0 for bar in panel.bars), panel.limit or 0.1
+    )
     whiskers = [bar.whisker for bar in panel.bars if bar.whisker is not None]
     end = 1.03 * max(longest, min(max(whiskers, default=0.0), _LONGEST_WHISKER * longest))
     for row, bar in enumerate(panel.bars):
@@ -266,13 +268,6 @@ def _draw_bars(axis: Any, panel: Panel) -> None:
     axis.set_xlim(0, 1.6 * end)
     axis.set_yticks(range(len(panel.bars)), [bar.label for bar in panel.bars], fontsize=8, color=_INK)
     axis.set_ylim(len(panel.bars) - 0.5, -0.5)
-
-
-def _draw_curve(axis: Any, panel: Panel) -> None:
-    assert panel.curve is not None
-    axis.plot(*panel.curve, color=COLOURS[1])
-    axis.set_xlim(left=0)
-    axis.set_ylim(bottom=0)
 
 
 def _style(axis: Any, panel: Panel) -> None:
