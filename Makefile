@@ -50,7 +50,7 @@ check: $(ENVIRONMENT) ## style, types and arrows between rooms; stops at the fir
 	@$(BIN)/lint-imports --no-logo
 
 bench: $(ENVIRONMENT) ## measure against floors (ARGS: a benchmark and its options; all of them)
-	@$(BIN)/python -m benchmarks $(or $(ARGS),all)
+	@$(BIN)/python -m benchmarks $(ARGS)
 
 bench-test: $(ENVIRONMENT) ## run every benchmark in a small way (ARGS: options of pytest)
 	@$(BIN)/python -m pytest benchmarks/tests $(ARGS)

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [NAME] [options]``: run one benchmark, or all of them."""
+"""``python -m benchmarks [NAME] [options]``: run one benchmark, or all of them where none is named."""
 
 import argparse
 import sys
@@ -26,6 +26,8 @@ ALL, COMPARE = "all", "compare"
 
 def main(words: list[str]) -> int:
     """Exit code 1: a bar was not passed under --strict, or it did not work."""
+    if not words or (words[0].startswith("-") and words[0] not in ("-h", "--help")):
+        words = [ALL, *words]
     asked = _parser().parse_args(words)
     console = Console(stderr=asked.json, highlight=False, width=None if sys.stdout.isatty() else 200)
     try:
