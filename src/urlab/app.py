@@ -12,21 +12,19 @@ from typing import Any
 from urlab import robots
 from urlab.authoring import Importer, World
 from urlab.compile.blueprint import model_name_of
-from urlab.compile.decomposition import Decomposer
 from urlab.compile.library import Library
 from urlab.config import ServerConfig
 from urlab.errors import ConfigError, LoadLevelFailed, OpTimeout, known
 from urlab.files import remove_ready_file, write_ready_file
+from urlab.importing.hulls import Decomposer
 from urlab.manager import Manager, Play, StageSource, StreamSource
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
 from urlab.physics.warnings import route_mujoco_log
-from urlab.scene.actor import Actor
-from urlab.scene.actor_names import ActorNames
-from urlab.scene.asset_names import level_name
 from urlab.scene.blueprint_record import IMPORTS_FOLDER, MODEL_SUFFIXES
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 from urlab.scene.level_file import read_level
+from urlab.scene.names import ActorNames, level_name
 from urlab.scene.project import Project
 from urlab.transport import CameraShape, KeptReplies, SharedMemory, ShmUnavailable, Streams, ZmqRpcServer
 from urlab.viewport import Viewport

@@ -4,18 +4,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from urlab.errors import EditError, UnknownActor, known
-from urlab.scene.actor import Actor
-from urlab.scene.actor_names import ActorNames
-from urlab.scene.level import MANAGER_NAME, Level
-from urlab.scene.light import Light
+from urlab.scene.level import MANAGER_NAME, Actor, Level, Light
+from urlab.scene.names import ActorNames
 
 Placed = Actor | Light
 
 
 class ActorIndex:
-    """A level that is being changed. Not thread-safe; whoever owns the world's lock uses it.
+    """A level that is being changed. Not thread-safe; the owner of the world's lock uses it.
 
-    Every change costs the same, however many actors there are; only `level` is made anew when somebody asks for it.
+    Every change costs the same, however many actors there are; only `level` is made anew when it is asked for.
     """
 
     def __init__(self, level: Level) -> None:

@@ -1,7 +1,6 @@
 """Imports of the project: made, found, and taken away."""
 
 import hashlib
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,14 +8,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.compile.importing import import_file, keep, stop_child_of
-from urlab.compile.importing.heightfield_bundle import heightfield_bundle, heights_from_image
 from urlab.config import FileRoots
 from urlab.errors import EditError, ImportFailed, ShuttingDown, known
 from urlab.geometry import Vec3
-from urlab.scene.asset_names import level_name
+from urlab.importing import StopSwitch, add_import, import_file
+from urlab.importing.heightfields import heightfield_bundle, heights_from_image
 from urlab.scene.blueprint_record import IMPORTS_FOLDER, IMPORTS_PACKAGE, BlueprintRecord, word_of
 from urlab.scene.level import LEVELS_PACKAGE, Level
+from urlab.scene.names import level_name
 from urlab.scene.project import Project
 
 
@@ -26,14 +25,14 @@ class Importer:
     def __init__(self, project: Project, roots: FileRoots) -> None:
         self._project = project
         self._roots = roots
-        self._waiting: set[int] = set()
+        self._under_way: set[StopSwitch] = set()
         self._closed = False
 
     def import_file(self, path: str, *, force: bool = False) -> tuple[BlueprintRecord, bool]:
         """Import a model, mesh or heightfield file; whether that was necessary. ImportFailed says why not."""
         if not Path(path).is_absolute():
             raise ImportFailed(f"{path!r} is not an absolute path")
-        with self._under_way(path):
+        with self._stoppable(path):
             return import_file(Path(path), self._project, self._roots, force=force)
 
     def import_heights(self, name: str, heights: Sequence[Sequence[float]], size_m: Vec3) -> BlueprintRecord:
@@ -53,8 +52,8 @@ class Importer:
         return self._import_field(name, heights_from_image(Path(image), self._roots), size_m, source)
 
     def _import_field(self, name: str, field: NDArray[np.float64], size_m: Vec3, source: str) -> BlueprintRecord:
-        with self._under_way(name):
-            return keep(heightfield_bundle(name, field, size_m), source, self._project)[0]
+        with self._stoppable(name):
+            return add_import(heightfield_bundle(name, field, size_m), source, self._project)[0]
 
     def resolve(self, blueprint: str) -> BlueprintRecord:
         """What a request calls a blueprint: a class path, a name, or a file, which is imported."""
@@ -63,20 +62,22 @@ class Importer:
         return self._project.record(blueprint)
 
     def close(self) -> None:
-        """Let nobody wait for an import any more: those that are under way fail, and so do later ones."""
+        """End the imports that are under way; they fail, and so do later ones."""
         self._closed = True
-        for thread_id in list(self._waiting):
-            stop_child_of(thread_id)
+        for switch in list(self._under_way):
+            switch.stop()
 
     @contextmanager
-    def _under_way(self, what: str) -> Iterator[None]:
-        self._waiting.add(threading.get_ident())
+    def _stoppable(self, what: str) -> Iterator[None]:
+        switch = StopSwitch()
+        self._under_way.add(switch)
         try:
             if self._closed:
                 raise ShuttingDown(f"{what} is not imported any more: the server is stopping")
-            yield
+            with switch:
+                yield
         finally:
-            self._waiting.discard(threading.get_ident())
+            self._under_way.discard(switch)
 
     def destroy(self, asset_path: str, in_use: Level) -> bool:
         """Delete a level or an import, unless a level needs it; whether there was one."""

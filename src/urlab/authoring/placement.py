@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from urlab.errors import BadValue, DimMismatch
-from urlab.geometry import Pose, Quat, Vec3, all_finite, normalised, wxyz_from_euler_deg, wxyz_from_xyzw
+from urlab.errors import BadValue
+from urlab.geometry import Pose, Quat, Vec3, normalised, wxyz_from_euler_deg, wxyz_from_xyzw
+from urlab.numbers import finite_numbers
 
 Numbers = Sequence[float]
 
@@ -43,9 +44,9 @@ class Placement:
 def read_rotation(quat_xyzw: Numbers | None, euler_deg: Numbers | None) -> Quat | None:
     """A rotation from a quaternion or, if there is none, from roll, pitch and yaw."""
     if quat_xyzw is not None:
-        _check("rotation_quat", quat_xyzw, 4)
+        numbers = finite_numbers("rotation_quat", quat_xyzw, 4).tolist()
         try:
-            return normalised(wxyz_from_xyzw(quat_xyzw))
+            return normalised(wxyz_from_xyzw(numbers))
         except ValueError as zero:
             raise BadValue(f"rotation_quat: {zero}") from zero
     return None if euler_deg is None else normalised(wxyz_from_euler_deg(vector("rotation_euler", euler_deg)))
@@ -53,8 +54,7 @@ def read_rotation(quat_xyzw: Numbers | None, euler_deg: Numbers | None) -> Quat 
 
 def vector(field: str, numbers: Numbers) -> Vec3:
     """Three finite numbers."""
-    _check(field, numbers, 3)
-    x, y, z = (float(number) for number in numbers)
+    x, y, z = finite_numbers(field, numbers, 3).tolist()
     return x, y, z
 
 
@@ -63,10 +63,3 @@ def _scale(numbers: Numbers) -> Vec3:
     if min(scale) <= 0:
         raise BadValue(f"scale must be above 0, but is {list(scale)}")
     return scale
-
-
-def _check(field: str, numbers: Numbers, count: int) -> None:
-    if len(numbers) != count:
-        raise DimMismatch(f"{field} takes {count} numbers, but has {len(numbers)}")
-    if not all_finite(numbers):
-        raise BadValue(f"{field} must be finite, but is {list(numbers)}")

@@ -4,14 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from urlab.authoring.world import LIGHT_CLASSES, World
-from urlab.compile.decomposition import Progress
+from urlab.compile.hulls import HullProgress
 from urlab.errors import UrlabError
 from urlab.geometry import Pose
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import BlueprintKind
-from urlab.scene.level import MANAGER_NAME, Level
-from urlab.scene.light import Light
-from urlab.scene.quick_convert import QuickConvert
+from urlab.scene.level import MANAGER_NAME, Actor, Level, Light, QuickConvert
 
 ACTOR_ID_TAG = "URLab.ActorId="
 _THING = "MjEntity"
@@ -35,7 +32,7 @@ class ActorRow:
     robot: Actor | None = None
     """The actor, if it is an articulation."""
     quick_convert: QuickConvert | None = None
-    conversion: Progress | None = None
+    conversion: HullProgress | None = None
     problem: str | None = None
     """Why it cannot be played, if its model cannot be had."""
 

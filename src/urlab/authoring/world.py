@@ -14,23 +14,20 @@ from urlab.compile.inspection import Inspection, inspect
 from urlab.compile.library import Library
 from urlab.errors import EditError, ImportFailed, UrlabError
 from urlab.geometry import Pose, Vec3, euler_deg_from_wxyz
-from urlab.scene.actor import UNIT_SCALE, Actor
-from urlab.scene.asset_names import level_name
 from urlab.scene.blueprint_record import BlueprintKind, BlueprintRecord
-from urlab.scene.level import Level
-from urlab.scene.light import Light
+from urlab.scene.level import UNIT_SCALE, Actor, Level, Light, QuickConvert
+from urlab.scene.names import level_name
 from urlab.scene.project import Project
-from urlab.scene.quick_convert import QuickConvert
 from urlab.scene.sidecar import check_config
 from urlab_wire.enums import LightKind
 
 _ASIDE: Vec3 = (1.0, 0.0, 0.0)
-"""Where a copy stands from its original, unless somebody says otherwise."""
+"""Where a copy stands from its original, unless the request says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """An actor that somebody wants: what, under which handle, where, and with what of its own."""
+class SpawnSpec:
+    """The actor that a request asks for: its blueprint, its handle, its place, and what it has of its own."""
 
     blueprint: str
     actor_id: str = ""
@@ -84,12 +81,7 @@ class World:
     def inspect(self, actor: Actor, *, converted: bool = True) -> Inspection:
         """What an actor's model holds, in its start pose; a mesh may be looked at before it is converted."""
         actor = actor if converted else _unconverted(actor)
-        blueprint = self.library.blueprint(actor)
-        key = (id(blueprint), actor.keyframe)
-        known = self._inspected.get(key)
-        if known is None or known[0] is not blueprint:
-            known = self._inspected[key] = (blueprint, inspect(blueprint, actor.keyframe))
-        return known[1]
+        return self._inspection(self.library.blueprint(actor), actor.keyframe)
 
     # -- levels -------------------------------------------------------------------------------------------------
 
@@ -145,20 +137,20 @@ class World:
 
     # -- actors -------------------------------------------------------------------------------------------------
 
-    def spawn(self, order: Order) -> Spawned:
-        """Put an actor into the level, or bring the one of that id to the state that is ordered."""
-        record = self.importer.resolve(order.blueprint)
+    def spawn(self, wanted: SpawnSpec) -> Spawned:
+        """Put an actor into the level, or bring the one of that id to the state that is wanted."""
+        record = self.importer.resolve(wanted.blueprint)
         with self._edit() as index:
-            return self._spawn(index, order, record)
+            return self._spawn(index, wanted, record)
 
-    def spawn_grid(self, blueprint: str, cells: Sequence[tuple[str, Order]]) -> list[Spawned]:
+    def spawn_grid(self, blueprint: str, cells: Sequence[tuple[str, SpawnSpec]]) -> list[Spawned]:
         """Spawn many of one kind. When one fails, those before it stay; the error says which one it was."""
         record = self.importer.resolve(blueprint)
         spawned = []
         with self._lock:
-            for cell, order in cells:
+            for cell, wanted in cells:
                 try:
-                    spawned.append(self._spawn(self._index, order, record))
+                    spawned.append(self._spawn(self._index, wanted, record))
                 except UrlabError as failed:
                     raise EditError(f"cell {cell}: {failed.message}") from failed
         return spawned
@@ -248,50 +240,57 @@ class World:
         except ImportFailed:
             return False
 
-    def _spawn(self, index: ActorIndex, order: Order, record: BlueprintRecord) -> Spawned:
-        existing = index.with_id(order.actor_id)
+    def _spawn(self, index: ActorIndex, wanted: SpawnSpec, record: BlueprintRecord) -> Spawned:
+        existing = index.with_id(wanted.actor_id)
         if existing is None:
-            actor = self._new(index, order, record)
+            actor = self._new(index, wanted, record)
         elif isinstance(existing, Actor) and existing.blueprint == record.word:
-            actor = _updated(existing, order)
-            self._check(actor)
+            actor = _updated(existing, wanted)
+            self._check(actor, record)
         else:
             raise EditError(
-                f"actor_id {order.actor_id!r} belongs to {existing.name!r}, which is not a {record.short_name}"
+                f"actor_id {wanted.actor_id!r} belongs to {existing.name!r}, which is not a {record.short_name}"
             )
         index.put(actor)
         return Spawned(actor, record, existing is not None)
 
-    def _new(self, index: ActorIndex, order: Order, record: BlueprintRecord) -> Actor:
-        actor = _updated(Actor("", record.word, order.actor_id), order)
-        return replace(actor, name=index.take_name(self._check(actor).model_name))
+    def _new(self, index: ActorIndex, wanted: SpawnSpec, record: BlueprintRecord) -> Actor:
+        actor = _updated(Actor("", record.word, wanted.actor_id), wanted)
+        return replace(actor, name=index.take_name(self._check(actor, record).model_name))
 
-    def _check(self, actor: Actor) -> Blueprint:
+    def _check(self, actor: Actor, record: BlueprintRecord) -> Blueprint:
         """The actor's model in the shape that it wants, if that can be had."""
         if actor.config:
             check_config(actor.config)
-        blueprint = self.library.blueprint(_unconverted(actor))
+        blueprint = self.library.blueprint_from(record, _unconverted(actor))
         if actor.keyframe and not blueprint.is_articulation:
             raise EditError(f"{blueprint.model_name!r} is no robot, so it cannot start from a keyframe")
         if actor.keyframe:
-            self.inspect(actor)
+            self._inspection(blueprint, actor.keyframe)
         return blueprint
+
+    def _inspection(self, blueprint: Blueprint, keyframe: str) -> Inspection:
+        key = (id(blueprint), keyframe)
+        known = self._inspected.get(key)
+        if known is None or known[0] is not blueprint:
+            known = self._inspected[key] = (blueprint, inspect(blueprint, keyframe))
+        return known[1]
 
 
 def _unconverted(actor: Actor) -> Actor:
-    """The actor as scenery, which nobody has to wait for."""
+    """The actor as scenery, which needs no hulls to be cut first."""
     return replace(actor, quick_convert=None)
 
 
-def _updated(actor: Actor, order: Order) -> Actor:
-    """The actor as ordered; a pose that is not stated is the origin, as for a new one."""
+def _updated(actor: Actor, wanted: SpawnSpec) -> Actor:
+    """The actor as wanted; a pose that is not stated is the origin, as for a new one."""
     return replace(
         actor,
-        pose=order.placement.pose(Pose()),
-        scale=order.placement.scale or UNIT_SCALE,
-        keyframe=actor.keyframe if order.keyframe is None else order.keyframe,
-        tags=actor.tags if order.tags is None else order.tags,
-        config=actor.config if order.config is None else order.config,
+        pose=wanted.placement.pose(Pose()),
+        scale=wanted.placement.scale or UNIT_SCALE,
+        keyframe=actor.keyframe if wanted.keyframe is None else wanted.keyframe,
+        tags=actor.tags if wanted.tags is None else wanted.tags,
+        config=actor.config if wanted.config is None else wanted.config,
     )
 
 

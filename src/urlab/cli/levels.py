@@ -76,7 +76,7 @@ def copy(
 
     Example: [bold]urlab levels copy demo mine[/bold]
     """
-    from urlab.scene.asset_names import level_name
+    from urlab.scene.names import level_name
 
     opened, name = _open(context, project), level_name(target)
     if opened.has_level(name) and not force:
@@ -96,7 +96,7 @@ def delete(
 
     Example: [bold]urlab levels delete mine --yes[/bold]
     """
-    from urlab.scene.asset_names import level_name
+    from urlab.scene.names import level_name
 
     opened, name = _open(context, project), level_name(level)
     if not opened.has_level(name):
@@ -116,7 +116,7 @@ def _open(context: typer.Context, folder: Path | None) -> "Project":
 
 
 def _file(project: "Project", word: str) -> Path:
-    from urlab.scene.asset_names import level_name
+    from urlab.scene.names import level_name
 
     name = level_name(word)
     own = project.levels_dir / f"{name}.toml"

@@ -1,4 +1,4 @@
-"""Actors -> one root spec. Each actor's model is attached under its own prefix, at its own pose."""
+"""Actors and lights -> one root spec. Each actor's model is attached under its own prefix, at its own pose."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -6,17 +6,26 @@ from typing import Any
 
 import mujoco
 
+from urlab.compile.attach import SharedAssets, rename_body
 from urlab.compile.blueprint import MUJOCO_ERRORS, Blueprint
-from urlab.compile.inertia import agree_on_inertia
 from urlab.compile.library import Library
-from urlab.compile.lights import add_light
-from urlab.compile.rename import rename_body
-from urlab.compile.scene_globals import share_globals, take_globals
-from urlab.compile.sharing import SharedAssets
+from urlab.compile.scene_settings import agree_on_inertia, share_globals, take_globals
 from urlab.errors import CompileError, UrlabError
+from urlab.geometry import rotate
 from urlab.physics.options import read_options
-from urlab.scene.actor import Actor
-from urlab.scene.level import Level
+from urlab.scene.level import DEFAULT_INTENSITY, Actor, Level, Light
+from urlab_wire.enums import LightKind
+
+_FORWARD = (1.0, 0.0, 0.0)
+_USUAL_BRIGHTNESS = 0.7
+"""MuJoCo's own default for a light's diffuse colour."""
+_ALL_ROUND_DEG = 180.0
+"""MuJoCo's renderer leaves out lights of its type point; a spot that opens all the way is one, and is drawn."""
+_LIGHT_TYPES = {
+    LightKind.DIRECTIONAL: mujoco.mjtLightType.mjLIGHT_DIRECTIONAL,
+    LightKind.POINT: mujoco.mjtLightType.mjLIGHT_SPOT,
+    LightKind.SPOT: mujoco.mjtLightType.mjLIGHT_SPOT,
+}
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,7 @@ class Assembly:
 def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> Assembly:
     """Put all actors and lights into one spec; CompileError names the actor that cannot be used.
 
-    About ``settled`` options, which somebody else decides, nothing is noted.
+    About ``settled`` options, which the level or the server decides, nothing is noted.
     """
     root, actors = mujoco.MjSpec(), level.actors
     blueprints = agree_on_inertia(root, _load_all(actors, library))
@@ -50,7 +59,7 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     assets = SharedAssets()
     placed = tuple(_place(root, actor, one, assets) for actor, one in zip(actors, blueprints, strict=True))
     for light in level.lights:
-        add_light(root, light)
+        _add_light(root, light)
     return Assembly(root, placed, (*_differences(placed, leader, settled), *_unscaled(placed)))
 
 
@@ -122,3 +131,15 @@ def _unscaled(placed: Sequence[PlacedActor]) -> list[str]:
         for name, mass in asked
         if mass > 0
     ]
+
+
+def _add_light(root: Any, light: Light) -> None:
+    """Put a light into the world; brightness follows the intensity in proportion."""
+    brightness = _USUAL_BRIGHTNESS * light.intensity / DEFAULT_INTENSITY
+    added = root.worldbody.add_light(name=light.name, type=_LIGHT_TYPES[light.kind], pos=light.pose.pos)
+    added.dir = rotate(light.pose.quat_wxyz, _FORWARD)
+    added.diffuse = [brightness * part for part in light.color]
+    added.specular = [brightness * part / 2 for part in light.color]
+    added.intensity = light.intensity
+    if light.kind is LightKind.POINT:
+        added.cutoff, added.exponent = _ALL_ROUND_DEG, 0.0

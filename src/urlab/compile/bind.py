@@ -14,7 +14,6 @@ from urlab.compile.compiled_scene import (
     CompiledArticulation,
     CompiledEntity,
     JointSlot,
-    OriginalNames,
     SensorSlot,
 )
 from urlab.errors import CompileError, known
@@ -70,7 +69,6 @@ def bind_articulation(model: Any, spec: Any, placed: PlacedActor, owned: Owned) 
         sensors=tuple(_sensor(model, index, prefix) for index in owned.sensors.get(prefix, [])),
         bodies=tuple(_body(model, index, prefix) for index in owned.bodies.get(prefix, [])),
         cameras=bind_cameras(model, placed, owned),
-        original_names=OriginalNames(),
         sidecar=placed.blueprint.sidecar,
         start_key=_start_key(model, placed),
     )

@@ -9,16 +9,21 @@ from xml.etree import ElementTree as ET
 
 import mujoco
 
-from urlab.compile.naming import name_the_unnamed
 from urlab.errors import ImportFailed, known
-from urlab.scene.actor_names import legal_name
 from urlab.scene.blueprint_record import BlueprintRecord
+from urlab.scene.names import legal_name
 from urlab.scene.sidecar import ActuatorConfig, Sidecar, read_sidecar
 from urlab_wire.enums import ActuatorType
 
 MUJOCO_ERRORS = (ValueError, OSError, mujoco.FatalError, mujoco.UnexpectedError)
 _MOVING = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_BALL)
 _UNNAMED_MODEL = "MuJoCo Model"
+
+_NAMED_KINDS = (
+    ("body", "bodies"), ("geom", "geoms"), ("site", "sites"), ("camera", "cameras"), ("light", "lights"),
+    ("actuator", "actuators"), ("sensor", "sensors"), ("tendon", "tendons"), ("equality", "equalities"),
+    ("key", "keys"), ("pair", "pairs"), ("exclude", "excludes"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,16 +43,18 @@ class Blueprint:
 
 
 def load_blueprint(record: BlueprintRecord, config: Mapping[str, Any] | None = None) -> Blueprint:
-    """Parse a model file and its sidecar; ImportFailed carries MuJoCo's own words.
+    """Parse a model file, once, and its sidecar; ImportFailed carries MuJoCo's own words.
 
-    ``config`` replaces fields of the sidecar. The model is compiled once, alone, from a spec of its own: copies of a
-    spec silently leave out elements that refer to what does not exist, where MuJoCo would refuse the file.
+    ``config`` replaces fields of the sidecar. The parsed spec itself is compiled, alone, as a check, and the blueprint
+    gets a copy made before that: compiling changes a spec, and a copy silently leaves out elements that refer to what
+    does not exist, where MuJoCo refuses the file.
     """
     path = record.file
     sidecar = read_sidecar(path, config or {})
     try:
-        compile_spec(_load(path, sidecar))
-        spec = _load(path, sidecar)
+        parsed = _load(path, sidecar)
+        spec = parsed.copy()
+        compile_spec(parsed)
     except MUJOCO_ERRORS as refused:
         raise ImportFailed(f"{path}: {refused}") from refused
     _refuse_unknown(path, "camera", sidecar.cameras, [camera.name for camera in spec.cameras])
@@ -158,3 +165,30 @@ def _set_kind(actuator: Any, config: ActuatorConfig) -> None:
         actuator.set_to_damper(kv=1.0 if config.kv is None else config.kv)
     else:
         actuator.set_to_motor()
+
+
+def name_the_unnamed(spec: Any) -> None:
+    """Name every unnamed element ``<kind>_<number>``; an unnamed free joint is called ``free``."""
+    for kind, plural in _NAMED_KINDS:
+        elements = getattr(spec, plural)
+        _name_all(elements, [f"{kind}_{number}" for number in range(len(elements))])
+    _name_all(spec.joints, [_joint_name(joint, number) for number, joint in enumerate(spec.joints)])
+
+
+def _name_all(elements: Iterable[Any], wanted: list[str]) -> None:
+    taken = {element.name for element in elements}
+    for element, name in zip(elements, wanted, strict=True):
+        if not element.name:
+            element.name = _untaken(name, taken)
+            taken.add(element.name)
+
+
+def _joint_name(joint: Any, number: int) -> str:
+    return "free" if joint.type == mujoco.mjtJoint.mjJNT_FREE else f"joint_{number}"
+
+
+def _untaken(wanted: str, taken: set[str]) -> str:
+    name, number = wanted, 2
+    while name in taken:
+        name, number = f"{wanted}_{number}", number + 1
+    return name

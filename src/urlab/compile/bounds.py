@@ -8,7 +8,6 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.compile.bounds_soft import flex_vertices, skin_vertices
 from urlab.geometry import Pose, Vec3, rotate
 
 Array = NDArray[np.float64]
@@ -25,7 +24,7 @@ class Aabb:
 
     @property
     def center(self) -> Vec3:
-        """Its middle."""
+        """The middle of the box, in metres."""
         return _vec3((np.array(self.lower) + np.array(self.upper)) / 2)
 
     @property
@@ -59,9 +58,9 @@ def _extents(model: Any, data: Any, axes: Array, colliding_only: bool) -> Iterat
             center = axes @ data.geom_xpos[geom]
             yield found[0] + center, found[1] + center
     for flex in _chosen(model.flex_contype, model.flex_conaffinity, colliding_only):
-        yield _around(flex_vertices(model, data, flex), axes, float(model.flex_radius[flex]))
+        yield _around(_flex_vertices(model, data, flex), axes, float(model.flex_radius[flex]))
     for skin in () if colliding_only else range(model.nskin):
-        yield _around(skin_vertices(model, data, skin), axes, abs(float(model.skin_inflate[skin])))
+        yield _around(_skin_vertices(model, data, skin), axes, abs(float(model.skin_inflate[skin])))
 
 
 def _chosen(contype: NDArray[np.int32], conaffinity: NDArray[np.int32], colliding_only: bool) -> list[int]:
@@ -144,3 +143,39 @@ _SHAPES: dict[int, Callable[[Any, int, Array], Extent | None]] = {
     int(mujoco.mjtGeom.mjGEOM_MESH): _mesh,
     int(mujoco.mjtGeom.mjGEOM_SDF): _mesh,
 }
+
+
+def _flex_vertices(model: Any, data: Any, flex: int) -> Array:
+    """World positions in metres, shape (n, 3). ``mj_kinematics`` does not place them, so it is done on a copy."""
+    placed = mujoco.MjData(model)
+    placed.qpos, placed.mocap_pos, placed.mocap_quat = data.qpos, data.mocap_pos, data.mocap_quat
+    mujoco.mj_kinematics(model, placed)
+    mujoco.mj_comPos(model, placed)
+    mujoco.mj_flex(model, placed)
+    start, count = int(model.flex_vertadr[flex]), int(model.flex_vertnum[flex])
+    return np.array(placed.flexvert_xpos[start : start + count])
+
+
+def _skin_vertices(model: Any, data: Any, skin: int) -> Array:
+    """World positions in metres, shape (n, 3): each vertex is the weighted mean of where its bones carry it.
+
+    MuJoCo has made the weights of a vertex add up to one.
+    """
+    start, count = int(model.skin_vertadr[skin]), int(model.skin_vertnum[skin])
+    rest, placed = model.skin_vert[start : start + count].astype(np.float64), np.zeros((count, 3))
+    first = int(model.skin_boneadr[skin])
+    for bone in range(first, first + int(model.skin_bonenum[skin])):
+        begin, number = int(model.skin_bonevertadr[bone]), int(model.skin_bonevertnum[bone])
+        carried = model.skin_bonevertid[begin : begin + number]
+        weight = model.skin_bonevertweight[begin : begin + number].astype(np.float64)
+        turn, shift = _bone_motion(model, data, bone)
+        np.add.at(placed, carried, weight[:, None] * (rest[carried] @ turn.T + shift))
+    return placed
+
+
+def _bone_motion(model: Any, data: Any, bone: int) -> tuple[Array, Array]:
+    """The rotation and the translation that take the skin from its rest pose to where this bone's body is."""
+    body, bind = int(model.skin_bonebodyid[bone]), np.zeros(9)
+    mujoco.mju_quat2Mat(bind, model.skin_bonebindquat[bone].astype(np.float64))
+    turn = data.xmat[body].reshape(3, 3) @ bind.reshape(3, 3).T
+    return turn, data.xpos[body] - turn @ model.skin_bonebindpos[bone].astype(np.float64)

@@ -4,7 +4,7 @@ Short names are compiled names without ``<prefix>_``. Ids and offsets are those 
 are in ascending id order, which is the order of every array on the wire.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import mujoco
@@ -53,7 +53,7 @@ class SensorSlot:
 
 @dataclass(frozen=True, slots=True)
 class BodySlot:
-    """One body."""
+    """One body and its names."""
 
     id: int
     name: str
@@ -73,16 +73,6 @@ class CameraSlot:
 
 
 @dataclass(frozen=True, slots=True)
-class OriginalNames:
-    """Live short name -> name in the source file, where the two differ (generated names are left out)."""
-
-    actuators: dict[str, str] = field(default_factory=dict)
-    joints: dict[str, str] = field(default_factory=dict)
-    sensors: dict[str, str] = field(default_factory=dict)
-    bodies: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class CompiledArticulation:
     """One robot in the compiled model."""
 
@@ -93,7 +83,6 @@ class CompiledArticulation:
     sensors: tuple[SensorSlot, ...]
     bodies: tuple[BodySlot, ...]
     cameras: tuple[CameraSlot, ...]
-    original_names: OriginalNames
     sidecar: Sidecar
     start_key: int | None = None
     """The id of the keyframe that it starts from."""

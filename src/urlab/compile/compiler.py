@@ -1,15 +1,17 @@
-"""Scene -> CompiledScene."""
+"""Level -> CompiledScene: assemble, compile, move the keyframes to where their actors stand, bind the names."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import mujoco
+
 from urlab.compile.assemble import Assembly, PlacedActor, assemble
-from urlab.compile.bind import bind_articulation, bind_cameras, bind_entities, bind_joints, find_owners
+from urlab.compile.bind import bind_articulation, bind_cameras, bind_entities, bind_joints, find_owners, owner_of
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
 from urlab.compile.compiled_scene import CompiledScene
-from urlab.compile.keyframes import move_keyframes
 from urlab.compile.library import Library
 from urlab.errors import CompileError, UrlabError, known
+from urlab.geometry import Pose
 from urlab.physics.options import apply_options, check_options
 from urlab.scene.level import Level
 
@@ -30,7 +32,7 @@ def compile_scene(level: Level, library: Library, overrides: Mapping[str, Any] |
         model, warned = compile_spec(assembly.root)
     except MUJOCO_ERRORS as refused:
         raise CompileError(f"every actor compiles alone, but not together: {refused}") from refused
-    move_keyframes(model, assembly.root, assembly.placed)
+    _move_keyframes(model, assembly.root, assembly.placed)
     return _bind(assembly, model, warned)
 
 
@@ -83,3 +85,52 @@ def _refuse_keyframes_of_things(placed: Sequence[PlacedActor]) -> None:
                 f"actor {one.actor.name!r} has no joints to move or actuators, so it cannot start from keyframe "
                 f"{one.actor.keyframe!r}; give it a location instead"
             )
+
+
+def _move_keyframes(model: Any, spec: Any, placed: Sequence[PlacedActor]) -> None:
+    """Shift free joints and mocap bodies of every keyframe by the pose of the actor that it belongs to.
+
+    What a keyframe leaves out, MuJoCo has filled in from the placed bodies: that is where it belongs already.
+    """
+    by_name = {one.actor.name: one for one in placed}
+    for index in range(model.nkey):
+        name = model.key(index).name
+        owner = by_name.get(owner_of(name, frozenset(by_name)) or "")
+        if owner is not None and not owner.actor.pose.is_identity:
+            _move_keyframe(model, index, owner)
+            _write_back(model, index, spec.key(name))
+
+
+def _move_keyframe(model: Any, index: int, owner: PlacedActor) -> None:
+    authored = owner.blueprint.spec.key(model.key(index).name.removeprefix(f"{owner.actor.name}_"))
+    bodies, pose = [model.body(name).id for name in owner.body_names], owner.actor.pose
+    if len(authored.qpos):
+        for start in _free_joints(model, bodies):
+            _shift(model.key_qpos[index, start : start + 3], pose)
+            _turn(model.key_qpos[index, start + 3 : start + 7], pose)
+    mocaps = [int(model.body_mocapid[body]) for body in bodies if model.body_mocapid[body] >= 0]
+    for mocap in mocaps if len(authored.mpos) else ():
+        _shift(model.key_mpos[index].reshape(-1, 3)[mocap], pose)
+    for mocap in mocaps if len(authored.mquat) else ():
+        _turn(model.key_mquat[index].reshape(-1, 4)[mocap], pose)
+
+
+def _free_joints(model: Any, bodies: Sequence[int]) -> list[int]:
+    """Where in qpos the free joints of those bodies begin."""
+    firsts = [int(model.body_jntadr[body]) for body in bodies]
+    free = int(mujoco.mjtJoint.mjJNT_FREE)
+    return [int(model.jnt_qposadr[joint]) for joint in firsts if joint >= 0 and int(model.jnt_type[joint]) == free]
+
+
+def _shift(position: Any, pose: Pose) -> None:
+    position[:] = pose.apply(Pose(tuple(position))).pos
+
+
+def _turn(quat_wxyz: Any, pose: Pose) -> None:
+    quat_wxyz[:] = pose.apply(Pose(quat_wxyz=tuple(quat_wxyz))).quat_wxyz
+
+
+def _write_back(model: Any, index: int, key: Any) -> None:
+    key.qpos = model.key_qpos[index]
+    key.mpos = model.key_mpos[index].reshape(-1)
+    key.mquat = model.key_mquat[index].reshape(-1)

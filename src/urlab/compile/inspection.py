@@ -39,13 +39,6 @@ class Inspection:
         """Its bodies when it stands at ``pose``, as trees."""
         return self._children(0, pose)
 
-    @property
-    def root_pose(self) -> Pose:
-        """Where its first body is, in the actor's own frame."""
-        if self.model.nbody < 2:
-            return Pose()
-        return Pose(tuple(self.data.xpos[1].tolist()), tuple(self.data.xquat[1].tolist()))
-
     def _children(self, parent: int, pose: Pose) -> tuple[BodyNode, ...]:
         bodies = [body for body in range(1, self.model.nbody) if int(self.model.body_parentid[body]) == parent]
         return tuple(self._node(body, pose) for body in bodies)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from urlab.compile.blueprint import MUJOCO_ERRORS, Blueprint, compile_spec, load_blueprint
-from urlab.compile.decomposition import Decomposer, Progress
+from urlab.compile.hulls import HullProgress, HullSource
 from urlab.compile.scaling import scale_spec
 from urlab.compile.static_mesh import convert_spec, mesh_file
 from urlab.errors import ImportFailed
-from urlab.scene.actor import UNIT_SCALE, Actor
 from urlab.scene.blueprint_record import BlueprintKind, BlueprintRecord
+from urlab.scene.level import UNIT_SCALE, Actor
 
 Find = Callable[[str], BlueprintRecord]
 """What a level's word for a blueprint stands for; ImportFailed when nothing."""
@@ -21,15 +21,18 @@ Find = Callable[[str], BlueprintRecord]
 class Library:
     """Loads blueprints. Any thread may call it; one that is being loaded is waited for."""
 
-    def __init__(self, find: Find, decomposer: Decomposer | None = None) -> None:
+    def __init__(self, find: Find, hull_source: HullSource | None = None) -> None:
         self._find = find
-        self._decomposer = decomposer
+        self._hull_source = hull_source
         self._loaded: dict[tuple[Any, ...], Blueprint] = {}
         self._lock = threading.RLock()
 
     def blueprint(self, actor: Actor) -> Blueprint:
         """The actor's model, scaled, configured and converted as the actor says; ImportFailed or EditError if not."""
-        record = self._find(actor.blueprint)
+        return self.blueprint_from(self._find(actor.blueprint), actor)
+
+    def blueprint_from(self, record: BlueprintRecord, actor: Actor) -> Blueprint:
+        """The same, for a caller that knows already what the actor's word for its blueprint stands for."""
         self._wait_for_hulls(record, actor)
         with self._lock:
             key = _key(record, actor)
@@ -40,22 +43,22 @@ class Library:
     def prepare(self, actor: Actor) -> None:
         """Load an actor's model; what would take long, cutting up its mesh, only begins, in the background."""
         convert = actor.quick_convert
-        if convert is not None and convert.complex_mesh and self._decomposer is not None:
-            self._decomposer.start(mesh_file(self._find(actor.blueprint)), convert.coacd_threshold)
+        if convert is not None and convert.complex_mesh and self._hull_source is not None:
+            self._hull_source.start(mesh_file(self._find(actor.blueprint)), convert.coacd_threshold)
         else:
             self.blueprint(actor)
 
-    def conversion(self, actor: Actor) -> Progress | None:
+    def conversion(self, actor: Actor) -> HullProgress | None:
         """How far the cutting up of an actor's mesh is; None when there is nothing to cut."""
         convert = actor.quick_convert
-        if convert is None or not convert.complex_mesh or self._decomposer is None:
+        if convert is None or not convert.complex_mesh or self._hull_source is None:
             return None
-        return self._decomposer.progress(mesh_file(self._find(actor.blueprint)), convert.coacd_threshold)
+        return self._hull_source.progress(mesh_file(self._find(actor.blueprint)), convert.coacd_threshold)
 
     def cancel_conversions(self) -> None:
-        """Cut up no more meshes for now; whoever waits for one is told so."""
-        if self._decomposer is not None:
-            self._decomposer.cancel()
+        """Cut up no more meshes for now; a caller that waits for one gets ImportFailed."""
+        if self._hull_source is not None:
+            self._hull_source.cancel()
 
     def forget_files(self) -> None:
         """Read those models again that are used where they stand: they may have changed."""
@@ -63,10 +66,10 @@ class Library:
             self._loaded = {key: one for key, one in self._loaded.items() if one.record.content}
 
     def _wait_for_hulls(self, record: BlueprintRecord, actor: Actor) -> None:
-        """Without the lock: others may load something else meanwhile."""
+        """Without the lock, so that other threads can load something else meanwhile."""
         convert = actor.quick_convert
-        if convert is not None and convert.complex_mesh and self._decomposer is not None:
-            self._decomposer.hulls(mesh_file(record), convert.coacd_threshold)
+        if convert is not None and convert.complex_mesh and self._hull_source is not None:
+            self._hull_source.hulls(mesh_file(record), convert.coacd_threshold)
 
     def _load(self, record: BlueprintRecord, actor: Actor) -> Blueprint:
         blueprint = load_blueprint(record, actor.config)
@@ -76,7 +79,7 @@ class Library:
         if actor.scale != UNIT_SCALE:
             scale_spec(spec, actor.scale, is_articulation=blueprint.is_articulation)
         if actor.quick_convert is not None:
-            convert_spec(spec, record, actor.quick_convert, actor.scale, self._decomposer)
+            convert_spec(spec, record, actor.quick_convert, actor.scale, self._hull_source)
         try:
             compile_spec(spec.copy())
         except MUJOCO_ERRORS as refused:

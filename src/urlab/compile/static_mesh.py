@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
-from urlab.compile.decomposition.decomposer import Decomposer
-from urlab.compile.decomposition.triangles import Triangles, compiled_triangles
+from urlab.compile.hulls import HullSource, Triangles, compiled_triangles
 from urlab.errors import EditError, ImportFailed
 from urlab.geometry import Vec3
 from urlab.scene.blueprint_record import BlueprintKind, BlueprintRecord
-from urlab.scene.quick_convert import QuickConvert
+from urlab.scene.level import QuickConvert
 
 VISUAL, COLLISION, HULL, FREE = "visual", "collision", "hull", "free"
 """The names of the geoms and of the joint; hulls have a number behind."""
@@ -29,7 +28,7 @@ _THIN = 0.002
 
 
 def convert_spec(
-    spec: Any, record: BlueprintRecord, convert: QuickConvert, scale: Vec3, decomposer: Decomposer | None
+    spec: Any, record: BlueprintRecord, convert: QuickConvert, scale: Vec3, hull_source: HullSource | None
 ) -> None:
     """Change the spec of a static-mesh import, already scaled by ``scale``, in place.
 
@@ -41,7 +40,7 @@ def convert_spec(
         raise EditError(f"{record.short_name!r} has physics of its own: only static meshes can be converted")
     body, visual = spec.bodies[1], spec.geom(VISUAL)
     if convert.complex_mesh:
-        shapes = _hulls(spec, visual.meshname, _pieces(record, convert, decomposer), scale)
+        shapes = _hulls(spec, visual.meshname, _pieces(record, convert, hull_source), scale)
     else:
         shapes = {COLLISION: _whole(spec, record, visual.meshname)}
     for name, mesh in shapes.items():
@@ -90,11 +89,11 @@ def _triangles(spec: Any, record: BlueprintRecord) -> Triangles:
 
 
 def _pieces(
-    record: BlueprintRecord, convert: QuickConvert, decomposer: Decomposer | None
+    record: BlueprintRecord, convert: QuickConvert, hull_source: HullSource | None
 ) -> Iterable[NDArray[np.float64]]:
-    if decomposer is None:
+    if hull_source is None:
         raise ImportFailed(f"{record.short_name!r} with complex_mesh: nothing here can cut meshes into convex pieces")
-    hulls = decomposer.hulls(mesh_file(record), convert.coacd_threshold)
+    hulls = hull_source.hulls(mesh_file(record), convert.coacd_threshold)
     return [hull.vertices for hull in hulls]
 
 

@@ -24,9 +24,8 @@ from urlab.evaluation.tasks.table import TABLE_NAME
 from urlab.evaluation.tasks.task import Task
 from urlab.geometry import Pose
 from urlab.robots import model_path
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 
 ROBOT = "robot"
 _CAMERAS = "cameras"

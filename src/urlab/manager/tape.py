@@ -22,7 +22,7 @@ from urlab.recording import (
     save_path,
     write_recording,
 )
-from urlab.scene.actor_names import legal_name
+from urlab.scene.names import legal_name
 from urlab_wire.ops.stepping import ReplayBlock
 
 log = logging.getLogger("urlab.recording")

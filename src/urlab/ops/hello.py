@@ -3,7 +3,7 @@
 import contextlib
 
 from urlab.cameras import segmentation_table
-from urlab.compile import CompiledArticulation, CompiledEntity
+from urlab.compile import CompiledEntity
 from urlab.compile.export import export_mjcf
 from urlab.config import VERSION
 from urlab.errors import BadValue, OpTimeout
@@ -139,7 +139,7 @@ def _articulation(context: Context, running: RunningArticulation) -> Articulatio
         actor_id=compiled.actor_id,
         default_control_mode=running.default_control_mode,
         actuator_types={one.short: one.kind for one in compiled.actuators},
-        original_names=_original_names(compiled),
+        original_names=OriginalNames(actuators={}, joints={}, sensors={}, bodies={}),  # short names are the file's own
         camera_topics={one.short: _camera(context, f"{compiled.prefix}/{one.short}") for one in compiled.cameras},
         controller=_controller(running),
         setpoints=running.staged.active.tolist(),
@@ -151,11 +151,6 @@ def _controller(running: RunningArticulation) -> ControllerBlock | None:
     if controller is None:
         return None
     return ControllerBlock(kind=controller.kind, params=controller.params(), schema=controller.schema())
-
-
-def _original_names(compiled: CompiledArticulation) -> OriginalNames:
-    names = compiled.original_names
-    return OriginalNames(actuators=names.actuators, joints=names.joints, sensors=names.sensors, bodies=names.bodies)
 
 
 def _entity(entity: CompiledEntity) -> EntityBlock:

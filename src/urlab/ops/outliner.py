@@ -16,10 +16,8 @@ from urlab.ops.checks import finite
 from urlab.ops.context import Context
 from urlab.ops.registry import handler
 from urlab.ops.targets import by_name
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import BlueprintRecord
-from urlab.scene.level import Level
-from urlab.scene.quick_convert import MAX_THRESHOLD, MIN_THRESHOLD, QuickConvert
+from urlab.scene.level import MAX_THRESHOLD, MIN_THRESHOLD, Actor, Level, QuickConvert
 from urlab_wire.ops import outliner as wire
 
 _DEFAULT = QuickConvert()

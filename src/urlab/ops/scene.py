@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from urlab.authoring import Order, Placed, Placement, Spawned
+from urlab.authoring import Placed, Placement, Spawned, SpawnSpec
 from urlab.authoring.placement import vector
 from urlab.authoring.rows import class_name
 from urlab.compile.inspection import BodyNode
@@ -15,9 +15,7 @@ from urlab.ops.context import Context
 from urlab.ops.outliner import seen_level, snapshot_row
 from urlab.ops.registry import handler
 from urlab.ops.targets import by_name
-from urlab.scene.actor import Actor
-from urlab.scene.level import LEVELS_PACKAGE, MANAGER_NAME
-from urlab.scene.light import DEFAULT_INTENSITY, Light
+from urlab.scene.level import DEFAULT_INTENSITY, LEVELS_PACKAGE, MANAGER_NAME, Actor, Light
 from urlab_wire.enums import LightKind
 from urlab_wire.ops import scene as wire
 
@@ -81,7 +79,7 @@ def destroy_asset(context: Context, request: wire.DestroyAssetRequest) -> wire.D
 @handler("spawn_actor")
 def spawn_actor(context: Context, request: wire.SpawnActorRequest) -> wire.SpawnActorReply:
     """Put an actor into the level."""
-    order = Order(
+    wanted = SpawnSpec(
         blueprint=_blueprint(context, request),
         actor_id=request.actor_id or "",
         placement=Placement.read(request.location, request.rotation_quat, request.rotation_euler, request.scale),
@@ -89,7 +87,7 @@ def spawn_actor(context: Context, request: wire.SpawnActorRequest) -> wire.Spawn
         tags=None if request.tags is None else tuple(request.tags),
         config=request.config,
     )
-    spawned = context.world.spawn(order)
+    spawned = context.world.spawn(wanted)
     return wire.SpawnActorReply(**_spawned(context, spawned), requires_pie_restart=context.play.is_playing)
 
 
@@ -210,7 +208,7 @@ def _blueprint(context: Context, request: wire.SpawnActorRequest) -> str:
     return context.world.importer.import_image(request.blueprint, ground.image or "", size).class_path
 
 
-def _cells(request: wire.SpawnGridRequest) -> Iterator[tuple[str, Order]]:
+def _cells(request: wire.SpawnGridRequest) -> Iterator[tuple[str, SpawnSpec]]:
     spacing = _SPACING if request.spacing is None else vector("spacing", request.spacing)
     origin = _ORIGIN if request.origin is None else vector("origin", request.origin)
     shared = Placement.read(None, request.rotation_quat, request.rotation_euler, request.scale)
@@ -218,7 +216,7 @@ def _cells(request: wire.SpawnGridRequest) -> Iterator[tuple[str, Order]]:
         for i in range(request.count_x):
             where = (origin[0] + spacing[0] * i, origin[1] + spacing[1] * j, origin[2])
             placement = Placement(where, shared.quat_wxyz, shared.scale)
-            yield f"({i},{j})", Order(request.blueprint, f"{request.base_actor_id}_{i}_{j}", placement)
+            yield f"({i},{j})", SpawnSpec(request.blueprint, f"{request.base_actor_id}_{i}_{j}", placement)
 
 
 def _light(request: wire.SpawnLightRequest) -> Light:

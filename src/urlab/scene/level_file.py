@@ -30,12 +30,18 @@ import msgspec
 
 from urlab.errors import LoadLevelFailed
 from urlab.geometry import Pose, all_finite, normalised, wxyz_from_euler_deg, wxyz_from_xyzw, xyzw_from_wxyz
-from urlab.scene.actor import UNIT_SCALE, Actor
-from urlab.scene.actor_names import ActorNames, legal_name
 from urlab.scene.blueprint_record import MODEL_SUFFIXES
-from urlab.scene.level import Level
-from urlab.scene.light import DEFAULT_INTENSITY, Light
-from urlab.scene.quick_convert import MAX_THRESHOLD, MIN_THRESHOLD, QuickConvert
+from urlab.scene.level import (
+    DEFAULT_INTENSITY,
+    MAX_THRESHOLD,
+    MIN_THRESHOLD,
+    UNIT_SCALE,
+    Actor,
+    Level,
+    Light,
+    QuickConvert,
+)
+from urlab.scene.names import ActorNames, legal_name
 from urlab.scene.toml_text import assignment, table
 from urlab.toml_tables import TomlTable
 from urlab_wire.enums import LightKind

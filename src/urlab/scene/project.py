@@ -14,17 +14,17 @@ from pathlib import Path
 
 from urlab.errors import ImportFailed, LoadLevelFailed, known
 from urlab.files import replacing
-from urlab.scene.asset_names import level_name, plain_name
 from urlab.scene.blueprint_record import (
     IMPORTS_FOLDER,
     SHIPPED_PACKAGE,
     BlueprintRecord,
     file_record,
+    read_import,
     word_of,
 )
-from urlab.scene.import_file import read_import
 from urlab.scene.level import Level
 from urlab.scene.level_file import level_text, read_level
+from urlab.scene.names import level_name, plain_name
 
 _LEVEL_SUFFIX = ".toml"
 
@@ -39,12 +39,12 @@ class Project:
 
     @property
     def levels_dir(self) -> Path:
-        """Level files."""
+        """The folder of level files."""
         return self.folder / "Levels"
 
     @property
     def imports_dir(self) -> Path:
-        """One folder per import."""
+        """The folder of imports: one folder each."""
         return self.folder / IMPORTS_FOLDER
 
     @property
@@ -54,7 +54,7 @@ class Project:
 
     @property
     def replays_dir(self) -> Path:
-        """Recordings."""
+        """The folder of recordings."""
         return self.saved_dir / "Replays"
 
     @property

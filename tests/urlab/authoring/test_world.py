@@ -1,20 +1,30 @@
 """The edited world, where the wire is not the point."""
 
+import ctypes
+import os
+import struct
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from urlab.app import Server
-from urlab.authoring import Order, Placement, World
+from urlab.authoring import Placement, SpawnSpec, World
 from urlab.authoring.rows import rows
-from urlab.compile.importing import run_limited
+from urlab.compile.blueprint import parse_model
+from urlab.compile.library import Library
 from urlab.config import ServerConfig
 from urlab.errors import EditError, ImportFailed, ShuttingDown, UnknownActor, UrlabError
-from urlab.scene.actor import Actor
-from urlab.scene.quick_convert import QuickConvert
+from urlab.scene.level import Actor, Level, QuickConvert
 from urlab_wire.enums import PIEState
+
+IN_CLOSE_NOWRITE, IN_OPEN = 0x10, 0x20
+"""What inotify calls them."""
+
+ARM = """<mujoco model="arm"><worldbody><body><joint name="j"/><geom size="0.1"/></body></worldbody>
+<actuator><motor joint="j"/></actuator><keyframe><key name="up" qpos="1"/></keyframe></mujoco>"""
 
 
 @pytest.fixture
@@ -46,9 +56,9 @@ def test_a_hollow_mesh_is_cut_into_convex_parts(server: Server, tmp_path: Path) 
     pytest.importorskip("coacd")
     (tmp_path / "tray.obj").write_text(tray())
     world = server.world
-    world.spawn(Order(str(tmp_path / "tray.obj"), "tray"))
+    world.spawn(SpawnSpec(str(tmp_path / "tray.obj"), "tray"))
     world.quick_convert("tray", QuickConvert(static=True, complex_mesh=True, coacd_threshold=0.3))
-    world.spawn(Order("box", "box", Placement((0.0, 0.0, 0.3))))
+    world.spawn(SpawnSpec("box", "box", Placement((0.0, 0.0, 0.3))))
     assert server.play.begin().compile_error == ""
     with server.play.manager.engine.locked():
         server.play.manager.engine.advance(1000, float("inf"))
@@ -59,7 +69,7 @@ def test_a_hollow_mesh_is_cut_into_convex_parts(server: Server, tmp_path: Path) 
 def test_threads_that_spawn_at_once_get_names_of_their_own(world: World) -> None:
     def spawn(number: int) -> None:
         for i in range(20):
-            world.spawn(Order("box", f"{number}_{i}"))
+            world.spawn(SpawnSpec("box", f"{number}_{i}"))
 
     threads = [threading.Thread(target=spawn, args=(number,)) for number in range(4)]
     for thread in threads:
@@ -70,53 +80,77 @@ def test_threads_that_spawn_at_once_get_names_of_their_own(world: World) -> None
     assert len(set(names)) == len(names) == 80
 
 
-def test_a_level_that_somebody_holds_does_not_change(world: World) -> None:
-    world.spawn(Order("box", "one"))
+def test_a_level_that_was_read_does_not_change(world: World) -> None:
+    world.spawn(SpawnSpec("box", "one"))
     before = world.level
-    world.spawn(Order("box", "two"))
+    world.spawn(SpawnSpec("box", "two"))
     assert [actor.actor_id for actor in before.actors] == ["one"]
     assert world.level is world.level, "and is made anew only after an edit"
 
 
 def test_a_name_that_was_set_free_can_be_had_again(world: World) -> None:
-    world.spawn(Order("box", "one"))
+    world.spawn(SpawnSpec("box", "one"))
     world.destroy("one")
-    assert world.spawn(Order("box", "two")).actor.name == "box"
+    assert world.spawn(SpawnSpec("box", "two")).actor.name == "box"
     with pytest.raises(UnknownActor, match="no actor has the actor_id or name 'one'; there are: two"):
         world.find("one")
 
 
 def test_an_actor_id_may_look_like_the_name_of_another(world: World) -> None:
     """The id wins, unless names alone are asked for."""
-    world.spawn(Order("box", "x"))
-    world.spawn(Order("table", "box"))
+    world.spawn(SpawnSpec("box", "x"))
+    world.spawn(SpawnSpec("table", "box"))
     found, named = world.find("box"), world.find("box", by_name=True)
     assert isinstance(found, Actor)
     assert isinstance(named, Actor)
     assert (found.blueprint, named.blueprint) == ("table", "box")
 
 
-def test_a_grid_of_1024_takes_no_longer_per_cell_than_one_of_64(world: World) -> None:
-    """Counted in looks at the project, not in seconds: one import record per grid, whatever its size."""
-    looks: list[str] = []
-    find = world.library._find
+def opens(path: Path, work: Callable[[], object]) -> int:
+    """How often ``work`` opens a file, in Python or in MuJoCo: the kernel counts."""
+    libc = ctypes.CDLL(None)
+    watch = libc.inotify_init1(os.O_NONBLOCK)
+    # Opens alone would be reported as one; with the closes between them each is an event of its own.
+    assert libc.inotify_add_watch(watch, os.fsencode(path), IN_OPEN | IN_CLOSE_NOWRITE) >= 0
+    try:
+        work()
+        events = os.read(watch, 1 << 16)
+    except BlockingIOError:
+        events = b""
+    finally:
+        os.close(watch)
+    return sum(mask == IN_OPEN for _, mask, _, _ in struct.iter_unpack("iIII", events))
 
-    def counted(word: str) -> object:
-        looks.append(word)
-        return find(word)
 
-    world.library._find = counted  # type: ignore[assignment]
-    counts = []
-    for size in (64, 1024):
-        looks.clear()
-        world.spawn_grid("box", [(str(i), Order("box", f"{size}_{i}")) for i in range(size)])
-        counts.append(len(looks) / size)
-    assert counts[0] == counts[1]
-    assert len(world.level.actors) == 64 + 1024
+@pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux")
+@pytest.mark.parametrize("scale", [(1.0, 1.0, 1.0), (2.0, 2.0, 2.0)])
+def test_spawning_reads_the_model_once_however_many_are_spawned(
+    world: World, tmp_path: Path, scale: tuple[float, float, float]
+) -> None:
+    (tmp_path / "arm.xml").write_text(ARM)
+    record, _ = world.importer.import_file(str(tmp_path / "arm.xml"))
+    once = opens(record.file, lambda: parse_model(record.file))
+    assert once > 0
+    placement = Placement(scale=scale)
+    wanted = [SpawnSpec(record.class_path, f"arm{i}", placement, keyframe="up") for i in range(64)]
+    assert opens(record.file, lambda: world.spawn(wanted[0])) == once
+    cells = [(wanted.actor_id, wanted) for wanted in wanted]
+    assert opens(record.file, lambda: world.spawn_grid(record.class_path, cells)) == 0
+    assert len(world.level.actors) == 64
+
+
+def test_spawning_looks_a_blueprint_up_once(world: World, tmp_path: Path) -> None:
+    """The library is handed the record that the world has found, and looks for none itself."""
+    looked_up: list[str] = []
+    library = Library(lambda word: looked_up.append(word) or world.project.record(word))  # type: ignore[func-returns-value]
+    other = World(world.project, Level("other"), library, world.importer)
+    other.spawn(SpawnSpec("box", "one"))
+    other.spawn_grid("panda", [(str(i), SpawnSpec("panda", f"{i}", keyframe="home")) for i in range(3)])
+    assert (looked_up, len(other.level.actors)) == ([], 4)
 
 
 def test_what_cannot_be_converted_is_refused(world: World) -> None:
-    world.spawn(Order("box", "one"))
+    world.spawn(SpawnSpec("box", "one"))
     with pytest.raises(EditError, match="'box' is not a static mesh"):
         world.quick_convert("one", QuickConvert())
 
@@ -136,7 +170,8 @@ def test_a_server_that_closes_does_not_wait_for_an_import(server: Server, tmp_pa
 
     thread = threading.Thread(target=attempt)
     thread.start()
-    while thread.ident not in run_limited._running:
+    children = Path(f"/proc/self/task/{thread.native_id}/children")
+    while not children.read_text():
         assert thread.is_alive()
     server.close()
     thread.join(10)
@@ -151,7 +186,7 @@ def test_stopping_gives_up_a_mesh_that_is_being_cut(server: Server, tmp_path: Pa
     trimesh = pytest.importorskip("trimesh")
     trimesh.creation.torus(1.0, 0.3, major_sections=200, minor_sections=100).export(tmp_path / "ring.stl")
     world = server.world
-    world.spawn(Order(str(tmp_path / "ring.stl"), "ring"))
+    world.spawn(SpawnSpec(str(tmp_path / "ring.stl"), "ring"))
     world.quick_convert("ring", QuickConvert(complex_mesh=True, coacd_threshold=0.01))
     (row,) = rows(world, world.level)
     assert row.conversion is not None
@@ -167,7 +202,7 @@ def test_a_glb_stands_upright_and_falls_once_it_is_converted(server: Server, tmp
     trimesh = pytest.importorskip("trimesh")
     trimesh.Scene(trimesh.creation.box((0.2, 1.0, 0.4))).export(tmp_path / "post.glb")
     world = server.world
-    spawned = world.spawn(Order(str(tmp_path / "post.glb"), "post", Placement((0.0, 0.0, 3.0)))).actor
+    spawned = world.spawn(SpawnSpec(str(tmp_path / "post.glb"), "post", Placement((0.0, 0.0, 3.0)))).actor
     box = world.inspect(spawned).aabb(spawned.pose)
     assert box is not None
     assert box.half_size == pytest.approx((0.1, 0.2, 0.5), abs=1e-6), "its y axis is up"

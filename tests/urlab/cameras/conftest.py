@@ -17,9 +17,8 @@ from urlab.errors import NoViewport
 from urlab.physics.engine import Engine
 from urlab.physics.snapshot import Snapshot
 from urlab.robots import model_names, model_path
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import BlueprintRecord, file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 from urlab_wire.enums import CameraMode
 
 SIZE = (160, 120)

@@ -239,7 +239,7 @@ from urlab.compile.library import Library
 from urlab.config import RenderProfile
 from urlab.errors import NoViewport
 from urlab.physics.engine import Engine
-from urlab.scene.actor import Actor
+from urlab.scene.level import Actor
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Level
 

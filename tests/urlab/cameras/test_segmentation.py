@@ -68,7 +68,7 @@ import sys
 from urlab.cameras import segmentation_table
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
-from urlab.scene.actor import Actor
+from urlab.scene.level import Actor
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Level
 actors = tuple(Actor(name, path) for name, path in zip(sys.argv[1::2], sys.argv[2::2]))

@@ -14,9 +14,8 @@ from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.library import Library
 from urlab.geometry import Pose
 from urlab.robots import model_names, model_path
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import BlueprintRecord, file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 
 Write = Callable[..., Path]
 Compile = Callable[..., CompiledScene]

@@ -13,9 +13,8 @@ from urlab.compile.library import Library
 from urlab.errors import CompileError
 from urlab.geometry import Pose, normalised
 from urlab.robots import model_path
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 
 Write = Callable[..., Path]
 Compose = Callable[..., Any]

@@ -1,12 +1,11 @@
-"""Model files: what they are called, whether they are robots, what a sidecar adds to them."""
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mujoco
 import pytest
 
-from urlab.compile.blueprint import load_blueprint, model_name_of
+from urlab.compile.blueprint import load_blueprint, model_name_of, name_the_unnamed
 from urlab.errors import ImportFailed
 from urlab.scene.blueprint_record import file_record
 
@@ -189,3 +188,53 @@ def test_a_sidecar_that_names_what_the_model_lacks_is_refused(write: Any, sideca
     path = write("thing", "<mujoco><worldbody><body name='b'><geom size='.1'/></body></worldbody></mujoco>")
     with pytest.raises(ImportFailed, match=words):
         load_blueprint(file_record(str(path)))
+
+
+RICH = """
+<mujoco>
+  <worldbody>
+    <body><freejoint/><geom size=".1"/><site/><camera/><light/></body>
+    <body name="body_1"><freejoint/><geom size=".1" name="g"/></body>
+    <body><joint name="j"/><joint axis="0 1 0"/><geom size=".1"/></body>
+  </worldbody>
+  <contact><pair geom1="g" geom2="geom_0"/><exclude body1="body_1" body2="world"/></contact>
+  <tendon><fixed><joint joint="j" coef="1"/></fixed></tendon>
+  <equality><joint joint1="j"/></equality>
+  <actuator><motor joint="j"/></actuator>
+  <sensor><clock/></sensor>
+  <keyframe><key/></keyframe>
+</mujoco>
+"""
+NAMES = {
+    "bodies": ["world", "body_1_2", "body_1", "body_3"],
+    "joints": ["free", "free_2", "j", "joint_3"],
+    "geoms": ["geom_0", "g", "geom_2"],
+    "sites": ["site_0"],
+    "cameras": ["camera_0"],
+    "lights": ["light_0"],
+    "pairs": ["pair_0"],
+    "excludes": ["exclude_0"],
+    "tendons": ["tendon_0"],
+    "equalities": ["equality_0"],
+    "actuators": ["actuator_0"],
+    "sensors": ["sensor_0"],
+    "keys": ["key_0"],
+}
+
+
+@pytest.fixture
+def spec() -> Any:
+    return mujoco.MjSpec.from_string(RICH)
+
+
+@pytest.mark.parametrize("kind", NAMES)
+def test_every_unnamed_element_gets_a_name_that_nobody_has(kind: str, spec: Any) -> None:
+    name_the_unnamed(spec)
+    assert [element.name for element in getattr(spec, kind)] == NAMES[kind]
+
+
+def test_naming_twice_changes_nothing(spec: Any) -> None:
+    name_the_unnamed(spec)
+    once = spec.to_xml()
+    name_the_unnamed(spec)
+    assert spec.to_xml() == once

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from urlab.compile.blueprint import load_blueprint
-from urlab.compile.decomposition import Decomposer
-from urlab.compile.importing.mesh_bundle import mesh_bundle
 from urlab.compile.static_mesh import convert_spec, mesh_file
 from urlab.config import FileRoots
 from urlab.errors import EditError, ImportFailed
+from urlab.importing.formats.meshes import mesh_bundle
+from urlab.importing.hulls import Decomposer
+from urlab.importing.sources import SourceFiles
 from urlab.scene.blueprint_record import BlueprintKind, BlueprintRecord
-from urlab.scene.quick_convert import QuickConvert
+from urlab.scene.level import QuickConvert
 
 BOX_FACES = ["013", "032", "467", "475", "045", "051", "237", "276", "026", "064", "157", "173"]
 BOX = np.array([[x, y, z] for x in (-0.1, 0.1) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
@@ -55,7 +56,7 @@ def imported(folder: Path, name: str, vertices: np.ndarray, corners: np.ndarray)
     """An OBJ file, imported as the server does it."""
     lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in vertices.tolist()] + [f"f {a} {b} {c}" for a, b, c in corners + 1]
     (folder / f"{name}.obj").write_text("\n".join(lines))
-    bundle = mesh_bundle(folder / f"{name}.obj", FileRoots(read=(folder.resolve(),)))
+    bundle = mesh_bundle(folder / f"{name}.obj", SourceFiles(FileRoots(read=(folder.resolve(),))))
     for file, content in bundle.files.items():
         (folder / name / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / name / file).write_bytes(content)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import mujoco
 import pytest
 
-from urlab.compile.compiled_scene import ActuatorSlot, CompiledArticulation, JointSlot, OriginalNames
+from urlab.compile.compiled_scene import ActuatorSlot, CompiledArticulation, JointSlot
 from urlab.scene.sidecar import ControllerConfig, Sidecar
 
 Describe = Callable[..., CompiledArticulation]
@@ -60,7 +60,6 @@ def _describe(model: mujoco.MjModel, controller: ControllerConfig | None = None)
         sensors=(),
         bodies=(),
         cameras=(),
-        original_names=OriginalNames(),
         sidecar=Sidecar(controller=controller),
     )
 

@@ -12,9 +12,8 @@ from urlab.config import FileRoots
 from urlab.geometry import Pose
 from urlab.manager import Manager
 from urlab.manager.step_counter import StepCounter
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 from urlab_wire.enums import StepMode
 
 HOPPER = """

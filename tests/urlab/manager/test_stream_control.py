@@ -16,9 +16,8 @@ from urlab.config import FileRoots
 from urlab.manager import Manager
 from urlab.manager.step_counter import StepCounter
 from urlab.manager.stream_source import StreamSource
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 from urlab_wire.enums import ControlSource, StepMode
 from urlab_wire.streams import ControlOutcome, pack_control, pack_gains, pack_twist, twist_command_topic
 

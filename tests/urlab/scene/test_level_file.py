@@ -11,12 +11,9 @@ from hypothesis import strategies as st
 from urlab.errors import LoadLevelFailed
 from urlab.geometry import Pose, normalised, wxyz_from_euler_deg
 from urlab.robots import level_names, level_path
-from urlab.scene.actor import Actor
-from urlab.scene.actor_names import legal_name
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level, Light, QuickConvert
 from urlab.scene.level_file import level_text, parse_level, read_level
-from urlab.scene.light import Light
-from urlab.scene.quick_convert import QuickConvert
+from urlab.scene.names import legal_name
 from urlab_wire.enums import LightKind
 
 FULL = """

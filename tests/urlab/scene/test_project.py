@@ -8,11 +8,9 @@ import pytest
 
 from urlab.errors import ImportFailed, LoadLevelFailed
 from urlab.geometry import Pose
-from urlab.scene.actor import Actor
-from urlab.scene.asset_names import level_name
-from urlab.scene.blueprint_record import BlueprintKind
-from urlab.scene.import_file import import_text
-from urlab.scene.level import Level
+from urlab.scene.blueprint_record import BlueprintKind, import_text
+from urlab.scene.level import Actor, Level
+from urlab.scene.names import level_name
 from urlab.scene.project import Project
 
 LEVEL = 'version = 1\nname = "x"\n[options]\nmark = "{name}"\n'

@@ -18,9 +18,8 @@ from urlab.config import FileRoots, Ports, RowLayout
 from urlab.manager import Manager
 from urlab.manager.step_counter import StepCounter
 from urlab.manager.stream_source import StreamSource
-from urlab.scene.actor import Actor
 from urlab.scene.blueprint_record import file_record
-from urlab.scene.level import Level
+from urlab.scene.level import Actor, Level
 from urlab.transport import ZmqRpcServer
 from urlab.transport.streams import Streams
 from urlab_wire.enums import StepMode

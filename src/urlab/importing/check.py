@@ -1,0 +1,67 @@
+"""The first compilation of an import, in a child process, and what it found."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from urlab.errors import ChildFailed, ImportFailed
+from urlab.importing.limited_process import LimitedProcess, ProcessLimits, python_module
+
+T = TypeVar("T")
+
+_CHILD = python_module("urlab.importing.check_child")
+
+
+class CheckRequest(msgspec.Struct):
+    """Either ``text``, a file that is no XML and that MuJoCo shall explain, or an import to be judged.
+
+    ``imported`` is its model file; ``original`` the one that it must be equal to, if there is one, and ``files`` what
+    the original's URIs mean.
+    """
+
+    imported: str = ""
+    original: str | None = None
+    files: dict[str, str] = {}
+    text: str | None = None
+
+
+class CheckReply(msgspec.Struct):
+    """``problem`` is None when all is well."""
+
+    problem: str | None
+
+
+def encoded(message: CheckRequest | CheckReply) -> bytes:
+    """A message as JSON. (msgspec's own encoder refuses paths that are not UTF-8.)"""
+    return json.dumps(msgspec.to_builtins(message)).encode()
+
+
+def decoded(frame: bytes, kind: type[T]) -> T:
+    """The message in a frame; ValueError when there is none."""
+    return msgspec.convert(json.loads(frame), kind)
+
+
+def check_import(
+    imported: Path, limits: ProcessLimits, *, original: Path | None = None, files: Mapping[str, str] | None = None
+) -> None:
+    """ImportFailed when MuJoCo refuses the model or its import, or when the two are not the same."""
+    request = CheckRequest(str(imported), None if original is None else str(original), dict(files or {}))
+    problem = _ask(request, limits)
+    if problem is not None:
+        raise ImportFailed(problem)
+
+
+def explanation(text: Path, limits: ProcessLimits) -> str | None:
+    """What MuJoCo says of a model file that is no XML; None when it has no complaint."""
+    return _ask(CheckRequest(text=str(text)), limits)
+
+
+def _ask(request: CheckRequest, limits: ProcessLimits) -> str | None:
+    try:
+        reply = LimitedProcess(_CHILD, encoded(request), limits).result()
+        return decoded(reply, CheckReply).problem
+    except (ChildFailed, ValueError) as failed:
+        raise ImportFailed(f"compiling it failed: {failed}") from failed
