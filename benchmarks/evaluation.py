@@ -35,14 +35,13 @@ from urlab.cameras.gl_thread import shared_gl
 from urlab.cameras.profile import effective_profile
 from urlab.config import RenderProfile
 from urlab.errors import NoViewport
-from urlab.evaluation.actions import Action, parse_action
-from urlab.evaluation.client import EvalClient
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.episode import Episode
-from urlab.evaluation.goals.scoring import HOLD_STEPS_P4
+from urlab.evaluation.goals.scoring import HOLD_STEPS_P4, sample_layout
 from urlab.evaluation.policies.random_policy import RandomPolicy
-from urlab.evaluation.simulation import Simulation
-from urlab.evaluation.tasks.layout import sample_layout
+from urlab.evaluation.runs.client import EvalClient
+from urlab.evaluation.simulation.actions import Action, parse_action
+from urlab.evaluation.simulation.episode import Episode
+from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.task import find_task
 
 _TASKS = {"franka_panda": "panda_cube_on_plate", "franka_robotiq": "robotiq_align_bar", "aloha": "aloha_lift_tray"}

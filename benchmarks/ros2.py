@@ -36,8 +36,8 @@ from urlab.ros2.dds import DdsBackend
 from urlab.ros2.qos import PICTURES, Qos
 from urlab.ros2.topics import IMAGE, Choice, SceneTopics, clock_topic
 from urlab_client import URLabClient
-from urlab_client.live import Channel, Listener
-from urlab_client.transports.channels import CameraChannel, StateChannel
+from urlab_client.live import Channel, StreamListener
+from urlab_client.transports.zmq_streams import CameraChannel, StateChannel
 from urlab_wire.ops.stepping import ClockBlock
 from urlab_wire.stream_messages import unpack_state
 from urlab_wire.streams import STATE_TOPIC
@@ -233,7 +233,7 @@ def _first(channel_to: Callable[[Callable[..., None]], Channel]) -> tuple[Any, .
         found.append((bytes(data), *more))
         came.set()
 
-    listener = Listener("urlab-bench-first")
+    listener = StreamListener("urlab-bench-first")
     try:
         listener.add(channel_to(take))
         if not came.wait(_LIMIT_S):

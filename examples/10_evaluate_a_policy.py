@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from urlab.evaluation.client import EvalClient
-from urlab.evaluation.report import read_run, summarise, write_report
+from urlab.evaluation import EvalClient, read_run, summarise, write_report
 
 EPISODES, WORKER = 5, "0"
 PLACES_M = [(0.40, -0.18, 0.40), (0.40, -0.18, 0.18), (0.43, 0.02, 0.18), (0.56, 0.14, 0.18)]  # in the base's frame

@@ -1,8 +1,10 @@
-"""TOML that people write: typed reads of its tables, and errors that say file, line, field and what is allowed.
+"""TOML that people write: typed reads of its tables, and errors that say file, line, field and what is allowed; and
+values as TOML text, which the standard library does not write.
 
 Every message is ``file:line: field: what is wrong``. Sidecars, level files and task files are read with this.
 """
 
+import json
 import re
 import tomllib
 from collections import Counter
@@ -87,14 +89,14 @@ class TomlTable:
 
     def table(self, key: str) -> "TomlTable":
         """The table of that key; empty when it is absent."""
-        return self._below(self.content.get(key, {}), key)
+        return self.at(self.content.get(key, {}), key)
 
     def tables(self, key: str) -> list["TomlTable"]:
         """The array of tables of that key; empty when it is absent."""
         rows = self.content.get(key, [])
         if not isinstance(rows, list):
             self.fail(f"is {rows!r}, expected an array of tables: [[{key}]]", key)
-        return [self._below(row, key, index) for index, row in enumerate(rows)]
+        return [self.at(row, key, index) for index, row in enumerate(rows)]
 
     def convert(self, kind: type[StructT]) -> StructT:
         """The whole table as a Struct."""
@@ -106,7 +108,7 @@ class TomlTable:
     def convert_tagged(self, tag_key: str, kinds: Mapping[str, type[StructT]], default: str | None = None) -> StructT:
         """The whole table as the one of ``kinds`` that its ``tag_key`` names."""
         word = self.word(tag_key, kinds, default)
-        return self._with({**self.content, tag_key: word}).convert(kinds[word])
+        return self.replaced(**{tag_key: word}).convert(kinds[word])
 
     def split(self, kind: type[msgspec.Struct], other: type[msgspec.Struct]) -> tuple["TomlTable", "TomlTable"]:
         """The keys that ``kind`` has, and those that ``other`` has; an error when there are more."""
@@ -119,11 +121,16 @@ class TomlTable:
         rest = {key: value for key, value in self.content.items() if key not in own_keys}
         return self._with(own), self._with(rest)
 
+    def at(self, content: object, *keys: str | int) -> "TomlTable":
+        """``content``, which stands at ``keys`` below this table, as a table."""
+        return TomlTable(self.source, content, error=self._error, text=self.text, keys=(*self.keys, *keys))
+
+    def replaced(self, **values: object) -> "TomlTable":
+        """This table with other values for some of its keys."""
+        return self._with({**self.content, **values})
+
     def _with(self, content: Mapping[str, Any]) -> "TomlTable":
         return TomlTable(self.source, content, error=self._error, text=self.text, keys=self.keys)
-
-    def _below(self, content: object, *keys: str | int) -> "TomlTable":
-        return TomlTable(self.source, content, error=self._error, text=self.text, keys=(*self.keys, *keys))
 
     def _explained(self, message: str, kind: type[msgspec.Struct]) -> UrlabError:
         """msgspec's message as one about a line of this document."""
@@ -290,3 +297,40 @@ def _keys_in(line: str) -> tuple[str, ...]:
         key, content = next(iter(content.items()))
         keys = (*keys, key)
     return keys
+
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def table_lines(header: str, fields: Mapping[str, Any]) -> Iterator[str]:
+    """A table as lines of TOML; ``header`` is its first line."""
+    yield header
+    for key, value in fields.items():
+        yield assignment(key, value)
+
+
+def assignment(key: str, value: Any) -> str:
+    """``key = value`` as a line of TOML."""
+    return f"{_toml_key(key)} = {_toml_value(value)}"
+
+
+def _toml_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return _toml_string(value)
+    if isinstance(value, Mapping):
+        inner = ", ".join(assignment(key, one) for key, one in value.items())
+        return f"{{ {inner} }}" if inner else "{}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml_value(one) for one in value)}]"
+    return repr(value)
+
+
+def _toml_key(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _toml_string(key)
+
+
+def _toml_string(text: str) -> str:
+    """JSON's escapes are TOML's, but for DEL, which JSON leaves as it is."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

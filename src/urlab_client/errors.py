@@ -36,7 +36,7 @@ class URLabRPCError(RuntimeError):
 
 
 class URLabTimeoutError(URLabRPCError, TimeoutError):
-    """Nobody answered at ``address`` within ``timeout_s`` seconds; its code is ``timeout``."""
+    """No server answered at ``address`` within ``timeout_s`` seconds; its code is ``timeout``."""
 
     def __init__(self, address: str, timeout_s: float, *, connected: bool = True, op: str | None = None) -> None:
         super().__init__(TIMEOUT, _late(address, timeout_s, connected), op=op)
@@ -89,4 +89,4 @@ class URLabVersionMismatch(RuntimeError):
 def _late(address: str, timeout_s: float, connected: bool) -> str:
     if connected:
         return f"no answer from {address} within {timeout_s:g} s: the server listens there, but is busy or stuck"
-    return f"nobody listens at {address} (waited {timeout_s:g} s): is `urlab serve` running, and is this its port?"
+    return f"no server listens at {address} (waited {timeout_s:g} s): is `urlab serve` running, and is this its port?"

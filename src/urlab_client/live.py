@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import zmq
 
@@ -56,41 +56,41 @@ class _Retry:
     channel: Channel
 
 
-class Listener:
+class StreamListener:
     """Any number of SUB sockets on one daemon thread, from construction until `stop`.
 
-    Nobody publishing is not an error: ZeroMQ keeps trying to connect, and finds a server that comes back. The thread
-    sleeps until something arrives.
+    A server that publishes nothing is not an error: ZeroMQ keeps trying to connect, and finds one that comes back.
+    The thread sleeps until something arrives.
     """
 
     def __init__(self, name: str) -> None:
         self._added: deque[Channel] = deque()
-        self._open: dict[Any, Channel] = {}
+        self._open: dict[zmq.Socket[bytes], Channel] = {}
         self._retries: list[_Retry] = []
         self._stopping = threading.Event()
         self._poller = zmq.Poller()
-        self._bell, self._rope = sockets.socketpair()
-        self._bell.setblocking(False)
-        self._rope.setblocking(False)
-        self._poller.register(self._bell, zmq.POLLIN)
+        self._wake_in, self._wake_out = sockets.socketpair()
+        self._wake_in.setblocking(False)
+        self._wake_out.setblocking(False)
+        self._poller.register(self._wake_in, zmq.POLLIN)
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._thread.start()
 
     def add(self, channel: Channel) -> None:
         """Subscribe to one more channel; returns at once."""
         self._added.append(channel)
-        self._ring()
+        self._wake()
 
     def stop(self) -> None:
         """End all subscriptions and wait for it, at most `STOP_LIMIT_S`. From a callback it only asks for the end."""
         self._stopping.set()
-        self._ring()
+        self._wake()
         if self._thread is not threading.current_thread():
             self._thread.join(STOP_LIMIT_S)
 
-    def _ring(self) -> None:
-        with contextlib.suppress(OSError):  # rung often enough already, or nobody is there any more
-            self._rope.send(b"\0")
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):  # enough wakes wait already, or the thread has ended
+            self._wake_out.send(b"\0")
 
     def _run(self) -> None:
         try:
@@ -101,8 +101,10 @@ class Listener:
         except zmq.ContextTerminated:
             _log.debug("%s: ends with its ZeroMQ context", self._thread.name)
         finally:
-            for end in (*self._open, self._bell, self._rope):
-                end.close()
+            for socket in self._open:
+                socket.close()
+            self._wake_in.close()
+            self._wake_out.close()
 
     def _open_added(self) -> None:
         while self._added:
@@ -132,11 +134,12 @@ class Listener:
             self._open[socket] = channel
             self._poller.register(socket, zmq.POLLIN)
 
-    def _serve(self, ready: Any) -> None:
+    def _serve(self, ready: "zmq.Socket[bytes]") -> None:
+        """Use what came on a socket; what is no subscription is the wake signal."""
         channel = self._open.get(ready)
         if channel is None:
             with contextlib.suppress(BlockingIOError):
-                self._bell.recv(1024)
+                self._wake_in.recv(1024)
             return
         _drain(ready, channel)
         if self._stopping.is_set():

@@ -1,19 +1,195 @@
-"""The local copy of the server's state: brings replies into the client's MjData.
+"""The local copy of the server's state: ``model`` and ``data``, and how replies are brought into them.
 
-A reply is taken, its state written, and what follows from it evaluated: three stages, of which the last two may wait
-until somebody looks. Callers hold the client's data lock.
+A reply is taken, its state written, and what follows from it evaluated: three stages, of which the last two may
+wait until the data is read. What is taken is copied, because a reply belongs to the caller of ``step()``. Places are
+computed once per handshake. Callers of `Mirror` hold the client's data lock.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain
 
 import mujoco
+import numpy as np
+import numpy.typing as npt
 
 from urlab_client.handles.articulation import Index, URLabArticulation
 from urlab_client.handles.entity import URLabEntity
-from urlab_client.mirror_slots import ArticulationSlots, Blocks, EntityRows
+from urlab_wire.codec import Tree
 
-_SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+Blocks = Mapping[str, Tree]
+"""What a reply tells of articulations or entities, by name."""
+Numbers = list[float] | npt.NDArray[np.float64]
+
+_ENUMS = {
+    "integrator": (mujoco.mjtIntegrator, "mjINT_"),
+    "cone": (mujoco.mjtCone, "mjCONE_"),
+    "solver": (mujoco.mjtSolver, "mjSOL_"),
+}
+_MASKS = ("disableflags", "enableflags")
+_MULTICCD_OFF = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
+_SLEEP_ON = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+_WIDTHS = {"qpos": 7, "qvel": 6, "xpos": 3, "xquat": 4}
+
+
+class ArticulationSlots:
+    """The places of one articulation. What several replies told is merged: of each field, the last one counts."""
+
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, articulation: URLabArticulation) -> None:
+        self.name = articulation.prefix
+        self._qpos, self._qvel, self._ctrl, self._act = data.qpos, data.qvel, data.ctrl, data.act
+        self._qpos_index, self._qvel_index = articulation._qpos_index, articulation._qvel_index
+        self._n_qpos = sum(joint.qpos_dim for joint in articulation.joints.values())
+        self._n_qvel = sum(joint.qvel_dim for joint in articulation.joints.values())
+        ids = [one.id for one in articulation.actuators.values()]
+        self._n_ctrl = len(ids)
+        self._ctrl_index = np.array(ids, dtype=np.intp)
+        self._stateful = [local for local, i in enumerate(ids) if model.actuator_actnum[i] == 1]
+        self._act_index = np.array([model.actuator_actadr[ids[local]] for local in self._stateful], dtype=np.intp)
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what was taken and not written."""
+        self._new_qpos: Sequence[float] | None = None
+        self._new_qvel: Sequence[float] | None = None
+        self._new_ctrl: Sequence[float] | None = None
+        self._new_act: Sequence[float] | None = None
+
+    def take(self, block: Tree) -> None:
+        """Copy the numbers of a reply; KeyError or ValueError where it lacks the joints' state."""
+        if self._n_qpos:
+            self._new_qpos = self._exactly("qpos", block, self._n_qpos)
+            self._new_qvel = self._exactly("qvel", block, self._n_qvel)
+        ctrl = block.get("ctrl")
+        if ctrl and len(ctrl) == self._n_ctrl:
+            self._new_ctrl = tuple(ctrl)
+        if self._stateful:
+            act = block.get("act")
+            if act and len(act) == self._n_ctrl:
+                self._new_act = [act[local] for local in self._stateful]
+
+    def write(self) -> None:
+        """Put what was taken into the data."""
+        qpos, qvel, ctrl, act = self._new_qpos, self._new_qvel, self._new_ctrl, self._new_act
+        self.forget()
+        if qpos is not None:
+            self._qpos[self._qpos_index] = qpos
+        if qvel is not None:
+            self._qvel[self._qvel_index] = qvel
+        if ctrl is not None:
+            self._ctrl[self._ctrl_index] = ctrl
+        if act is not None:
+            self._act[self._act_index] = act
+
+    def _exactly(self, key: str, block: Tree, size: int) -> Sequence[float]:
+        values = tuple(block[key])
+        if len(values) < size:
+            raise ValueError(f"the reply has {len(values)} {key} of {self.name!r}, whose joints have {size}")
+        return values if len(values) == size else values[:size]
+
+
+class EntityRows:
+    """The places of all plain entities: qpos and qvel of the free ones, xpos and xquat of the others.
+
+    The poses of mocap bodies are state as well. Poses in ``xpos`` and ``xquat`` of the data are derived: they are
+    written after an evaluation, which would overwrite them, and hold until the next one.
+    """
+
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, entities: Sequence[URLabEntity]) -> None:
+        free_qpos = {one.name: one.qpos_offset for one in entities if one.qpos_offset is not None}
+        free_qvel = {one.name: one.qvel_offset for one in entities if one.qvel_offset is not None}
+        bodies = {one.name: one.body_id for one in entities if 0 <= one.body_id < model.nbody}
+        fixed = {name: i for name, i in bodies.items() if name not in free_qpos}
+        mocaps = {name: int(model.body_mocapid[i]) for name, i in fixed.items() if model.body_mocapid[i] >= 0}
+        fixed = {**{name: fixed[name] for name in mocaps}, **fixed}  # mocap bodies first: both kinds are one stretch
+        columns: dict[str, Mapping[str, int]] = {"qpos": free_qpos, "qvel": free_qvel, "xpos": fixed, "xquat": fixed}
+        self._cells = [(name, key) for key, names in columns.items() for name in names]
+        *firsts, self._size = accumulate((_WIDTHS[key] * len(names) for key, names in columns.items()), initial=0)
+        qpos, qvel, xpos, xquat = firsts
+        self._state = (
+            _Rows(data.qpos, "qpos", qpos, free_qpos),
+            _Rows(data.qvel, "qvel", qvel, free_qvel),
+            _Rows(data.mocap_pos, "xpos", xpos, _times(3, mocaps)),
+            _Rows(data.mocap_quat, "xquat", xquat, _times(4, mocaps)),
+        )
+        self._poses = (
+            _Rows(data.xpos, "xpos", xpos, _times(3, fixed)),
+            _Rows(data.xquat, "xquat", xquat, _times(4, fixed)),
+        )
+        self.forget()
+
+    def forget(self) -> None:
+        """Drop what was taken and not written."""
+        self._new_state: Numbers | None = None
+        self._new_poses: Numbers | None = None
+
+    def take(self, blocks: Blocks) -> bool:
+        """Copy the numbers of a reply, instead of those of earlier ones; False if it does not tell all of them."""
+        if not self._cells:
+            return True
+        try:
+            rows = [blocks[name][key] for name, key in self._cells]
+        except KeyError:
+            return False
+        numbers = list(chain.from_iterable(rows))
+        if len(numbers) != self._size:
+            raise ValueError(f"the reply has {len(numbers)} numbers in entities, where {self._size} are expected")
+        self._new_state = self._new_poses = numbers
+        return True
+
+    def write_state(self) -> None:
+        """Put the state that was taken into the data."""
+        taken, self._new_state = self._new_state, None
+        if taken is not None:
+            self._new_poses = numbers = np.array(taken, dtype=np.float64)
+            _write(self._state, numbers)
+
+    def write_poses(self) -> None:
+        """Put the poses that were taken into the data, right after an evaluation."""
+        taken, self._new_poses = self._new_poses, None
+        if taken is not None:
+            _write(self._poses, np.asarray(taken, dtype=np.float64))
+
+    def write_some_state(self, blocks: Blocks) -> None:
+        """Put as much state into the data as the blocks tell."""
+        for rows in self._state:
+            rows.write_some(blocks)
+
+    def write_some_poses(self, blocks: Blocks) -> None:
+        """Put as many poses into the data as the blocks tell, right after an evaluation."""
+        for rows in self._poses:
+            rows.write_some(blocks)
+
+
+class _Rows:
+    """One field of some entities, a row each. ``first`` is where their numbers begin among those that are taken,
+    ``starts`` are places in the flattened target."""
+
+    def __init__(self, target: npt.NDArray[np.float64], key: str, first: int, starts: Mapping[str, int]) -> None:
+        self._flat = target.reshape(-1)
+        self._key = key
+        self._rows = {name: slice(start, start + _WIDTHS[key]) for name, start in starts.items()}
+        places = [place for row in self._rows.values() for place in range(row.start, row.stop)]
+        self._index = np.array(places, dtype=np.intp)
+        self._source = slice(first, first + len(places))
+
+    def write(self, numbers: npt.NDArray[np.float64]) -> None:
+        if self._rows:
+            self._flat[self._index] = numbers[self._source]
+
+    def write_some(self, blocks: Blocks) -> None:
+        for name, row in self._rows.items():
+            if self._key in blocks.get(name, {}):
+                self._flat[row] = blocks[name][self._key]
+
+
+def _write(all_rows: Iterable[_Rows], numbers: npt.NDArray[np.float64]) -> None:
+    for rows in all_rows:
+        rows.write(numbers)
+
+
+def _times(width: int, rows: Mapping[str, int]) -> dict[str, int]:
+    return {name: width * row for name, row in rows.items()}
 
 
 class Mirror:
@@ -25,7 +201,11 @@ class Mirror:
     """
 
     def __init__(
-        self, model: Any, data: Any, articulations: Sequence[URLabArticulation], entities: Sequence[URLabEntity]
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        articulations: Sequence[URLabArticulation],
+        entities: Sequence[URLabEntity],
     ) -> None:
         self.written = self.settled = True
         self._model = model
@@ -41,9 +221,9 @@ class Mirror:
     def remembers(self) -> bool:
         """Whether an evaluation depends on those before it (delays, plugins, flexes, sleep): then none may be left
         out."""
-        return self._remembers or bool(self._options.enableflags & _SLEEP)
+        return self._remembers or bool(self._options.enableflags & _SLEEP_ON)
 
-    def take(self, reply: Mapping[str, Any]) -> None:
+    def take(self, reply: Tree) -> None:
         """Remember the state of a reply; what it leaves out stays as earlier replies told it.
 
         Poses of bodies without a free joint are the wire's. A free body's follow from its qpos, which is one
@@ -96,8 +276,8 @@ class Mirror:
         mujoco.mj_resetData(self._model, self._data)
         self._dragged_body = 0
 
-    def absorb_drag(self, block: Mapping[str, Any] | None) -> None:
-        """Put somebody's drag on the local data, for the next local step; the previous one ends."""
+    def absorb_drag(self, block: Tree | None) -> None:
+        """Put the drag of a view's user on the local data, for the next local step; the previous one ends."""
         self.settle()
         if self._dragged_body:
             self._data.xfrc_applied[self._dragged_body] = 0
@@ -128,3 +308,111 @@ class Mirror:
         mujoco.mj_forward(self._model, self._data)
         self._entities.write_some_poses(entities)
         self.settled = True
+
+
+class LocalData:
+    """``model`` and ``data``, both None where there is no local model.
+
+    Their types leave the None out: scripts that use them have a local model, and need not ask at every line.
+
+    That data is late cannot be seen: reading brings it up to date, and from the first reading of ``data`` on, which the
+    caller may keep, every reply is brought into it at once. Handles look without keeping anything.
+    """
+
+    def __init__(self) -> None:
+        self._model: mujoco.MjModel | None = None
+        self._data: mujoco.MjData | None = None
+        self._watched = False
+        self._mirror: Mirror | None = None
+        self._data_lock = threading.RLock()
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The local MjModel, or None."""
+        self._evaluated_data()  # with the model as it is: the caller may be about to change it
+        return self._model
+
+    @model.setter
+    def model(self, model: mujoco.MjModel | None) -> None:
+        self._model = model
+
+    @property
+    def data(self) -> mujoco.MjData:
+        """The local MjData, or None. The caller may keep it: every later step brings it up to date."""
+        if not self._watched:
+            with self._data_lock:
+                self._evaluated_data()
+                self._watched = self._data is not None
+        return self._data
+
+    @data.setter
+    def data(self, data: mujoco.MjData | None) -> None:
+        with self._data_lock:
+            self._evaluated_data()
+            self._data, self._watched = data, data is not None
+
+    def _evaluated_data(self) -> mujoco.MjData | None:
+        """The data, current, for a caller who does not keep it."""
+        mirror = self._mirror
+        if mirror is not None and not mirror.settled:
+            with self._data_lock:
+                mirror.settle()
+        return self._data
+
+    def _written_data(self) -> mujoco.MjData | None:
+        """The data, of which only the state (qpos, qvel, ...) is current, for a caller who does not keep it."""
+        mirror = self._mirror
+        if mirror is not None and not mirror.written:
+            with self._data_lock:
+                mirror.write()
+        return self._data
+
+    def _renew_data(self, model: mujoco.MjModel | None) -> None:
+        """Begin with new data, which no caller has yet. The caller holds the lock."""
+        self._mirror = None
+        self._model, self._data, self._watched = model, None, False
+        if model is not None:
+            self._data = mujoco.MjData(model)
+            mujoco.mj_forward(model, self._data)
+
+    def _mirror_into_data(self, articulations: Sequence[URLabArticulation], entities: Sequence[URLabEntity]) -> None:
+        """Let replies about these handles go into the data, where there is one. The caller holds the lock."""
+        self._evaluated_data()
+        self._mirror = None
+        if self._model is not None and self._data is not None:
+            self._mirror = Mirror(self._model, self._data, articulations, entities)
+
+    def _take_state(self, reply: Tree, *, at_once: bool) -> None:
+        """Follow a reply: ``at_once``, or where a caller has the data, or else when it is read. With the lock held."""
+        mirror = self._mirror
+        if mirror is not None:
+            mirror.take(reply)
+            if at_once or self._watched or mirror.remembers:
+                mirror.settle()
+
+
+def mirror_options(opt: mujoco.MjOption, options: Tree) -> None:
+    """Write echoed options into an mjOption; what has no place there is left out. Named fields win over masks."""
+    for name in _MASKS:
+        if name in options:
+            setattr(opt, name, int(options[name]))
+    for name, value in options.items():
+        if name in _ENUMS:
+            words, stem = _ENUMS[name]
+            setattr(opt, name, int(getattr(words, f"{stem}{str(value).upper()}")))
+        elif isinstance(value, list | tuple):
+            getattr(opt, name)[:] = value
+        elif name not in _MASKS and hasattr(opt, name):
+            setattr(opt, name, type(getattr(opt, name))(value))
+    _mirror_flags(opt, options)
+
+
+def _mirror_flags(opt: mujoco.MjOption, options: Tree) -> None:
+    if "enable_multiccd" in options:
+        opt.disableflags = _with_bit(opt.disableflags, _MULTICCD_OFF, not options["enable_multiccd"])
+    if "enable_sleep" in options:
+        opt.enableflags = _with_bit(opt.enableflags, _SLEEP_ON, bool(options["enable_sleep"]))
+
+
+def _with_bit(mask: int, bit: int, on: bool) -> int:
+    return mask | bit if on else mask & ~bit

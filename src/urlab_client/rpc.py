@@ -1,18 +1,32 @@
-"""Requests and replies as maps: the envelope, the time limits and the errors."""
+"""Requests and replies: the envelope, the time limits, the errors, and the types of the contract out of maps.
+
+Our server's replies have every field and are converted in one pass. Other servers, and other versions of ours, may
+leave fields out, say null, or send whole numbers as floats: what they left out becomes empty, and what this client does
+not know is passed over.
+"""
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar, cast
 
-from urlab_client.errors import UNEXPECTED_REPLY_OP, URLabRPCError, URLabTimeoutError
+import msgspec
+from msgspec import inspect
+
+from urlab_client.errors import TRANSPORT_ERROR, UNEXPECTED_REPLY_OP, URLabRPCError, URLabTimeoutError
 from urlab_client.transports.base import Transport
 from urlab_wire.catalogue import CATALOGUE, DEFAULT_LIMIT_S
-from urlab_wire.envelope import ERROR_OP, ok_op
+from urlab_wire.codec import Tree, plain_map
+from urlab_wire.envelope import ERROR_OP, Reply, Request, ok_op
 from urlab_wire.errors import ErrorCode
 
 GRACE_MS = 2000
 """How much longer the client waits than it was told to, so that an answer of the server at its own limit wins."""
 
 REJOIN_HINT = "another client took over or the server was restarted: call discover() again"
+
+AnyReply = TypeVar("AnyReply", bound=Reply)
+ReplyOp = str | tuple[str, ...]
+"""The ``op`` that a successful reply has, or several of which one will do."""
 
 
 class RpcChannel:
@@ -29,10 +43,10 @@ class RpcChannel:
         op: str,
         payload: Mapping[str, Any] | None = None,
         *,
-        expected_op: str | tuple[str, ...] | None = None,
+        expected_op: ReplyOp | None = None,
         rcv_timeout_ms: int | None = None,
-    ) -> dict[str, Any]:
-        """One op, its reply. Raises `URLabRPCError` on an error reply or on another op than expected."""
+    ) -> Tree:
+        """One op as maps, its reply. Raises `URLabRPCError` on an error reply or on another op than expected."""
         request = {"op": op, "session_id": self.session_id or None, **(payload or {})}
         try:
             reply = self.transport.rpc(request, rcv_timeout_ms=rcv_timeout_ms or self.timeout_ms(op))
@@ -53,7 +67,40 @@ class RpcChannel:
         return self._timeouts_ms[op]
 
 
-def _checked(op: str, reply: dict[str, Any], expected: str | tuple[str, ...]) -> dict[str, Any]:
+def op_of(request: Request[Reply]) -> str:
+    """The op that a request asks for."""
+    return str(request.__struct_config__.tag)
+
+
+def payload_of(request: Request[Reply]) -> Tree:
+    """The fields of a request that are set, as plain maps."""
+    fields = plain_map(request)
+    del fields["op"]
+    return fields
+
+
+def reply_type(request: Request[AnyReply]) -> type[AnyReply]:
+    """The type of the reply that a request gets."""
+    return cast("type[AnyReply]", CATALOGUE[op_of(request)].reply)
+
+
+def read_reply(kind: type[AnyReply], reply: Tree, absent: Mapping[str, Any] | None = None) -> AnyReply:
+    """A reply map as its type. ``absent`` holds what a field means, by wire name, where the reply lacks it.
+
+    Raises `URLabRPCError` when a value cannot be what its field holds.
+    """
+    try:
+        return msgspec.convert(reply, kind)
+    except msgspec.ValidationError:
+        told = {name: value for name, value in reply.items() if value is not None}
+        filled = _filled(_type_of(kind), {**(absent or {}), **told})
+    try:
+        return msgspec.convert(filled, kind, strict=False)
+    except msgspec.ValidationError as wrong:
+        raise URLabRPCError(TRANSPORT_ERROR, f"the reply cannot be read: {wrong}") from wrong
+
+
+def _checked(op: str, reply: Tree, expected: ReplyOp) -> Tree:
     answered = reply.get("op")
     if answered == expected or (isinstance(expected, tuple) and answered in expected):
         return reply
@@ -62,9 +109,53 @@ def _checked(op: str, reply: dict[str, Any], expected: str | tuple[str, ...]) ->
     raise URLabRPCError(UNEXPECTED_REPLY_OP, f"expected {expected!r}, got {answered!r}", op=op)
 
 
-def _error(op: str, reply: Mapping[str, Any]) -> URLabRPCError:
+def _error(op: str, reply: Tree) -> URLabRPCError:
     code = str(reply.get("code") or "unknown")
     message = str(reply.get("message") or "")
     if code == ErrorCode.SESSION_EXPIRED and "discover()" not in message:
         message = f"{message} ({REJOIN_HINT})" if message else REJOIN_HINT
     return URLabRPCError(code, message, op=op)
+
+
+_type_of = cache(inspect.type_info)
+
+
+def _filled(kind: inspect.Type, value: Any) -> Any:
+    """A value of a reply, with everything in it that its type requires."""
+    if value is None:
+        return _empty(kind)
+    match kind:
+        case inspect.StructType(fields=fields) if isinstance(value, Mapping):
+            wanted = [one for one in fields if one.required or value.get(one.encode_name) is not None]
+            return {one.encode_name: _filled(one.type, value.get(one.encode_name)) for one in wanted}
+        case inspect.ListType(item_type=item) if isinstance(value, list):
+            return [_filled(item, one) for one in value]
+        case inspect.DictType(value_type=item) if isinstance(value, Mapping):
+            return {name: _filled(item, one) for name, one in value.items()}
+        case inspect.UnionType(types=arms):
+            (*others, last) = [arm for arm in arms if not isinstance(arm, inspect.NoneType)]
+            return value if others else _filled(last, value)
+    return value
+
+
+def _empty(kind: inspect.Type) -> Any:
+    """What stands for a value that a reply lacks: nothing, zero, an empty text."""
+    match kind:
+        case inspect.StructType():
+            return _filled(kind, {})
+        case inspect.TupleType(item_types=items):
+            return [_empty(item) for item in items]
+        case inspect.UnionType() | inspect.AnyType():
+            return None
+    return _EMPTY[type(kind)]
+
+
+_EMPTY: dict[type[inspect.Type], Any] = {
+    inspect.StrType: "",
+    inspect.IntType: 0,
+    inspect.FloatType: 0.0,
+    inspect.BoolType: False,
+    inspect.BytesType: b"",
+    inspect.ListType: [],
+    inspect.DictType: {},
+}

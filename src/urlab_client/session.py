@@ -1,19 +1,25 @@
 """A session with a server: joining it, its step mode, its streams, leaving it."""
 
 import logging
+import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from typing import Any
 
-from urlab_client import handshake as shake
 from urlab_client.enums import ObservationLevel, StepMode, coerce
 from urlab_client.errors import CLIENT_CLOSED, NO_SESSION, URLabRPCError
-from urlab_client.feeds import CameraFeeds, StreamedFrames
-from urlab_client.rpc import RpcChannel
-from urlab_client.state import SceneState
+from urlab_client.handles.build import UnreadableModelError, is_foreign
+from urlab_client.handles.camera import GLOBAL, URLabCameraView
+from urlab_client.rpc import AnyReply, ReplyOp, RpcChannel, op_of, payload_of, read_reply, reply_type
+from urlab_client.state import SceneState, read_hello
 from urlab_client.transports import Transport
+from urlab_wire.codec import Tree
+from urlab_wire.enums import Encoding
+from urlab_wire.envelope import Request, ok_op
 from urlab_wire.errors import ErrorCode
+from urlab_wire.ops.runtime import SetModeRequest
+from urlab_wire.ops.session import HelloRequest
 
 STEPPED = (StepMode.DIRECT, StepMode.PUPPET)
 GOODBYE_TIMEOUT_MS = 1000
@@ -21,7 +27,60 @@ GOODBYE_TIMEOUT_MS = 1000
 _log = logging.getLogger(__name__)
 
 
-class Session(SceneState):
+class StreamedFrames(dict[str, Tree]):
+    """The streamed frames that a live step reports: ``{prefix: {camera: {pixels, mode, resolution, frame_count}}}``.
+
+    The prefix of the scene's own cameras is ``global``. Frames that the step itself brought are found as well, under
+    the names that it asked for.
+    """
+
+    def __init__(self, streamed: Mapping[str, Tree], of_step: Mapping[str, Tree] | None) -> None:
+        super().__init__(streamed)
+        self._of_step = of_step or {}
+
+    def __missing__(self, key: str) -> Tree:
+        return self._of_step[key]
+
+
+class CameraFeeds:
+    """Feeds views from streams: those it was last told to follow, at the endpoints that they had then."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._fed: list[tuple[URLabCameraView, str | None, str | None]] = []
+
+    def follow(self, views: Iterable[URLabCameraView]) -> None:
+        """Feed these views, as far as they stream, and no others. Nothing happens where nothing changed."""
+        wanted = [(view, view.zmq_endpoint, view.zmq_topic) for view in views if view.streams]
+        with self._lock:
+            if wanted == self._fed:
+                return
+            self._transport.stop_camera_streams()
+            for view, endpoint, topic in wanted:
+                self._transport.start_camera_stream(view.owner, view.name, endpoint or "", topic or "", view.take)
+            self._fed = wanted
+
+    def stop(self) -> None:
+        """Feed no view any more; the frames that are there stay."""
+        self.follow(())
+
+    def frames(self) -> dict[str, Tree]:
+        """What the streams have brought so far, newest frames only. The caller holds the data lock."""
+        shown: dict[str, Tree] = {}
+        for view, _, _ in self._fed:
+            frame = view.latest if view.streamed else None
+            if frame is not None:
+                shown.setdefault(view.owner or GLOBAL, {})[view.name] = {
+                    "pixels": frame.pixels,
+                    "mode": frame.mode,
+                    "resolution": frame.resolution,
+                    "frame_count": view.frame_count,
+                }
+        return shown
+
+
+class ClientSession(SceneState):
     """The part of a client that talks to the server about being there. See `URLabClient` for the meaning of its
     arguments."""
 
@@ -46,8 +105,8 @@ class Session(SceneState):
         self._feeds = CameraFeeds(transport)
         self._channel = RpcChannel(transport, rcv_timeout_ms)
         self._level: str = ObservationLevel.STANDARD.value
-        self._ops_meta: dict[str, dict[str, Any]] = {}
-        self._latest_state_snapshot: dict[str, Any] | None = None
+        self._ops_meta: dict[str, Tree] = {}
+        self._latest_state_snapshot: Tree | None = None
         self._state_msg_count = 0
         self._promoted = False
         self._closed = False
@@ -87,11 +146,17 @@ class Session(SceneState):
         self,
         op: str,
         payload: Mapping[str, Any] | None = None,
-        expected_op: str | tuple[str, ...] | None = None,
+        expected_op: ReplyOp | None = None,
         rcv_timeout_ms: int | None = None,
-    ) -> dict[str, Any]:
+    ) -> Tree:
+        """One op as maps: what returns raw replies, and ops that only the server knows."""
         self._refuse_when_closed(op)
         return self._channel.call(op, payload, expected_op=expected_op, rcv_timeout_ms=rcv_timeout_ms)
+
+    def _ask(self, request: Request[AnyReply], absent: Mapping[str, Any] | None = None) -> AnyReply:
+        """One op, typed on both ends. ``absent`` is what fields mean that the reply of another server lacks."""
+        op = op_of(request)
+        return read_reply(reply_type(request), self._rpc(op, payload_of(request), expected_op=ok_op(op)), absent)
 
     def _refuse_when_closed(self, op: str) -> None:
         if self._closed:
@@ -102,22 +167,18 @@ class Session(SceneState):
         if not self._channel.session_id:
             raise URLabRPCError(NO_SESSION, "there is no session with a server yet: call discover() first", op=op)
 
-    def _hello(self, *, include_assets: bool = False) -> dict[str, Any]:
-        payload: dict[str, Any] = {
-            "session_id": None,
-            "client_version": client_version(),
-            "observations": self._level,
-            "encoding": "msgpack",
-        }
-        if include_assets:
-            payload["include_assets"] = True
-        if self.observer:
-            payload["observer"] = True
-        if self.operator:
-            payload["operator"] = True
-        return self._rpc("hello", payload, expected_op="hello_ok")
+    def _hello(self, *, include_assets: bool = False) -> Tree:
+        request = HelloRequest(
+            client_version=client_version(),
+            observations=self._level,
+            encoding=Encoding.MSGPACK,
+            include_assets=include_assets or None,
+            observer=self.observer or None,
+            operator=self.operator or None,
+        )
+        return self._rpc("hello", {"session_id": None, **payload_of(request)})
 
-    def _fetch_meta(self) -> dict[str, dict[str, Any]]:
+    def _fetch_meta(self) -> dict[str, Tree]:
         try:
             reply = self._rpc("meta", {}, expected_op="meta_ok")
         except URLabRPCError as refused:
@@ -126,17 +187,18 @@ class Session(SceneState):
             return {}
         return {entry["name"]: entry for entry in reply.get("ops") or ()}
 
-    def _absorb_handshake(self, reply: dict[str, Any]) -> None:
+    def _absorb_handshake(self, reply: Tree) -> None:
         """Apply a handshake; a model that this MuJoCo build cannot load is asked for again, as XML and assets."""
-        if shake.is_foreign(reply) and not self.mujoco_version_check and reply.get("mjb"):
+        hello = read_hello(reply)
+        if is_foreign(hello) and not self.mujoco_version_check and hello.mjb:
             reply = self._hello(include_assets=True)
         try:
             self._apply_handshake(reply)
-        except shake.UnreadableModelError as unreadable:
+        except UnreadableModelError as unreadable:
             warnings.warn(f"{unreadable}; loading its XML and assets instead", stacklevel=3)
             self._apply_handshake(self._hello(include_assets=True))
 
-    def _apply_handshake(self, reply: Mapping[str, Any]) -> None:
+    def _apply_handshake(self, reply: Tree) -> None:
         super()._apply_handshake(reply)
         self.session_id = str(reply.get("session_id") or self.session_id)
         self._channel.transport.absorb_handshake(reply)
@@ -167,8 +229,8 @@ class Session(SceneState):
             warnings.warn(f"the server's step mode is pinned: {refused.message}", stacklevel=4)
 
     def _switch_mode(self, mode: StepMode) -> StepMode:
-        reply = self._rpc("set_mode", {"mode": mode.value}, expected_op="set_mode_ok")
-        self.step_mode = coerce(StepMode, reply.get("current_mode"), default=mode)
+        reply = self._ask(SetModeRequest(mode=mode.value))
+        self.step_mode = coerce(StepMode, reply.current_mode or None, default=mode)
         self._sync_streams()
         return self.step_mode
 
@@ -181,7 +243,7 @@ class Session(SceneState):
             self._channel.transport.start_state_stream(self._on_state)
             self._feeds.follow(self._camera_views() if self.camera_streams else ())
 
-    def _show_streamed_frames(self, reply: dict[str, Any]) -> None:
+    def _show_streamed_frames(self, reply: Tree) -> None:
         """Put the frames that streams have brought into the reply of a live step."""
         if self.step_mode in STEPPED:
             return
@@ -190,7 +252,7 @@ class Session(SceneState):
         if streamed:
             reply["cameras"] = StreamedFrames(streamed, reply.get("cameras"))
 
-    def _on_state(self, snapshot: dict[str, Any]) -> None:
+    def _on_state(self, snapshot: Tree) -> None:
         with self._data_lock:
             self._latest_state_snapshot = snapshot
             self._state_msg_count += 1
@@ -199,7 +261,8 @@ class Session(SceneState):
         if not (self._promoted and self.session_id and self.manager_present and self.step_mode in STEPPED):
             return
         try:
-            self._channel.call("set_mode", {"mode": StepMode.LIVE.value}, rcv_timeout_ms=GOODBYE_TIMEOUT_MS)
+            request = SetModeRequest(mode=StepMode.LIVE.value)
+            self._channel.call("set_mode", payload_of(request), rcv_timeout_ms=GOODBYE_TIMEOUT_MS)
         except Exception as lost:  # noqa: BLE001 - whatever is wrong with the server, closing goes on
             _log.debug("the step mode could not be given back: %s", lost)
 

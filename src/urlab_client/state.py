@@ -4,19 +4,22 @@ import logging
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import mujoco
 
-from urlab_client import handshake as shake
 from urlab_client.enums import StepMode
 from urlab_client.errors import URLabVersionMismatch
+from urlab_client.handles import build
 from urlab_client.handles.articulation import URLabArticulation
+from urlab_client.handles.build import HandleTable
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.entity import URLabEntity
-from urlab_client.handles.named import Named
-from urlab_client.local_data import LocalData
-from urlab_client.types.cameras import SegmentInfo, read_segmentation
+from urlab_client.mirror import LocalData
+from urlab_client.rpc import read_reply
+from urlab_client.types import SegmentInfo
+from urlab_wire.codec import Tree
+from urlab_wire.ops.session import HelloReply, SegmentBlock
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -47,13 +50,13 @@ class SceneState(LocalData):
         self.mujoco_version = ""
         self.manager_present = False
         self.shm_session_dir: str | None = None
-        self.articulations: dict[str, URLabArticulation] = Named("articulation")
-        self.articulations_by_id: dict[str, URLabArticulation] = Named("articulation of the actor_id")
-        self.entities: dict[str, URLabEntity] = Named("entity")
-        self.global_cameras: dict[str, URLabCameraView] = Named("camera")
+        self.articulations: dict[str, URLabArticulation] = HandleTable("articulation")
+        self.articulations_by_id: dict[str, URLabArticulation] = HandleTable("articulation of the actor_id")
+        self.entities: dict[str, URLabEntity] = HandleTable("entity")
+        self.global_cameras: dict[str, URLabCameraView] = HandleTable("camera")
         self.segmentation: dict[str, list[SegmentInfo]] = {}
-        self.rendering: dict[str, Any] = {}
-        self.streams: dict[str, Any] = {}
+        self.rendering: Tree = {}
+        self.streams: Tree = {}
         self._plain_entities: list[URLabEntity] = []
         self._camera_keys: dict[str, URLabCameraView] = {}
         self._init_clocks()
@@ -65,59 +68,59 @@ class SceneState(LocalData):
         self.wall_time_sec = self.wall_time_nsec = 0
         self.recv_wall_time_ns = 0
 
-    def _apply_handshake(self, reply: Mapping[str, Any]) -> None:
-        """Rebuild everything from a handshake. Raises `URLabVersionMismatch`, `handshake.UnreadableModelError`."""
-        self._check_version(reply)
+    def _apply_handshake(self, reply: Tree) -> None:
+        """Rebuild everything from a handbuild. Raises `URLabVersionMismatch`, `UnreadableModelError`."""
+        hello = read_hello(reply)
+        self._check_version(hello)
         with self._data_lock:
-            self.urlab_version = str(reply.get("urlab_version") or "")
-            self.mujoco_version = str(reply.get("mujoco_version") or "")
-            self.manager_present = bool(reply.get("manager_present", True))
-            self.shm_session_dir = reply.get("shm_session_dir")
+            self.urlab_version, self.mujoco_version = hello.urlab_version, hello.mujoco_version
+            self.manager_present = hello.manager_present
+            self.shm_session_dir = hello.shm_session_dir
             self.step_count = 0
-            self.segmentation = read_segmentation(reply.get("segmentation"))
+            self.segmentation = _segmentation(hello.segmentation or {})
             self.rendering, self.streams = dict(reply.get("rendering") or {}), dict(reply.get("streams") or {})
-            self._build_handles(reply, self._load_model(reply))
+            self._build_handles(hello, self._load_model(hello))
             if reply.get("state"):
                 self._absorb_step_reply(reply["state"], authoritative=True)
-            self._seed_setpoints(shake.setpoints_of(reply))
+            self._seed_setpoints(build.setpoints_of(hello))
 
-    def _check_version(self, reply: Mapping[str, Any]) -> None:
-        if not shake.is_foreign(reply):
+    def _check_version(self, hello: HelloReply) -> None:
+        if not build.is_foreign(hello):
             return
-        mismatch = URLabVersionMismatch(str(reply.get("mujoco_version")), mujoco.__version__)
+        mismatch = URLabVersionMismatch(hello.mujoco_version, mujoco.__version__)
         if self.mujoco_version_check:
             raise mismatch
         warnings.warn(str(mismatch), stacklevel=4)
 
-    def _load_model(self, reply: Mapping[str, Any]) -> Any:
+    def _load_model(self, hello: HelloReply) -> mujoco.MjModel | None:
         """Renew the local mirror; returns the model to build the handles from, which may be all that it is for."""
         if not self.local_model:
             self._renew_data(None)
-            return self._load_for_handles(reply)
-        model = shake.load_model(reply)
+            return self._load_for_handles(hello)
+        model = build.load_model(hello)
         if model is not None or not self.manager_present:
             self._renew_data(model)
         return self._model
 
-    def _load_for_handles(self, reply: Mapping[str, Any]) -> Any:
+    def _load_for_handles(self, hello: HelloReply) -> mujoco.MjModel | None:
         try:
-            return shake.load_model(reply)
-        except shake.UnreadableModelError as unreadable:
+            return build.load_model(hello)
+        except build.UnreadableModelError as unreadable:
             warnings.warn(f"{unreadable}; articulations have no parts (joints, actuators, ...)", stacklevel=5)
             return None
 
-    def _build_handles(self, reply: Mapping[str, Any], model: Any) -> None:
+    def _build_handles(self, hello: HelloReply, model: mujoco.MjModel | None) -> None:
         client = cast("URLabClient", self)
-        self.articulations = Named("articulation", shake.build_articulations(reply, model, client))
+        self.articulations = HandleTable("articulation", build.build_articulations(hello, model, client))
         by_id = {one.actor_id: one for one in self.articulations.values() if one.actor_id}
-        self.articulations_by_id = Named("articulation of the actor_id", by_id)
-        plain = shake.build_entities(reply, client)
+        self.articulations_by_id = HandleTable("articulation of the actor_id", by_id)
+        plain = build.build_entities(hello, client)
         self._plain_entities = list(plain.values())
-        self.entities = Named("entity", {**plain, **self.articulations})
+        self.entities = HandleTable("entity", {**plain, **self.articulations})
         if model is not None and not self.local_model:
-            shake.remember_initial_state(model, self.articulations.values(), self._plain_entities)
-        self.global_cameras = shake.build_cameras(reply.get("global_cameras"), self._data_lock)
-        self._camera_keys = shake.camera_keys(self._camera_views())
+            build.remember_initial_state(model, self.articulations.values(), self._plain_entities)
+        self.global_cameras = build.build_cameras(hello.global_cameras or {}, self._data_lock)
+        self._camera_keys = build.camera_keys(self._camera_views())
         self._mirror_into_data(list(self.articulations.values()), self._plain_entities)
 
     def _camera_views(self) -> list[URLabCameraView]:
@@ -125,7 +128,7 @@ class SceneState(LocalData):
         owned = [view for one in self.articulations.values() for view in one.cameras.values()]
         return [*self.global_cameras.values(), *owned]
 
-    def _absorb_step_reply(self, reply: Mapping[str, Any], *, authoritative: bool = False) -> None:
+    def _absorb_step_reply(self, reply: Tree, *, authoritative: bool = False) -> None:
         """Take over a reply of step, reset or forward.
 
         In puppet mode the local data leads and only a drag is taken over, unless the reply is ``authoritative``.
@@ -143,7 +146,7 @@ class SceneState(LocalData):
         for text in reply.get("warnings") or ():
             _log.warning("the server warns: %s", text)
 
-    def _absorb_frames(self, frames: Mapping[str, Any]) -> None:
+    def _absorb_frames(self, frames: Mapping[str, Tree]) -> None:
         for key, payload in frames.items():
             if key in self._camera_keys:
                 self._camera_keys[key].absorb(payload, self.sim_time)
@@ -157,7 +160,7 @@ class SceneState(LocalData):
                 if self._data is not None and self.step_mode is _PUPPET:
                     articulation.write_ctrl(self._written_data())
 
-    def _absorb_clocks(self, reply: Mapping[str, Any]) -> None:
+    def _absorb_clocks(self, reply: Tree) -> None:
         self.recv_wall_time_ns = time.time_ns()
         self.sim_time = reply.get("time", self.sim_time)
         self.step_count = reply.get("step", self.step_count)
@@ -167,7 +170,7 @@ class SceneState(LocalData):
         if wall:
             self.wall_time_sec, self.wall_time_nsec = wall["sec"], wall["nsec"]
 
-    def _absorb_observations(self, reply: Mapping[str, Any]) -> None:
+    def _absorb_observations(self, reply: Tree) -> None:
         for prefix, block in (reply.get("per_articulation") or {}).items():
             articulation = self.articulations.get(prefix)
             if articulation is not None:
@@ -176,3 +179,24 @@ class SceneState(LocalData):
             blocks = reply.get("entities") or {}
             for entity in self._plain_entities:
                 entity._wire_state = blocks.get(entity.name, entity._wire_state)
+
+
+def read_hello(reply: Tree) -> HelloReply:
+    """The typed part of a handshake. Its state is absorbed as a step reply is, and two blocks are shown as they came.
+
+    A server that does not say whether a simulation runs has one.
+    """
+    typed = {name: value for name, value in reply.items() if name not in _UNTYPED}
+    return read_reply(HelloReply, typed, absent={"manager_present": True})
+
+
+_UNTYPED = ("state", "rendering", "streams")
+
+
+def _segmentation(table: Mapping[str, Sequence[SegmentBlock]]) -> dict[str, list[SegmentInfo]]:
+    return {mode: [_segment(block) for block in blocks] for mode, blocks in table.items()}
+
+
+def _segment(block: SegmentBlock) -> SegmentInfo:
+    red, green, blue = block.color or (0, 0, 0)
+    return SegmentInfo(block.id, (red, green, blue), block.name)

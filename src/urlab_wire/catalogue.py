@@ -4,6 +4,7 @@
 this server has a handler for it yet.
 """
 
+import sys
 import types
 import typing
 from collections.abc import Iterator
@@ -39,7 +40,7 @@ class OpSpec(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     category: OpCategory
     namespace: str
-    request: type[Request]
+    request: type[Request[Reply]]
     reply: type[Reply]
     reads: bool = False
     limit_s: float = DEFAULT_LIMIT_S
@@ -98,94 +99,131 @@ _TYPE_WORDS: dict[Any, str] = {
 }  # fmt: skip
 
 
-_FAILURES = {
-    **{code.removesuffix("_failed"): code for code in ErrorCode if code.endswith("_failed")},
-    **dict.fromkeys(("spawn_actor", "spawn_grid", "spawn_light", "ensure_manager"), ErrorCode.SPAWN_FAILED),
-    "current_level": ErrorCode.NO_WORLD,
-    "destroy_actor": ErrorCode.DESTROY_FAILED,
-    "duplicate_actor": ErrorCode.DUPLICATE_FAILED,
-    "import_xml": ErrorCode.IMPORT_FAILED,
-    "select_actor": ErrorCode.SELECT_FAILED,
-}
-
-
-def _ops(
-    namespace: str,
-    module: types.ModuleType,
-    category: OpCategory,
-    names: str,
+def _op(
+    request: type[Request[Reply]],
     *,
-    reads: str = "",
-    **limits: float,
-) -> Iterator[OpSpec]:
-    for name in names.split():
-        stem = "".join(word.capitalize() for word in name.split("_"))
-        yield OpSpec(
-            name=name,
-            category=category,
-            namespace=namespace,
-            request=getattr(module, f"{stem}Request"),
-            reply=getattr(module, f"{stem}Reply"),
-            reads=name in reads.split(),
-            limit_s=limits.get(name, DEFAULT_LIMIT_S),
-            failure=_FAILURES.get(name),
-        )
+    reads: bool = False,
+    limit_s: float = DEFAULT_LIMIT_S,
+    failure: ErrorCode | None = None,
+) -> OpSpec:
+    """One op, whose place `_namespace` fills in: its request has its name for a tag, and names its reply."""
+    (base,) = request.__dict__["__orig_bases__"]
+    (reply,) = typing.get_args(base)
+    return OpSpec(
+        name=str(request.__struct_config__.tag),
+        category=_NEITHER,
+        namespace="",
+        request=request,
+        reply=getattr(sys.modules[request.__module__], reply.__forward_arg__),
+        reads=reads,
+        limit_s=limit_s,
+        failure=failure,
+    )
 
 
-def _all_ops() -> Iterator[OpSpec]:
-    editor, manager = OpCategory.EDITOR_ONLY, OpCategory.MANAGER_REQUIRED
-    yield from _ops("", session, OpCategory.NO_MANAGER, "hello meta", reads="hello meta", hello=30)
-    yield from _ops("", stepping, manager, "step reset", reads="step")
-    yield from _ops("runtime", stepping, manager, "forward")
-    yield from _ops(
-        "runtime", runtime, manager,
-        "set_mode set_paused set_sim_speed set_control_source set_twist set_qpos set_mocap_pose read_mocap_pose "
-        "get_contacts list_keyframes configure_controller set_sim_options set_camera_mode set_camera_streaming",
-        reads="read_mocap_pose get_contacts list_keyframes",
-    )  # fmt: skip
-    yield from _ops(
-        "recording", recording, manager, "recording_start recording_stop recording_save recording_clear",
-        recording_save=60,
-    )  # fmt: skip
-    yield from _ops(
-        "replay", replay, manager,
-        "replay_load replay_list_sessions replay_set_active replay_start replay_stop",
-        reads="replay_list_sessions", replay_load=60,
-    )  # fmt: skip
-    yield from _ops(
-        "scene", scene, editor,
-        "import_xml create_level load_level save_level current_level ensure_manager spawn_actor spawn_grid "
-        "spawn_light destroy_actor destroy_asset set_actor_transform duplicate_actor actor_hierarchy snapshot",
-        reads="current_level actor_hierarchy snapshot", import_xml=120, create_level=30, load_level=30,
-        save_level=30, spawn_actor=30, spawn_grid=60, duplicate_actor=30,
-    )  # fmt: skip
-    yield from _ops("sim", sim, editor, "begin_pie stop_pie pie_status", reads="pie_status", begin_pie=120, stop_pie=30)
-    yield from _ops(
-        "outliner", outliner, editor,
-        "list_actors list_blueprints find_actors get_actor_bounds select_actor add_quick_convert "
-        "remove_quick_convert",
-        reads="list_actors list_blueprints find_actors get_actor_bounds", list_actors=30, find_actors=30,
-        get_actor_bounds=30, add_quick_convert=120,
-    )  # fmt: skip
-    yield from _ops(
-        "debug", debug, editor,
-        "draw_marker draw_line draw_box draw_arrow draw_axes clear_markers set_overlay_text",
-    )  # fmt: skip
-    yield from _ops(
-        "viewport", viewport, editor,
-        "set_camera get_camera frame_actor set_viewport_mode track_actor untrack viewport_screenshot",
-        reads="get_camera viewport_screenshot", viewport_screenshot=60,
-    )  # fmt: skip
+def _namespace(name: str, category: OpCategory, *ops: OpSpec) -> Iterator[OpSpec]:
+    for one in ops:
+        yield msgspec.structs.replace(one, namespace=name, category=category)
 
 
-def _table() -> dict[str, OpSpec]:
+def _table(*specs: OpSpec) -> dict[str, OpSpec]:
     table: dict[str, OpSpec] = {}
-    for spec in _all_ops():
+    for spec in specs:
         if spec.name in table:
             raise ValueError(f"op {spec.name!r} is declared twice")
         table[spec.name] = spec
     return table
 
 
+_NEITHER, _MANAGER, _EDITOR = OpCategory.NO_MANAGER, OpCategory.MANAGER_REQUIRED, OpCategory.EDITOR_ONLY
+
 PRE_SESSION = ("hello", "meta")
-CATALOGUE: dict[str, OpSpec] = _table()
+CATALOGUE: dict[str, OpSpec] = _table(
+    *_namespace("", _NEITHER,
+        _op(session.HelloRequest, reads=True, limit_s=30),
+        _op(session.MetaRequest, reads=True),
+    ),
+    *_namespace("", _MANAGER,
+        _op(stepping.StepRequest, reads=True),
+        _op(stepping.ResetRequest),
+    ),
+    *_namespace("runtime", _MANAGER,
+        _op(stepping.ForwardRequest),
+        _op(runtime.SetModeRequest),
+        _op(runtime.SetPausedRequest),
+        _op(runtime.SetSimSpeedRequest),
+        _op(runtime.SetControlSourceRequest),
+        _op(runtime.SetTwistRequest),
+        _op(runtime.SetQposRequest),
+        _op(runtime.SetMocapPoseRequest),
+        _op(runtime.ReadMocapPoseRequest, reads=True),
+        _op(runtime.GetContactsRequest, reads=True),
+        _op(runtime.ListKeyframesRequest, reads=True),
+        _op(runtime.ConfigureControllerRequest),
+        _op(runtime.SetSimOptionsRequest),
+        _op(runtime.SetCameraModeRequest),
+        _op(runtime.SetCameraStreamingRequest),
+    ),
+    *_namespace("recording", _MANAGER,
+        _op(recording.RecordingStartRequest),
+        _op(recording.RecordingStopRequest),
+        _op(recording.RecordingSaveRequest, limit_s=60),
+        _op(recording.RecordingClearRequest),
+    ),
+    *_namespace("replay", _MANAGER,
+        _op(replay.ReplayLoadRequest, limit_s=60),
+        _op(replay.ReplayListSessionsRequest, reads=True),
+        _op(replay.ReplaySetActiveRequest),
+        _op(replay.ReplayStartRequest),
+        _op(replay.ReplayStopRequest),
+    ),
+    *_namespace("scene", _EDITOR,
+        _op(scene.ImportXmlRequest, limit_s=120, failure=ErrorCode.IMPORT_FAILED),
+        _op(scene.CreateLevelRequest, limit_s=30, failure=ErrorCode.CREATE_LEVEL_FAILED),
+        _op(scene.LoadLevelRequest, limit_s=30, failure=ErrorCode.LOAD_LEVEL_FAILED),
+        _op(scene.SaveLevelRequest, limit_s=30, failure=ErrorCode.SAVE_LEVEL_FAILED),
+        _op(scene.CurrentLevelRequest, reads=True, failure=ErrorCode.NO_WORLD),
+        _op(scene.EnsureManagerRequest, failure=ErrorCode.SPAWN_FAILED),
+        _op(scene.SpawnActorRequest, limit_s=30, failure=ErrorCode.SPAWN_FAILED),
+        _op(scene.SpawnGridRequest, limit_s=60, failure=ErrorCode.SPAWN_FAILED),
+        _op(scene.SpawnLightRequest, failure=ErrorCode.SPAWN_FAILED),
+        _op(scene.DestroyActorRequest, failure=ErrorCode.DESTROY_FAILED),
+        _op(scene.DestroyAssetRequest, failure=ErrorCode.DESTROY_ASSET_FAILED),
+        _op(scene.SetActorTransformRequest, failure=ErrorCode.SET_ACTOR_TRANSFORM_FAILED),
+        _op(scene.DuplicateActorRequest, limit_s=30, failure=ErrorCode.DUPLICATE_FAILED),
+        _op(scene.ActorHierarchyRequest, reads=True, failure=ErrorCode.ACTOR_HIERARCHY_FAILED),
+        _op(scene.SnapshotRequest, reads=True, failure=ErrorCode.SNAPSHOT_FAILED),
+    ),
+    *_namespace("sim", _EDITOR,
+        _op(sim.BeginPieRequest, limit_s=120),
+        _op(sim.StopPieRequest, limit_s=30),
+        _op(sim.PieStatusRequest, reads=True),
+    ),
+    *_namespace("outliner", _EDITOR,
+        _op(outliner.ListActorsRequest, reads=True, limit_s=30, failure=ErrorCode.LIST_ACTORS_FAILED),
+        _op(outliner.ListBlueprintsRequest, reads=True, failure=ErrorCode.LIST_BLUEPRINTS_FAILED),
+        _op(outliner.FindActorsRequest, reads=True, limit_s=30, failure=ErrorCode.FIND_ACTORS_FAILED),
+        _op(outliner.GetActorBoundsRequest, reads=True, limit_s=30, failure=ErrorCode.GET_ACTOR_BOUNDS_FAILED),
+        _op(outliner.SelectActorRequest, failure=ErrorCode.SELECT_FAILED),
+        _op(outliner.AddQuickConvertRequest, limit_s=120, failure=ErrorCode.ADD_QUICK_CONVERT_FAILED),
+        _op(outliner.RemoveQuickConvertRequest, failure=ErrorCode.REMOVE_QUICK_CONVERT_FAILED),
+    ),
+    *_namespace("debug", _EDITOR,
+        _op(debug.DrawMarkerRequest),
+        _op(debug.DrawLineRequest),
+        _op(debug.DrawBoxRequest),
+        _op(debug.DrawArrowRequest),
+        _op(debug.DrawAxesRequest),
+        _op(debug.ClearMarkersRequest),
+        _op(debug.SetOverlayTextRequest),
+    ),
+    *_namespace("viewport", _EDITOR,
+        _op(viewport.SetCameraRequest),
+        _op(viewport.GetCameraRequest, reads=True),
+        _op(viewport.FrameActorRequest),
+        _op(viewport.SetViewportModeRequest),
+        _op(viewport.TrackActorRequest),
+        _op(viewport.UntrackRequest),
+        _op(viewport.ViewportScreenshotRequest, reads=True, limit_s=60),
+    ),
+)  # fmt: skip

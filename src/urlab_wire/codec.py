@@ -15,6 +15,9 @@ from urlab_wire.enums import Encoding
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 """No frame of either direction is larger than this."""
 
+Tree = dict[str, Any]
+"""A message as plain maps, lists, numbers, texts and binary. Which fields it has depends on its op."""
+
 _JSON_FIRST_BYTES = frozenset(b"{ \t\r\n")
 _PLAIN_DEPTH = 8
 _PLAIN_TYPES = frozenset((float, int, str, list, bool, bytes, type(None)))
@@ -27,24 +30,30 @@ class DecodeError(ValueError):
 def encode(message: Any, encoding: Encoding = Encoding.MSGPACK) -> bytes:
     """Encode a map or a struct as one frame."""
     if encoding is Encoding.JSON:
-        return _json.encode(_without_binary(msgspec.to_builtins(message, **_JSON_BUILTINS)))
+        return _json.encode(_without_binary(plain_map(message)))
     return _msgpack.encode(message)
 
 
-def decode(frame: bytes) -> dict[str, Any]:
+def plain_map(message: Any) -> Tree:
+    """A map or a struct as the plain map that travels; binary stays as it is."""
+    tree: Tree = msgspec.to_builtins(message, builtin_types=_BINARY, enc_hook=_plain)
+    return tree
+
+
+def decode(frame: bytes) -> Tree:
     """Decode one frame whose encoding is told by its first byte; raises `DecodeError`.
 
     Most frames are read in one pass in C, which checks every entry: msgpack without binary, maps within maps not too
     deep. What that pass refuses is read again, to find out whether and why it is wrong.
     """
     try:
-        tree: dict[str, Any] = _plain_tree.decode(frame)
+        tree: Tree = _plain_tree.decode(frame)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return _decode_slowly(frame)
     return tree
 
 
-def _decode_slowly(frame: bytes) -> dict[str, Any]:
+def _decode_slowly(frame: bytes) -> Tree:
     if not frame:
         raise DecodeError("empty frame")
     try:
@@ -120,4 +129,4 @@ def _plain_type(depth: int) -> Any:
 _plain_tree = msgspec.msgpack.Decoder(dict[str, _plain_type(_PLAIN_DEPTH)])  # type: ignore[misc]
 _msgpack = msgspec.msgpack.Encoder(enc_hook=_plain)
 _json = msgspec.json.Encoder()
-_JSON_BUILTINS: dict[str, Any] = {"builtin_types": (bytes, bytearray, memoryview), "enc_hook": _plain}
+_BINARY = (bytes, bytearray, memoryview)

@@ -1,6 +1,6 @@
 """The frame around every op: requests carry ``op`` and ``session_id``, replies ``op``."""
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
@@ -9,14 +9,17 @@ from urlab_wire.errors import ErrorCode
 ERROR_OP = "error"
 
 
-class Request(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="op"):
-    """Base of all requests. A field that is null counts as absent."""
-
-    session_id: str | None = None
-
-
 class Reply(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="op"):
     """Base of all replies. Optional fields that are not set do not travel."""
+
+
+Answer = TypeVar("Answer", bound=Reply, covariant=True)
+
+
+class Request(msgspec.Struct, Generic[Answer], kw_only=True, omit_defaults=True, tag_field="op"):
+    """Base of all requests; ``Request["XReply"]`` names the reply that a successful one gets. Null counts as absent."""
+
+    session_id: str | None = None
 
 
 class ErrorReply(Reply, tag=ERROR_OP):

@@ -6,7 +6,7 @@ import pytest
 import zmq
 
 from urlab_client import StepMode, URLabClient
-from urlab_client.live import Listener, Message
+from urlab_client.live import Message, StreamListener
 from urlab_wire.codec import encode
 
 
@@ -34,7 +34,7 @@ def test_one_thread_listens_to_many_sockets(publish: Callable[..., Any]):
     publishers = [publish() for _ in range(3)]
     channels = [Words(one.endpoint) for one in publishers]
     before = threading.active_count()
-    listener = Listener("test")
+    listener = StreamListener("test")
     for channel in channels:
         listener.add(channel)
     for number, publisher in enumerate(publishers):
@@ -50,7 +50,7 @@ def test_one_thread_listens_to_many_sockets(publish: Callable[..., Any]):
 def test_a_callback_that_fails_ends_nothing(publish: Callable[..., Any], caplog: pytest.LogCaptureFixture):
     publisher = publish()
     channel = Words(publisher.endpoint)
-    listener = Listener("test")
+    listener = StreamListener("test")
     listener.add(channel)
     publisher.await_subscribers(1)
     publisher.send("a", b"bad")
@@ -76,7 +76,7 @@ def test_what_waits_is_fed_before_one_flush(publish: Callable[..., Any]):
                 self.flushed.set()
 
     channel = Slow(publisher.endpoint)
-    listener = Listener("test")
+    listener = StreamListener("test")
     listener.add(channel)
     publisher.await_subscribers(1)
     publisher.send("a", b"first")
@@ -92,7 +92,7 @@ def test_what_waits_is_fed_before_one_flush(publish: Callable[..., Any]):
 def test_a_publisher_that_comes_back_is_found_again(publish: Callable[..., Any]):
     first = publish()
     channel = Words(first.endpoint)
-    listener = Listener("test")
+    listener = StreamListener("test")
     listener.add(channel)
     first.await_subscribers(1)
     first.close()
@@ -105,7 +105,7 @@ def test_a_publisher_that_comes_back_is_found_again(publish: Callable[..., Any])
 
 def test_an_endpoint_that_is_none_is_tried_again_until_the_end(caplog: pytest.LogCaptureFixture, publish: Any):
     publisher = publish()
-    listener = Listener("test")
+    listener = StreamListener("test")
     listener.add(Words("gopher://nowhere"))
     good = Words(publisher.endpoint)
     listener.add(good)
@@ -119,7 +119,7 @@ def test_an_endpoint_that_is_none_is_tried_again_until_the_end(caplog: pytest.Lo
 
 def test_a_listener_may_be_stopped_by_its_own_callback_and_twice(publish: Callable[..., Any]):
     publisher = publish()
-    listener = Listener("test")
+    listener = StreamListener("test")
 
     class Ender(Words):
         def flush(self) -> None:
@@ -140,7 +140,7 @@ def test_the_end_of_the_context_ends_a_listener(publish: Callable[..., Any], mon
     publisher = publish()
     context = zmq.Context()
     monkeypatch.setattr(zmq.Context, "instance", lambda: context)
-    listener = Listener("test")
+    listener = StreamListener("test")
     listener.add(Words(publisher.endpoint))
     publisher.await_subscribers(1)
     context.term()

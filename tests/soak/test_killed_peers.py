@@ -111,7 +111,7 @@ def kill_amid_steps(server, client, chance):
     assert failed.value.code in ("timeout", "transport_error"), failed.value
     assert time.monotonic() - begin < PATIENCE_S
     killing.join()
-    server.process.communicate()
+    server.stop()
 
 
 def step_for_ever(client, steps):

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from urlab.evaluation.actions import parse_action
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.episode import Episode
 from urlab.evaluation.goals.scoring import HOLD_STEPS_P2
 from urlab.evaluation.policies import find_policy
-from urlab.evaluation.run_plan import RunPlan
-from urlab.evaluation.runner import run_plan
-from urlab.evaluation.simulation import Simulation
+from urlab.evaluation.runs.runner import run_plan
+from urlab.evaluation.settings import RunPlan, VideoChoice
+from urlab.evaluation.simulation.actions import parse_action
+from urlab.evaluation.simulation.episode import Episode
+from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.task import find_task, task_names
-from urlab.evaluation.video_choice import Videos
 
 SEEDS = range(20)
 
@@ -78,7 +77,7 @@ def evidence(results: Path, run_id: str, policy: str, workers: int) -> dict[str,
         seed=0,
         workers=workers,
         cameras=False,
-        videos=Videos.NONE,
+        videos=VideoChoice.NONE,
         results=results,
         run_id=run_id,
     )

@@ -145,7 +145,7 @@ def test_servers_that_are_killed_are_found_again_each_time(tmp_path: Path, count
             until(lambda: all(counts.of.values()))
             held.append((process.num_fds(), process.num_threads()))
             os.kill(server.process.pid, signal.SIGKILL)
-            server.process.communicate()
+            server.stop()
             server = ServerProcess("panda", "--project", str(tmp_path), *ports)
             counts.of |= dict.fromkeys(TOPICS, 0)
         until(lambda: all(counts.of.values()))

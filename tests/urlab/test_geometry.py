@@ -16,7 +16,12 @@ from urlab.geometry import (
     multiply,
     normalised,
     rotate,
+    rotation_matrix,
+    rotation_vector,
+    slerp,
+    wxyz_from_axis_angle,
     wxyz_from_euler_deg,
+    wxyz_from_rotation_vector,
     wxyz_from_xyzw,
     xyzw_from_wxyz,
 )
@@ -151,3 +156,37 @@ def test_only_the_pose_that_moves_nothing_is_the_identity() -> None:
     assert Pose().is_identity
     assert not Pose((0, 0, 1e-9)).is_identity
     assert not Pose(quat_wxyz=(0, 1, 0, 0)).is_identity
+
+
+@calm
+@given(quats, vectors)
+def test_a_matrix_turns_as_its_quaternion_does(q: Quat, v: Sequence[float]) -> None:
+    close(rotation_matrix(q) @ np.array(v), rotate(q, v))
+
+
+@pytest.mark.parametrize("turn", [(0.0, 0.0, 0.0), (0.1, -0.2, 0.3), (0.0, 3.0, 0.0), (3.5, 0.0, 0.1)])
+def test_a_rotation_vector_survives_the_way_there_and_back(turn: Sequence[float]) -> None:
+    close(rotation_vector(wxyz_from_rotation_vector(turn)), turn)
+
+
+@calm
+@given(quats, quats)
+def test_slerp_begins_at_the_start_and_ends_at_the_end(a: Quat, b: Quat) -> None:
+    for share, expected in ((0.0, a), (1.0, b)):
+        assert abs(np.dot(slerp(a, b, share), expected)) == pytest.approx(1.0)
+
+
+def test_towards_takes_the_shorter_way_round() -> None:
+    start = Pose(quat_wxyz=wxyz_from_axis_angle((0, 0, 1), 0.2))
+    end = Pose((1, 0, 0), wxyz_from_axis_angle((0, 0, 1), 0.8))
+    for goal in (end, Pose(end.pos, tuple(-part for part in end.quat_wxyz))):
+        half = start.towards(goal, 0.5)
+        assert half.pos == pytest.approx((0.5, 0, 0))
+        assert rotation_vector(half.quat_wxyz) == pytest.approx((0, 0, 0.5))
+        assert half.distance_m(goal) == pytest.approx(0.5)
+        assert half.angle_rad(goal) == pytest.approx(0.3)
+
+
+def test_a_pose_is_made_of_any_numbers() -> None:
+    assert Pose.of(np.array([1, 2, 3]), np.array([2, 0, 0, 0])) == Pose((1.0, 2.0, 3.0))
+    assert Pose((1.0, 2.0, 3.0)).raised(0.5).pos == (1.0, 2.0, 3.5)

@@ -39,24 +39,27 @@ def _maps(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.dictionaries(_names(), values, max_size=MAX_ITEMS)
 
 
-def _strategy(kind: inspect.Type) -> st.SearchStrategy[Any]:
+def _strategy(kind: inspect.Type, within: tuple[type, ...] = ()) -> st.SearchStrategy[Any]:
+    """Values of a type; a struct that holds structs of its own kind, ``within`` itself, holds none of them there."""
     match kind:
         case inspect.StructType():
-            return _instances(kind)
+            return _instances(kind, (*within, kind.cls))
         case inspect.UnionType(types=arms):
-            return st.one_of(*map(_strategy, arms))
+            return st.one_of(*(_strategy(arm, within) for arm in arms))
+        case inspect.ListType(item_type=inspect.StructType(cls=cls)) if cls in within:
+            return st.just([])
         case inspect.ListType(item_type=item):
-            return st.lists(_strategy(item), max_size=MAX_ITEMS)
+            return st.lists(_strategy(item, within), max_size=MAX_ITEMS)
         case inspect.TupleType(item_types=items):
-            return st.tuples(*map(_strategy, items))
+            return st.tuples(*(_strategy(item, within) for item in items))
         case inspect.DictType(value_type=value):
-            return _maps(_strategy(value))
+            return _maps(_strategy(value, within))
     return _LEAVES[type(kind)]
 
 
-def _instances(kind: inspect.StructType) -> st.SearchStrategy[Any]:
-    required = {field.name: _strategy(field.type) for field in kind.fields if field.required}
-    optional = {field.name: _strategy(field.type) for field in kind.fields if not field.required}
+def _instances(kind: inspect.StructType, within: tuple[type, ...]) -> st.SearchStrategy[Any]:
+    required = {field.name: _strategy(field.type, within) for field in kind.fields if field.required}
+    optional = {field.name: _strategy(field.type, within) for field in kind.fields if not field.required}
     fields = st.fixed_dictionaries(required, optional=optional)
     return fields.map(lambda values: kind.cls(**values))
 

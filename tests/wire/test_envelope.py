@@ -2,7 +2,7 @@ import msgpack
 import msgspec
 import pytest
 
-from urlab_wire import CATALOGUE, ErrorCode, ErrorReply, OpSpec, Request, encode
+from urlab_wire import CATALOGUE, ErrorCode, ErrorReply, encode
 from urlab_wire.envelope import ERROR_OP, Envelope, error, ok_op
 
 
@@ -49,9 +49,3 @@ def test_the_envelope_skips_everything_but_op_and_session() -> None:
 @pytest.mark.parametrize("request_", [{}, {"op": None, "session_id": None}])
 def test_a_null_in_the_envelope_counts_as_absent(request_: dict[str, None]) -> None:
     assert msgspec.convert(request_, Envelope) == Envelope(op=None, session_id=None)
-
-
-@pytest.mark.parametrize("spec", CATALOGUE.values(), ids=list(CATALOGUE))
-def test_every_request_carries_the_session_but_does_not_declare_it_required(spec: OpSpec) -> None:
-    assert issubclass(spec.request, Request)
-    assert "session_id" not in spec.required_fields()

@@ -1,5 +1,3 @@
-import pytest
-
 from urlab_wire import ErrorCode
 
 PROTOCOL_REFERENCE = """
@@ -25,15 +23,12 @@ def test_no_code_is_there_twice() -> None:
     assert len(ErrorCode.__members__) == len(list(ErrorCode)) == len({str(code) for code in ErrorCode})
 
 
-@pytest.mark.parametrize("code", ErrorCode)
-def test_a_code_is_its_name_in_lower_case(code: ErrorCode) -> None:
-    assert code.value == str(code) == code.name.lower()
+def test_a_code_is_its_name_in_lower_case() -> None:
+    assert [code for code in ErrorCode if not code.value == str(code) == code.name.lower()] == []
 
 
-@pytest.mark.parametrize("code", ErrorCode)
-def test_every_code_has_a_meaning_that_is_a_sentence(code: ErrorCode) -> None:
-    assert len(code.meaning.split()) >= 4
-    assert code.meaning.endswith(".")
+def test_every_code_has_a_meaning_that_is_a_sentence() -> None:
+    assert [code for code in ErrorCode if len(code.meaning.split()) < 4 or not code.meaning.endswith(".")] == []
 
 
 def test_no_two_codes_mean_the_same() -> None:

@@ -12,7 +12,7 @@ from urlab.cli.bench import bench
 from urlab.cli.complaint import complain
 from urlab.cli.demo import demo
 from urlab.cli.doctor import doctor
-from urlab.cli.evaluation import evaluation
+from urlab.cli.eval import evaluation
 from urlab.cli.levels import levels
 from urlab.cli.ops import ops
 from urlab.cli.ping import ping

@@ -1,1 +1,87 @@
-"""Policy evaluation: tasks, episodes and scores behind an HTTP server that clients of GenManip can talk to."""
+"""Policies on manipulation tasks: what authors of policies, tasks and reports import.
+
+A policy is driven by `run_plan`, or by a program of one's own through `EvalClient`; results are read by `read_run`.
+The names are found when they are first used: the command line, the server and its workers import modules below this
+one, and should not load each other's.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
+    from urlab.evaluation.episode_result import EpisodeResult
+    from urlab.evaluation.goals import GoalTracker, sample_layout
+    from urlab.evaluation.policies import Action, Observation, Policy, PolicyError, find_policy
+    from urlab.evaluation.report import summarise, write_report
+    from urlab.evaluation.runs.client import EvalClient, EvalClientError
+    from urlab.evaluation.runs.results import Run, RunFolderError, read_run
+    from urlab.evaluation.runs.runner import RunOutcome, run_plan
+    from urlab.evaluation.settings import RunPlan, VideoChoice
+    from urlab.evaluation.tasks import Layout, Task, TaskError, find_task, load_task, task_names
+
+_MODULES = {
+    "EMBODIMENTS": "embodiments",
+    "Action": "policies",
+    "Embodiment": "embodiments",
+    "EpisodeResult": "episode_result",
+    "EvalClient": "runs.client",
+    "EvalClientError": "runs.client",
+    "GoalTracker": "goals",
+    "Layout": "tasks",
+    "Observation": "policies",
+    "Policy": "policies",
+    "PolicyError": "policies",
+    "Run": "runs.results",
+    "RunFolderError": "runs.results",
+    "RunOutcome": "runs.runner",
+    "RunPlan": "settings",
+    "Task": "tasks",
+    "TaskError": "tasks",
+    "VideoChoice": "settings",
+    "find_policy": "policies",
+    "find_task": "tasks",
+    "load_task": "tasks",
+    "read_run": "runs.results",
+    "run_plan": "runs.runner",
+    "sample_layout": "goals",
+    "summarise": "report",
+    "task_names": "tasks",
+    "write_report": "report",
+}
+
+__all__ = [
+    "EMBODIMENTS",
+    "Action",
+    "Embodiment",
+    "EpisodeResult",
+    "EvalClient",
+    "EvalClientError",
+    "GoalTracker",
+    "Layout",
+    "Observation",
+    "Policy",
+    "PolicyError",
+    "Run",
+    "RunFolderError",
+    "RunOutcome",
+    "RunPlan",
+    "Task",
+    "TaskError",
+    "VideoChoice",
+    "find_policy",
+    "find_task",
+    "load_task",
+    "read_run",
+    "run_plan",
+    "sample_layout",
+    "summarise",
+    "task_names",
+    "write_report",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

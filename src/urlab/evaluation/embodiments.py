@@ -41,6 +41,15 @@ class Arm:
     tcp_offset_m: float
 
 
+@dataclass(frozen=True, slots=True)
+class ArmSlots:
+    """Where one arm's numbers are in an action of joint positions."""
+
+    arm: Arm
+    joints: slice
+    gripper: slice
+
+
 @dataclass(frozen=True)
 class CameraMount:
     """A camera that policies see through: a pinhole with its intrinsics in pixels.
@@ -74,13 +83,23 @@ class Embodiment:
     arms: tuple[Arm, ...]
     home: Numbers
     cameras: tuple[CameraMount, ...]
-    has_base: bool = False
     max_joint_speed_rad_s: float = 2.0
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
         """All joints in the order of actions."""
         return tuple(joint for arm in self.arms for joint in (*arm.joints, *arm.gripper.joints))
+
+    @cached_property
+    def slots(self) -> tuple[ArmSlots, ...]:
+        """Where every arm's numbers are in an action of joint positions: arm, gripper, arm, gripper."""
+        slots, start = [], 0
+        for arm in self.arms:
+            middle = start + len(arm.joints)
+            end = middle + len(arm.gripper.joints)
+            slots.append(ArmSlots(arm, slice(start, middle), slice(middle, end)))
+            start = end
+        return tuple(slots)
 
     @cached_property
     def joints_in_words(self) -> str:
@@ -124,7 +143,7 @@ FRANKA_PANDA = Embodiment(
     ),
 )
 
-# The gripper is screwed on along the flange's axes, 45 degrees from those of the hand, in which poses are told.
+# The gripper is screwed on along the flange's axes, 45 degrees from those of the hand, in which poses are given.
 # Closing takes the fingertips 14 mm further out, so the tool point is that of an object of about 4 cm.
 FRANKA_ROBOTIQ = Embodiment(
     name="franka_robotiq",

@@ -1,26 +1,71 @@
-"""How an episode ended."""
+"""How an episode ended: one type from the worker that ran it to the report that counts it."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
 
 SUCCESS = "success"
 STEP_LIMIT = "step_limit"
 
 
+def seed_text(seed: int) -> str:
+    """A seed as folders and results spell it: three digits at least."""
+    return f"{seed:03d}"
+
+
 @dataclass(frozen=True)
 class EpisodeResult:
-    """``score`` is 0 to 1, ``nested`` the goal's stages, alternatives and subgoals; ``steps`` are control steps.
+    """One episode that came to its end. ``score`` is 0 to 1. What a foreign server did not write down is None.
 
-    ``termination_reason`` is `SUCCESS`, `STEP_LIMIT`, or what made the state invalid (its score is 0).
+    ``seed`` is spelled as its folder is named. ``steps`` are control steps, ``hold_steps`` how many of them a subgoal
+    had to last. ``reason`` is `SUCCESS`, `STEP_LIMIT`, or what made the state invalid (then the score is 0).
+    ``nested`` are the scores of the goal's stages, alternatives and subgoals. ``seconds`` and ``videos`` (by camera)
+    are known only to those who read a run's folder.
     """
 
+    task: str
+    seed: str
     score: float
     success: bool
-    nested: list[Any]
-    termination_reason: str
-    steps: int
+    steps: int | None = None
+    reason: str | None = None
+    hold_steps: int | None = None
+    instruction: str | None = None
+    nested: list[Any] = field(default_factory=list)
+    seconds: float | None = None
+    videos: dict[str, Path] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Task and seed: the same in every run that has this episode."""
+        return self.task, self.seed
 
     @property
     def success_rate(self) -> float:
-        """1.0 or 0.0."""
+        """1.0 or 0.0, of which means are taken."""
         return 1.0 if self.success else 0.0
+
+    def as_reply(self, run_name: str) -> dict[str, Any]:
+        """The ``episode_result`` of a reply; ``run_name`` is ``benchmark/run_id``."""
+        return {
+            "episode_id": f"{run_name}/{self.task}/{self.seed}",
+            "task_name": self.task,
+            "seed": self.seed,
+            "score": self.score,
+            "sr": self.success_rate,
+            "termination_reason": self.reason,
+            "steps": self.steps,
+        }
+
+    @classmethod
+    def from_reply(cls, reply: dict[str, Any]) -> Self:
+        """From the ``episode_result`` of a reply; older servers say less."""
+        steps = reply.get("steps")
+        return cls(
+            task=str(reply["task_name"]),
+            seed=str(reply["seed"]),
+            score=float(reply["score"]),
+            success=float(reply["sr"]) > 0.5,
+            steps=None if steps is None else int(steps),
+            reason=reply.get("termination_reason"),
+        )

@@ -35,7 +35,7 @@ class Call(NamedTuple):
     """A request as it was read. ``request`` is None when its frame is not in order, and has to be looked into."""
 
     frame: bytes
-    request: Request | None
+    request: Request[Reply] | None
     takes_long: bool = False
 
 
@@ -96,7 +96,7 @@ class Dispatcher:
 
     # -- the checks, in the protocol's order --------------------------------------------------------------------
 
-    def _find_out(self, frame: bytes) -> "tuple[Session, Request | UrlabError, OpSpec | None]":
+    def _find_out(self, frame: bytes) -> "tuple[Session, Request[Reply] | UrlabError, OpSpec | None]":
         """What a frame is that could not be read at once."""
         envelope = read_envelope(frame)
         op = envelope.op or ""
@@ -111,7 +111,7 @@ class Dispatcher:
             return Session(encoding=_encoding_of(frame))
         return self.sessions.find(session_id)
 
-    def _run(self, spec: OpSpec | None, request: Request | UrlabError, session: Session) -> Reply | bytes:
+    def _run(self, spec: OpSpec | None, request: Request[Reply] | UrlabError, session: Session) -> Reply | bytes:
         if spec is None or isinstance(request, MissingField):
             raise cast("UrlabError", request)
         running = self._play.manager if spec.category is OpCategory.MANAGER_REQUIRED else None

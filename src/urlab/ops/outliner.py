@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from urlab.authoring import Placed, World
 from urlab.authoring.actor_index import ActorIndex
 from urlab.authoring.placement import vector
 from urlab.authoring.rows import CLASS_OF_KIND, ROBOT_CLASS, ActorRow, rows
 from urlab.compile.bounds import Aabb
+from urlab.compile.hulls import HullProgress
 from urlab.errors import BadValue, EditError, NoBounds
 from urlab.geometry import Pose, xyzw_from_wxyz
 from urlab.manager.actor_poses import actor_poses
@@ -64,7 +64,7 @@ def list_actors(context: Context, request: wire.ListActorsRequest) -> wire.ListA
 def find_actors(context: Context, request: wire.FindActorsRequest) -> wire.FindActorsReply:
     """The actors that match every filter."""
     seen = seen_level(context, in_pie=bool(request.in_pie))
-    found = [{**_list_row(row), "tags": list(row.tags)} for row in seen.rows() if _matches(row, request)]
+    found = [_list_row(row, tags=list(row.tags)) for row in seen.rows() if _matches(row, request)]
     return wire.FindActorsReply(actors=found, in_pie=seen.in_pie)
 
 
@@ -126,18 +126,6 @@ def bounds(context: Context, actor: Placed, *, colliding_only: bool = False) -> 
     return box
 
 
-def snapshot_row(world: World, row: ActorRow) -> dict[str, Any]:
-    """An actor with its tags and, for a robot, the names of what it has."""
-    block: dict[str, Any] = {**_common(row), "tags": list(row.tags)}
-    if row.robot is not None:
-        seen = world.inspect(row.robot)
-        block["urlab"] = {
-            "mj_class": "articulation",
-            **{kind: list(getattr(seen, kind)) for kind in ("joints", "actuators", "sensors", "cameras")},
-        }
-    return block
-
-
 def _matches(row: ActorRow, request: wire.FindActorsRequest) -> bool:
     return (
         (not request.class_filter or row.is_a(request.class_filter))
@@ -146,39 +134,33 @@ def _matches(row: ActorRow, request: wire.FindActorsRequest) -> bool:
     )
 
 
-def _common(row: ActorRow) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "label": row.label,
-        "class": row.classes[0],
-        "actor_id": row.actor_id,
-        "location": list(row.pose.pos),
-        "rotation_quat": list(xyzw_from_wxyz(row.pose.quat_wxyz)),
-    }
+def _list_row(row: ActorRow, tags: list[str] | None = None) -> wire.ActorBlock:
+    return wire.ActorBlock(
+        name=row.name,
+        label=row.label,
+        class_=row.classes[0],
+        actor_id=row.actor_id,
+        location=list(row.pose.pos),
+        rotation_quat=list(xyzw_from_wxyz(row.pose.quat_wxyz)),
+        is_articulation=row.robot is not None,
+        is_static_mesh_actor=row.is_static_mesh,
+        is_light=row.is_light,
+        has_quick_convert=row.quick_convert is not None,
+        problem=row.problem,
+        quick_convert=None if row.quick_convert is None else _quick_convert_block(row.quick_convert, row.conversion),
+        tags=tags,
+    )
 
 
-def _list_row(row: ActorRow) -> dict[str, Any]:
-    block = {
-        **_common(row),
-        "is_articulation": row.robot is not None,
-        "is_static_mesh_actor": row.is_static_mesh,
-        "is_light": row.is_light,
-        "has_quick_convert": row.quick_convert is not None,
-    }
-    if row.problem is not None:
-        block["problem"] = row.problem
-    quick = row.quick_convert
-    if quick is not None:
-        block["quick_convert"] = {
-            "static": quick.static,
-            "complex_mesh": quick.complex_mesh,
-            "coacd_threshold": quick.coacd_threshold,
-            "driven_by_unreal": quick.driven,
-            "friction": list(quick.friction),
-        }
-    if row.conversion is not None:
-        block["quick_convert"]["conversion"] = asdict(row.conversion)
-    return block
+def _quick_convert_block(quick: QuickConvert, conversion: HullProgress | None) -> wire.QuickConvertBlock:
+    return wire.QuickConvertBlock(
+        static=quick.static,
+        complex_mesh=quick.complex_mesh,
+        coacd_threshold=quick.coacd_threshold,
+        driven_by_unreal=quick.driven,
+        friction=list(quick.friction),
+        conversion=None if conversion is None else wire.ConversionBlock(**asdict(conversion)),
+    )
 
 
 def _blueprint(record: BlueprintRecord) -> wire.BlueprintBlock:

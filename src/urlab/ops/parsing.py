@@ -6,7 +6,7 @@ import msgspec
 
 from urlab.config import MAX_REQUEST_BYTES
 from urlab.errors import BadRequest, BadValue, MissingField, MissingOp, UrlabError
-from urlab_wire import CATALOGUE, DecodeError, OpSpec, Request, decode
+from urlab_wire import CATALOGUE, DecodeError, OpSpec, Reply, Request, decode
 from urlab_wire.codec import looks_like_json
 from urlab_wire.envelope import Envelope
 
@@ -16,12 +16,12 @@ _from_json = msgspec.json.Decoder(_AnyRequest)
 _required = {name: tuple(spec.required_fields()) for name, spec in CATALOGUE.items()}
 
 
-def read_at_once(frame: bytes) -> Request | None:
+def read_at_once(frame: bytes) -> Request[Reply] | None:
     """The typed request, in one pass; None when anything is wrong with the frame."""
     if len(frame) > MAX_REQUEST_BYTES:
         return None
     try:
-        request: Request = (_from_json if looks_like_json(frame) else _from_msgpack).decode(frame)
+        request: Request[Reply] = (_from_json if looks_like_json(frame) else _from_msgpack).decode(frame)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return request
@@ -38,7 +38,7 @@ def read_envelope(frame: bytes) -> Envelope:
     return Envelope(op=op, session_id=session_id if isinstance(session_id, str) else None)
 
 
-def read_request(spec: OpSpec, frame: bytes) -> Request | UrlabError:
+def read_request(spec: OpSpec, frame: bytes) -> Request[Reply] | UrlabError:
     """The request of a frame that could not be read at once, or what is wrong with it: MissingField or BadValue.
 
     Whole floats are taken for integers: to some clients every number is a float.

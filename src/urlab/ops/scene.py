@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from typing import Any
 
-from urlab.authoring import Placed, Placement, Spawned, SpawnSpec
+from urlab.authoring import Placed, Placement, Spawned, SpawnSpec, World
 from urlab.authoring.placement import vector
-from urlab.authoring.rows import class_name
+from urlab.authoring.rows import ActorRow, class_name
 from urlab.compile.inspection import BodyNode
 from urlab.errors import BadValue, InvalidCount, TooManyCells
 from urlab.geometry import Pose, Vec3, wxyz_from_euler_deg, xyzw_from_wxyz
 from urlab.manager.actor_poses import body_positions
 from urlab.ops.checks import finite, one_of
 from urlab.ops.context import Context
-from urlab.ops.outliner import seen_level, snapshot_row
+from urlab.ops.outliner import seen_level
 from urlab.ops.registry import handler
 from urlab.ops.targets import by_name
 from urlab.scene.level import DEFAULT_INTENSITY, LEVELS_PACKAGE, MANAGER_NAME, Actor, Light
@@ -174,15 +174,12 @@ def actor_hierarchy(context: Context, request: wire.ActorHierarchyRequest) -> wi
     """An actor's bodies as a tree, in the running scene if there is one."""
     seen = seen_level(context)
     actor = seen.find(request.target, by_name=by_name(request))
-    root = {
-        "name": actor.name,
-        "class": class_name(context.world, actor),
-        "location": list(seen.pose_of(actor).pos),
-        "children": [],
-    }
+    children: list[wire.HierarchyNode] = []
     if isinstance(actor, Actor):
         now = body_positions(context.play.manager, actor.name) if seen.in_pie else {}
-        root["children"] = [_node(node, actor.name, now) for node in context.world.inspect(actor).bodies(actor.pose)]
+        children = [_node(node, actor.name, now) for node in context.world.inspect(actor).bodies(actor.pose)]
+    kind, place = class_name(context.world, actor), list(seen.pose_of(actor).pos)
+    root = wire.HierarchyNode(name=actor.name, class_=kind, location=place, children=children)
     return wire.ActorHierarchyReply(root=root)
 
 
@@ -191,7 +188,7 @@ def snapshot(context: Context, request: wire.SnapshotRequest) -> wire.SnapshotRe
     """Everything, of the running scene if there is one."""
     seen = seen_level(context)
     path = f"{LEVELS_PACKAGE}{_PLAYED}{seen.level.name}" if seen.in_pie else seen.level.path
-    rows = [snapshot_row(context.world, row) for row in seen.rows()]
+    rows = [_snapshot_actor(context.world, row) for row in seen.rows()]
     return wire.SnapshotReply(actors=rows, in_pie=seen.in_pie, level_path=path)
 
 
@@ -259,8 +256,32 @@ def _class_path(context: Context, one: Placed) -> str:
     return context.world.project.record(one.blueprint).class_path
 
 
-def _node(node: BodyNode, actor_name: str, now: dict[str, Vec3]) -> dict[str, Any]:
+def _snapshot_actor(world: World, row: ActorRow) -> wire.SnapshotActor:
+    """An actor with its tags and, for a robot, the names of what it has."""
+    return wire.SnapshotActor(
+        name=row.name,
+        label=row.label,
+        class_=row.classes[0],
+        actor_id=row.actor_id,
+        **_pose(row.pose),
+        tags=list(row.tags),
+        urlab=None if row.robot is None else _element_names(world, row.robot),
+    )
+
+
+def _element_names(world: World, robot: Actor) -> wire.ElementNames:
+    has = world.inspect(robot)
+    return wire.ElementNames(
+        mj_class="articulation",
+        joints=list(has.joints),
+        actuators=list(has.actuators),
+        sensors=list(has.sensors),
+        cameras=list(has.cameras),
+    )
+
+
+def _node(node: BodyNode, actor_name: str, now: dict[str, Vec3]) -> wire.HierarchyNode:
     """A body; ``now`` says where the bodies of a running scene are, by their compiled names."""
     place = now.get(f"{actor_name}_{node.name}", now.get(actor_name, node.position_w))
     children = [_node(child, actor_name, now) for child in node.children]
-    return {"name": node.name, "class": "MjBody", "location": list(place), "children": children}
+    return wire.HierarchyNode(name=node.name, class_="MjBody", location=list(place), children=children)

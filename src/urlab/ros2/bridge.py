@@ -23,10 +23,9 @@ from urlab.ros2.services import SimulationServices
 from urlab.ros2.tally import Tally, TopicTally
 from urlab.ros2.topics import Choice, SceneTopics, clock_topic
 from urlab_client import URLabClient, URLabRPCError
-from urlab_client.live import Listener
-from urlab_client.transports.address import DEFAULT_STATE_PORT, stream_endpoint
-from urlab_client.transports.channels import CameraChannel, StateChannel
-from urlab_client.transports.control_out import ControlSender
+from urlab_client.live import StreamListener
+from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
+from urlab_client.transports.zmq_streams import CameraChannel, ControlSender, StateChannel
 from urlab_wire.stream_messages import unpack_state
 from urlab_wire.streams import StreamError
 
@@ -74,8 +73,8 @@ class Bridge:
         self._clock: Outlet | None = None
         self._sender: ControlSender | None = None
         self._robots: frozenset[str] = frozenset()
-        self._listeners: list[Listener] = []
-        self._camera_listeners: dict[CameraOutlet, Listener] = {}
+        self._listeners: list[StreamListener] = []
+        self._camera_listeners: dict[CameraOutlet, StreamListener] = {}
         self._next_s = 0.0
         self._last_time_s = 0.0
         self._heard_s = 0.0
@@ -235,7 +234,7 @@ class Bridge:
         self._last_time_s = 0.0
         uses: dict[str, Callable[[bytes], None]] = {"clock": self._tell_time, "state": self._tell_state}
         for name, use in uses.items():
-            self._listeners.append(Listener(f"urlab-ros2-{name}"))
+            self._listeners.append(StreamListener(f"urlab-ros2-{name}"))
             self._listeners[-1].add(StateChannel(endpoint, use))
 
     def _restart_streams(self, client: URLabClient) -> None:
@@ -309,7 +308,7 @@ class Bridge:
     def _watch(self, camera: CameraOutlet) -> None:
         view = camera.pictured.view
         endpoint = stream_endpoint(view.zmq_endpoint or "", self._settings.address)
-        self._camera_listeners[camera] = listener = Listener(f"urlab-ros2-{view.name}")
+        self._camera_listeners[camera] = listener = StreamListener(f"urlab-ros2-{view.name}")
         listener.add(CameraChannel(endpoint, view.zmq_topic or "", camera.show))
 
 

@@ -10,7 +10,7 @@ from urlab.ros2.backend import Attributed, Backend, Publisher, Subscription
 from urlab.ros2.qos import PICTURES, RELIABLE, TF, Qos
 from urlab.ros2.tally import Tally
 from urlab.ros2.topics import CAMERA_INFO, COMPRESSED, IMAGE, TF_MESSAGE, Heard, Names, Pictured, SceneTopics
-from urlab_client.transports.control_out import ControlSender
+from urlab_client.transports.zmq_streams import ControlSender
 from urlab_wire.stream_messages import StateFull
 
 log = logging.getLogger("urlab.ros2")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from urlab.scene.toml_text import assignment
+from urlab.toml_tables import assignment
 
 IMPORTS_PACKAGE = "/Game/MuJoCoImports/"
 SHIPPED_PACKAGE = "/Game/URLab/"

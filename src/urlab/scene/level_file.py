@@ -42,8 +42,7 @@ from urlab.scene.level import (
     QuickConvert,
 )
 from urlab.scene.names import ActorNames, legal_name
-from urlab.scene.toml_text import assignment, table
-from urlab.toml_tables import TomlTable
+from urlab.toml_tables import TomlTable, assignment, table_lines
 from urlab_wire.enums import LightKind
 
 LEVEL_VERSION = 1
@@ -134,9 +133,9 @@ def _lines(level: Level) -> Iterator[str]:
     if level.options:
         yield from ("", "[options]", *(assignment(key, value) for key, value in level.options.items()))
     for actor in level.actors:
-        yield from ("", *table("[[actors]]", _fields(_actor_record(actor))))
+        yield from ("", *table_lines("[[actors]]", _fields(_actor_record(actor))))
     for light in level.lights:
-        yield from ("", *table("[[lights]]", _fields(_light_record(light))))
+        yield from ("", *table_lines("[[lights]]", _fields(_light_record(light))))
 
 
 def _fields(record: msgspec.Struct) -> dict[str, Any]:

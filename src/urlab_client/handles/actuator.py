@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from urlab_client.checks import finite
 from urlab_client.enums import ActuatorType
-from urlab_client.handles.finite import finite
 
 if TYPE_CHECKING:
     from urlab_client.handles.articulation import URLabArticulation

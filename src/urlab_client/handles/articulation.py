@@ -1,31 +1,147 @@
 """A robot: its parts by short name, its setpoints, and its state."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
+import mujoco
 import numpy as np
 import numpy.typing as npt
 
+from urlab_client.checks import finite, per_name
 from urlab_client.enums import ControlMode, coerce
 from urlab_client.handles.actuator import Actuator
 from urlab_client.handles.body import Body
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.controller import URLabController, URLabPDController
-from urlab_client.handles.entity import URLabEntity
-from urlab_client.handles.finite import finite, per_name
+from urlab_client.handles.entity import Array, URLabEntity
 from urlab_client.handles.joint import Joint
-from urlab_client.handles.lookup import ModelNames
-from urlab_client.handles.observed import Array, Observed, padded
 from urlab_client.handles.sensor import Sensor
+from urlab_wire.codec import Tree
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
 
+
 Index = slice | npt.NDArray[np.intp]
-OriginalNames = Mapping[str, Mapping[str, str]]
+NamesByKind = Mapping[str, Mapping[str, str]]
+"""By kind ("joints", "actuators"): live short name -> name in the source XML."""
+Entry = TypeVar("Entry")
 
 FREE_QPOS, FREE_QVEL = 7, 6
 _FREE_SPANS = {"xpos": ("qpos", slice(0, 3)), "xquat": ("qpos", slice(3, 7)), "qvel": ("qvel", slice(0, 6))}
+_NO_TWIST: Mapping[str, Sequence[float]] = {"linear": (0.0, 0.0, 0.0), "angular": (0.0, 0.0, 0.0)}
+
+
+_KINDS = {
+    "joint": mujoco.mjtObj.mjOBJ_JOINT,
+    "actuator": mujoco.mjtObj.mjOBJ_ACTUATOR,
+    "sensor": mujoco.mjtObj.mjOBJ_SENSOR,
+    "body": mujoco.mjtObj.mjOBJ_BODY,
+    "geom": mujoco.mjtObj.mjOBJ_GEOM,
+    "site": mujoco.mjtObj.mjOBJ_SITE,
+    "camera": mujoco.mjtObj.mjOBJ_CAMERA,
+    "keyframe": mujoco.mjtObj.mjOBJ_KEY,
+}
+
+
+class Observed:
+    """The observation of one articulation.
+
+    ``ctrl``, ``act``, ``sensors``, ``twist`` and ``actions`` keep their last value when a reply leaves them out, as
+    the minimal level does; ``bodies`` and ``forces`` are those of the last reply only.
+    """
+
+    __slots__ = ("act", "actions", "bodies", "ctrl", "forces", "qpos", "qvel", "sensors", "twist")
+
+    def __init__(self) -> None:
+        self.qpos: Sequence[float] = ()
+        self.qvel: Sequence[float] = ()
+        self.ctrl: Sequence[float] = ()
+        self.act: Sequence[float] = ()
+        self.sensors: Mapping[str, Sequence[float]] = {}
+        self.bodies: Mapping[str, Mapping[str, Sequence[float]]] = {}
+        self.forces: Sequence[float] | Mapping[str, float] = ()
+        self.twist: Mapping[str, Sequence[float]] = _NO_TWIST
+        self.actions = 0
+
+    def absorb(self, block: Tree) -> None:
+        """Take one articulation's block of a reply."""
+        get = block.get
+        self.qpos = get("qpos") or ()
+        self.qvel = get("qvel") or ()
+        self.ctrl = get("ctrl", self.ctrl)
+        self.act = get("act", self.act)
+        self.sensors = get("sensors", self.sensors)
+        self.twist = get("twist", self.twist)
+        self.actions = get("actions", self.actions)
+        self.bodies = get("bodies") or {}
+        self.forces = get("actuator_force") or get("actuator_forces") or ()
+
+    def force(self, name: str, local: int) -> float | None:
+        """The force of one actuator, where the reply had forces: by name, or by position."""
+        if isinstance(self.forces, Mapping):
+            found = self.forces.get(name)
+        else:
+            found = self.forces[local] if local < len(self.forces) else None
+        return None if found is None else float(found)
+
+
+def padded(values: Sequence[float], size: int) -> Array:
+    """The values as an array of that size, or zeros when there are not exactly so many."""
+    return np.array(values, dtype=np.float64) if len(values) == size else np.zeros(size)
+
+
+class ModelNames:
+    """Looks up elements of the model by their name with or without the ``<prefix>_``.
+
+    Without a local model only the articulation's own joints, actuators, sensors and bodies are known.
+    """
+
+    prefix: str
+    _client: "URLabClient | None"
+
+    def mj(self, kind: str, name: str) -> int:
+        """The model id of an element; KeyError when there is none.
+
+        ``kind`` is joint, actuator, sensor, body, geom, site, camera or keyframe.
+        """
+        if kind not in _KINDS:
+            raise KeyError(f"unknown kind {kind!r}: choose one of {', '.join(_KINDS)}")
+        found = self._model_id(kind, name)
+        if found is None:
+            raise KeyError(f"{self.prefix!r} has no {kind} {name!r}")
+        return found
+
+    def _model_id(self, kind: str, name: str) -> int | None:
+        model = self._client._model if self._client is not None else None
+        if model is None:
+            return self._part_id(kind, name)
+        ids = (int(mujoco.mj_name2id(model, _KINDS[kind], full)) for full in (f"{self.prefix}_{name}", name))
+        return next((found for found in ids if found >= 0), None)
+
+    def _part_id(self, kind: str, name: str) -> int | None:
+        """The id of one of the articulation's own parts, or None."""
+        raise NotImplementedError
+
+    def mj_joint(self, name: str) -> int:
+        """The model id of a joint."""
+        return self.mj("joint", name)
+
+    def mj_actuator(self, name: str) -> int:
+        """The model id of an actuator."""
+        return self.mj("actuator", name)
+
+    def mj_sensor(self, name: str) -> int:
+        """The model id of a sensor."""
+        return self.mj("sensor", name)
+
+    def mj_body(self, name: str) -> int:
+        """The model id of a body."""
+        return self.mj("body", name)
+
+    def mj_camera(self, name: str) -> int:
+        """The model id of a camera."""
+        return self.mj("camera", name)
 
 
 class URLabArticulation(URLabEntity, ModelNames):
@@ -46,7 +162,7 @@ class URLabArticulation(URLabEntity, ModelNames):
         actor_id: str = "",
         control_mode: str = ControlMode.RAW,
         controller: URLabController | None = None,
-        original_names: OriginalNames | None = None,
+        original_names: NamesByKind | None = None,
         client: "URLabClient | None" = None,
     ) -> None:
         super().__init__(prefix, actor_id=actor_id, client=client)
@@ -208,7 +324,7 @@ class URLabArticulation(URLabEntity, ModelNames):
             self._ctrl[:] = setpoints
             self._stepped_ctrl = self._ctrl.tolist()
 
-    def write_ctrl(self, data: Any, *, changed_only: bool = False) -> None:
+    def write_ctrl(self, data: mujoco.MjData, *, changed_only: bool = False) -> None:
         """Put the setpoints into local data, or only if they changed since the last step."""
         ctrl: list[float] = self._ctrl.tolist()
         if not changed_only or ctrl != self._stepped_ctrl:
@@ -220,9 +336,9 @@ class URLabArticulation(URLabEntity, ModelNames):
         """Whether there are setpoints or wrenches that no step has sent yet."""
         return bool(self._pending_xfrc) or self._ctrl.tolist() != self._stepped_ctrl
 
-    def command(self) -> dict[str, Any]:
+    def command(self) -> Tree:
         """This articulation's part of a step request; the pending wrenches go with it."""
-        command: dict[str, Any] = {"control_mode": self._control_word}
+        command: Tree = {"control_mode": self._control_word}
         if self.actuators:
             command["ctrl"] = self._stepped_ctrl = self._ctrl.tolist()
         if self._pending_xfrc:
@@ -242,7 +358,7 @@ class URLabArticulation(URLabEntity, ModelNames):
         return next((name for name, body in self.bodies.items() if body.id == self.body_id), "")
 
     def _part_id(self, kind: str, name: str) -> int | None:
-        tables: dict[str, Mapping[str, Any]] = {
+        tables: dict[str, Mapping[str, Joint | Actuator | Sensor | Body]] = {
             "joint": self.joints,
             "actuator": self.actuators,
             "sensor": self.sensors,
@@ -251,12 +367,12 @@ class URLabArticulation(URLabEntity, ModelNames):
         part = tables.get(kind, {}).get(name.removeprefix(f"{self.prefix}_"))
         return None if part is None else int(part.id)
 
-    def _known(self, kind: str, name: str, table: Mapping[str, Any]) -> Any:
+    def _known(self, kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
         if name not in table:
             raise KeyError(f"{self.prefix!r} has no {kind} {name!r}; it has {', '.join(table) or 'none'}")
         return table[name]
 
-    def _resolve(self, name: str, live: Mapping[str, Any], original_of: Mapping[str, str]) -> str | None:
+    def _resolve(self, name: str, live: Mapping[str, object], original_of: Mapping[str, str]) -> str | None:
         short = name.removeprefix(f"{self.prefix}_")
         by_source = [mine for mine, original in original_of.items() if original == name]
         candidates = (name, short, *by_source, name.removesuffix("_joint"))

@@ -6,11 +6,16 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from urlab_client.enums import ControllerKind
+from urlab_client.rpc import payload_of, read_reply
+from urlab_wire.codec import Tree
+from urlab_wire.ops.runtime import ConfigureControllerReply, ConfigureControllerRequest
+from urlab_wire.ops.session import ControllerBlock
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
 
 Gains = Mapping[str, float]
+"""By joint."""
 
 
 class URLabController:
@@ -24,18 +29,18 @@ class URLabController:
         self,
         articulation_prefix: str,
         kind: str,
-        params: Mapping[str, Any] | None = None,
-        schema: Mapping[str, Any] | None = None,
+        params: Tree | None = None,
+        schema: Tree | None = None,
         *,
         client: "URLabClient | None" = None,
     ) -> None:
         self.articulation_prefix = articulation_prefix
         self.kind = ControllerKind(kind) if kind in set(ControllerKind) else kind
-        self.params: dict[str, Any] = dict(params or {})
-        self.schema: dict[str, Any] = dict(schema or {})
+        self.params: Tree = dict(params or {})
+        self.schema: Tree = dict(schema or {})
         self._client = client
 
-    def configure(self, **kwargs: Any) -> dict[str, Any]:
+    def configure(self, **kwargs: Any) -> Tree:
         """Patch the params named; the rest stays. Returns all params in force.
 
         Raises ValueError before anything is sent when the schema forbids a value.
@@ -44,20 +49,22 @@ class URLabController:
             self._check(name, value)
         return self._push({name: _plain(value) for name, value in kwargs.items()})
 
-    def refresh(self) -> dict[str, Any]:
+    def refresh(self) -> Tree:
         """Read the params in force from the server."""
         return self._push({})
 
-    def _push(self, patch: dict[str, Any]) -> dict[str, Any]:
+    def _push(self, patch: Tree) -> Tree:
         if self._client is None:
             self._merge(patch)
         else:
-            payload = {"articulation": self.articulation_prefix, "params": patch}
-            reply = self._client._rpc("configure_controller", payload, expected_op="configure_controller_ok")
-            self.params = dict(reply.get("params") or {})
+            request = ConfigureControllerRequest(articulation=self.articulation_prefix, params=patch)
+            reply = self._client._rpc(
+                "configure_controller", payload_of(request), expected_op="configure_controller_ok"
+            )
+            self.params = read_reply(ConfigureControllerReply, reply).params
         return self.params
 
-    def _merge(self, patch: Mapping[str, Any]) -> None:
+    def _merge(self, patch: Tree) -> None:
         for name, value in patch.items():
             old = self.params.get(name)
             self.params[name] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
@@ -76,7 +83,7 @@ class URLabController:
         for joint, number in value.items():
             self._check_number(f"{name}[{joint}]", number, rule)
 
-    def _check_number(self, name: str, value: Any, rule: Mapping[str, Any]) -> None:
+    def _check_number(self, name: str, value: Any, rule: Tree) -> None:
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
             raise ValueError(f"{self._who()}: {name} must be a finite number, not {value!r}")
         low, high = rule.get("min", -math.inf), rule.get("max", math.inf)
@@ -105,15 +112,11 @@ class URLabPDController(URLabController):
         """Torque limits by joint, a view that follows changes."""
         return GainView(self, "torque_limit")
 
-    def set_gains(
-        self, kp: Gains | None = None, kv: Gains | None = None, torque_limit: Gains | None = None
-    ) -> dict[str, Any]:
+    def set_gains(self, kp: Gains | None = None, kv: Gains | None = None, torque_limit: Gains | None = None) -> Tree:
         """Patch gains of the joints named. Returns all params in force."""
         return self.configure(**_given(kp=kp, kv=kv, torque_limit=torque_limit))
 
-    def set_defaults(
-        self, kp: float | None = None, kv: float | None = None, torque_limit: float | None = None
-    ) -> dict[str, Any]:
+    def set_defaults(self, kp: float | None = None, kv: float | None = None, torque_limit: float | None = None) -> Tree:
         """Set new defaults; the server gives them to every joint. Returns all params in force."""
         return self.configure(**_given(default_kp=kp, default_kv=kv, default_torque_limit=torque_limit))
 
@@ -142,18 +145,16 @@ class GainView(Mapping[str, float]):
         return gains
 
 
-def make_controller(
-    prefix: str, block: Mapping[str, Any] | None, client: "URLabClient | None"
-) -> URLabController | None:
+def make_controller(prefix: str, block: ControllerBlock | None, client: "URLabClient | None") -> URLabController | None:
     """The controller that a handshake block describes, or None without one."""
-    if not block:
+    if block is None:
         return None
-    kind = str(block.get("kind") or ControllerKind.PD)
+    kind = block.kind or ControllerKind.PD
     cls = URLabPDController if kind == ControllerKind.PD else URLabController
-    return cls(prefix, kind, block.get("params"), block.get("schema"), client=client)
+    return cls(prefix, kind, block.params, block.schema, client=client)
 
 
-def _given(**values: Any) -> dict[str, Any]:
+def _given(**values: Any) -> Tree:
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -2,17 +2,21 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import mujoco
 import numpy as np
+import numpy.typing as npt
 
+from urlab_client.checks import finite_numbers
 from urlab_client.enums import StepMode
-from urlab_client.handles.finite import three
-from urlab_client.handles.observed import Array
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
+
+Array = npt.NDArray[np.float64]
+StateBlock = Mapping[str, Sequence[float]]
+"""What a reply tells of one body, by field: xpos, xquat, qpos, qvel."""
 
 _DOWN = np.array([0.0, 0.0, -1.0])
 
@@ -49,7 +53,7 @@ class URLabEntity:
         self.actor_id = actor_id
         self._client = client
         self._pending_xfrc: dict[str, list[float]] = {}
-        self._wire_state: Mapping[str, Any] = {}
+        self._wire_state: StateBlock = {}
         self._initial_pose: Mapping[str, Array] = {}
 
     def __repr__(self) -> str:
@@ -109,19 +113,22 @@ class URLabEntity:
                 f"apply_xfrc on {self.name!r} has no effect in puppet mode: write client.data.xfrc_applied instead",
                 stacklevel=3,
             )
-        self._pending_xfrc[body] = [*three(f"force on {body!r}", force), *three(f"torque on {body!r}", torque)]
+        self._pending_xfrc[body] = [
+            *finite_numbers(f"force on {body!r}", force),
+            *finite_numbers(f"torque on {body!r}", torque),
+        ]
 
     def _take_xfrc(self) -> dict[str, list[float]]:
         pending, self._pending_xfrc = self._pending_xfrc, {}
         return pending
 
     @property
-    def _data(self) -> Any:
+    def _data(self) -> mujoco.MjData | None:
         """The local data, current; None without."""
         return self._client._evaluated_data() if self._client is not None else None
 
     @property
-    def _state(self) -> Any:
+    def _state(self) -> mujoco.MjData | None:
         """The local data, of which the state (qpos, qvel, ...) is current; None without."""
         return self._client._written_data() if self._client is not None else None
 

@@ -1,11 +1,13 @@
 """One sensor of an articulation."""
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from urlab_client.handles.observed import Observed
+if TYPE_CHECKING:
+    from urlab_client.handles.articulation import Observed
 
 
 @dataclass(slots=True, eq=False)
@@ -17,7 +19,7 @@ class Sensor:
     dim: int
     sensor_type: int
     offset: int
-    _observed: Observed = field(repr=False)
+    _observed: "Observed" = field(repr=False)
 
     @property
     def latest(self) -> npt.NDArray[np.float64] | None:

@@ -4,7 +4,9 @@ Positions are metres, colours (r, g, b) in 0..1. ``ttl`` is in seconds: 0 shows 
 until cleared.
 """
 
-from urlab_client.namespaces.base import RpcNamespace, Vector, maybe, numbers, rotated
+from urlab_client.checks import Vector, maybe_numbers, numbers
+from urlab_client.namespaces.base import RpcNamespace, rotated
+from urlab_wire.ops import debug as wire
 
 
 class DebugNamespace(RpcNamespace):
@@ -19,7 +21,7 @@ class DebugNamespace(RpcNamespace):
     ) -> None:
         """A small sphere."""
         place, paint = numbers("location", location), numbers("color", color)
-        self._ask("draw_marker", location=place, color=paint, ttl=float(ttl), label=label, tag=tag)
+        self._ask(wire.DrawMarkerRequest(location=place, color=paint, ttl=float(ttl), label=label, tag=tag))
 
     def draw_line(
         self,
@@ -32,9 +34,16 @@ class DebugNamespace(RpcNamespace):
         tag: str | None = None,
     ) -> None:
         """A line."""
-        ends = {"from": numbers("from_", from_), "to": numbers("to", to)}
-        paint = numbers("color", color)
-        self._ask("draw_line", **ends, color=paint, ttl=float(ttl), thickness=float(thickness), tag=tag)
+        self._ask(
+            wire.DrawLineRequest(
+                from_=numbers("from_", from_),
+                to=numbers("to", to),
+                color=numbers("color", color),
+                ttl=float(ttl),
+                thickness=float(thickness),
+                tag=tag,
+            )
+        )
 
     def draw_box(
         self,
@@ -48,13 +57,14 @@ class DebugNamespace(RpcNamespace):
     ) -> None:
         """A wire box."""
         self._ask(
-            "draw_box",
-            center=numbers("center", center),
-            half_extents=numbers("half_extents", half_extents),
-            color=numbers("color", color),
-            rotation_quat=maybe("rotation_quat", rotation_quat, 4),
-            ttl=float(ttl),
-            tag=tag,
+            wire.DrawBoxRequest(
+                center=numbers("center", center),
+                half_extents=numbers("half_extents", half_extents),
+                color=numbers("color", color),
+                rotation_quat=maybe_numbers("rotation_quat", rotation_quat, 4),
+                ttl=float(ttl),
+                tag=tag,
+            )
         )
 
     def draw_arrow(
@@ -70,13 +80,15 @@ class DebugNamespace(RpcNamespace):
     ) -> None:
         """An arrow; ``arrow_size`` in metres."""
         self._ask(
-            "draw_arrow",
-            **{"from": numbers("from_", from_), "to": numbers("to", to)},
-            color=numbers("color", color),
-            ttl=float(ttl),
-            thickness=float(thickness),
-            arrow_size=arrow_size,
-            tag=tag,
+            wire.DrawArrowRequest(
+                from_=numbers("from_", from_),
+                to=numbers("to", to),
+                color=numbers("color", color),
+                ttl=float(ttl),
+                thickness=float(thickness),
+                arrow_size=arrow_size,
+                tag=tag,
+            )
         )
 
     def draw_axes(
@@ -90,13 +102,22 @@ class DebugNamespace(RpcNamespace):
         tag: str | None = None,
     ) -> None:
         """A coordinate frame; ``scale`` is the length of its axes in metres."""
-        place, rotation = numbers("location", location), rotated(rotation_quat, rotation_euler)
-        self._ask("draw_axes", location=place, **rotation, scale=float(scale), ttl=float(ttl), tag=tag)
+        quat, euler = rotated(rotation_quat, rotation_euler)
+        self._ask(
+            wire.DrawAxesRequest(
+                location=numbers("location", location),
+                rotation_quat=quat,
+                rotation_euler=euler,
+                scale=float(scale),
+                ttl=float(ttl),
+                tag=tag,
+            )
+        )
 
     def clear_markers(self, *, tag: str | None = None) -> None:
         """Remove the drawings of one tag, or all."""
-        self._ask("clear_markers", tag=tag)
+        self._ask(wire.ClearMarkersRequest(tag=tag))
 
     def set_overlay_text(self, text: str, *, anchor: str = "top_left") -> None:
         """Show a text in a corner of every view; an empty one clears it."""
-        self._ask("set_overlay_text", text=text, anchor=anchor)
+        self._ask(wire.SetOverlayTextRequest(text=text, anchor=anchor))

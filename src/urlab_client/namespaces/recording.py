@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from urlab_client.namespaces.base import RpcNamespace
 from urlab_client.types import RecordingHandle, RecordingSummary
+from urlab_wire.ops import recording as wire
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -46,16 +47,15 @@ class URLabRecordingAPI(RpcNamespace):
 
     def start(self, name: str | None = None, max_duration_s: float | None = None) -> RecordingHandle:
         """Begin recording; ``max_duration_s`` is a rolling window of simulated time."""
-        reply = self._ask("recording_start", name=name, max_duration_s=max_duration_s)
+        reply = self._ask(wire.RecordingStartRequest(name=name, max_duration_s=max_duration_s))
         self._is_active = True
-        return RecordingHandle(str(reply.get("name") or ""), reply.get("max_duration_s"))
+        return RecordingHandle(reply.name, reply.max_duration_s or None)
 
     def stop(self) -> RecordingSummary:
         """End recording; the frames stay on the server."""
-        reply = self._ask("recording_stop")
+        reply = self._ask(wire.RecordingStopRequest())
         self._is_active = False
-        frames, seconds = int(reply.get("frame_count") or 0), float(reply.get("sim_duration_s") or 0.0)
-        self._summary = RecordingSummary(frames, seconds)
+        self._summary = RecordingSummary(reply.frame_count, reply.sim_duration_s)
         return self._summary
 
     def save(self, path: str | os.PathLike[str] | None = None) -> Path:
@@ -63,11 +63,11 @@ class URLabRecordingAPI(RpcNamespace):
 
         Returns the absolute path on the server's machine.
         """
-        reply = self._ask("recording_save", path=None if path is None else os.fspath(path))
-        self._last_saved_path = Path(str(reply.get("absolute_path") or ""))
+        reply = self._ask(wire.RecordingSaveRequest(path=None if path is None else os.fspath(path)))
+        self._last_saved_path = Path(reply.absolute_path)
         return self._last_saved_path
 
     def clear(self) -> None:
         """Forget the recorded frames; a recording that runs goes on."""
-        self._ask("recording_clear")
+        self._ask(wire.RecordingClearRequest())
         self._summary = RecordingSummary(0, 0.0)

@@ -8,6 +8,7 @@ from urlab_client.errors import URLabRPCError
 from urlab_client.namespaces.base import RpcNamespace
 from urlab_client.types import ReplaySession, ReplayStatus
 from urlab_wire.errors import ErrorCode
+from urlab_wire.ops import replay as wire
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -32,28 +33,28 @@ class URLabReplayAPI(RpcNamespace):
     def load(self, path: str | os.PathLike[str]) -> ReplaySession:
         """Read a recording on the server's machine; a bare name is looked up in its replay folder."""
         source = os.fspath(path)
-        reply = self._ask("replay_load", path=source)
-        self._active_session = str(reply.get("name") or "")
-        return ReplaySession(self._active_session, int(reply.get("total_frames") or 0), Path(source))
+        reply = self._ask(wire.ReplayLoadRequest(path=source))
+        self._active_session = reply.name
+        return ReplaySession(reply.name, reply.total_frames, Path(source))
 
     def list_sessions(self) -> list[str]:
         """The recordings that are loaded."""
-        return list(self._ask("replay_list_sessions").get("sessions") or ())
+        return self._ask(wire.ReplayListSessionsRequest()).sessions
 
     def set_active(self, name: str) -> None:
         """Choose the recording that `start` plays."""
-        self._ask("replay_set_active", name=name)
+        self._ask(wire.ReplaySetActiveRequest(name=name))
         self._active_session = name
 
     def start(self, *, loop: bool = False) -> ReplayStatus:
         """Go to frame 0 of the chosen recording; with ``loop`` it begins again after its end."""
-        reply = self._ask("replay_start", loop=True if loop else None)
-        self._active_session = str(reply.get("active_session") or self._active_session or "")
-        return ReplayStatus(self._active_session, int(reply.get("total_frames") or 0))
+        reply = self._ask(wire.ReplayStartRequest(loop=True if loop else None))
+        self._active_session = reply.active_session or self._active_session or ""
+        return ReplayStatus(self._active_session, reply.total_frames)
 
     def stop(self) -> None:
         """End the replay; stepping goes on from the state shown."""
-        self._ask("replay_stop")
+        self._ask(wire.ReplayStopRequest())
 
     def play(self, path_or_name: str | os.PathLike[str], loop: bool = False) -> ReplaySession:
         """Load (unless it is the name of a loaded recording), choose and start."""

@@ -1,14 +1,31 @@
 """``client.runtime``: change and read a running simulation."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
+from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.enums import CameraMode, ControlSource, StepMode, coerce
 from urlab_client.handles.articulation import FREE_QPOS, Index, URLabArticulation
 from urlab_client.handles.camera import URLabCameraView
-from urlab_client.namespaces.base import RpcNamespace, Target, Vector, maybe, numbers, targeted
-from urlab_client.options import mirror_options
-from urlab_client.types import CameraStreaming, ContactsResult, KeyframeInfo, MocapPose, SimOptions
+from urlab_client.mirror import mirror_options
+from urlab_client.namespaces.base import RpcNamespace, Target, targeted
+from urlab_client.rpc import payload_of
+from urlab_client.types import (
+    IDENTITY_WXYZ,
+    CameraStreaming,
+    Contact,
+    ContactsResult,
+    KeyframeInfo,
+    MocapPose,
+    SimOptions,
+    vec3,
+    vec4,
+    vec6,
+)
+from urlab_wire.codec import Tree
+from urlab_wire.ops import runtime as wire
+from urlab_wire.ops.stepping import ForwardRequest
 
 StreamOrder = bool | Mapping[str, Any]
 """On or off, or some of ``zmq`` (bool), ``shm`` (bool) and ``rate_hz`` (float)."""
@@ -23,15 +40,16 @@ class RuntimeNamespace(RpcNamespace):
 
     def set_paused(self, paused: bool) -> bool:
         """Halt or resume live physics; returns the state in force."""
-        return bool(self._ask("set_paused", paused=bool(paused)).get("paused", paused))
+        return self._ask(wire.SetPausedRequest(paused=bool(paused)), absent={"paused": bool(paused)}).paused
 
     def set_sim_speed(self, percent: float) -> float:
         """Pace live physics (100 = real time); returns the percentage in force, within 5 and 100."""
-        return float(self._ask("set_sim_speed", percent=float(percent)).get("percent", percent))
+        return self._ask(wire.SetSimSpeedRequest(percent=float(percent)), absent={"percent": float(percent)}).percent
 
     def set_control_source(self, source: str, *, articulation: str | None = None) -> None:
         """Let the actuators follow the wire ("zmq") or a user interface ("ui"), for one articulation or all."""
-        self._ask("set_control_source", source=coerce(ControlSource, source).value, articulation=articulation)
+        word = coerce(ControlSource, source).value
+        self._ask(wire.SetControlSourceRequest(source=word, articulation=articulation))
 
     def set_twist(
         self,
@@ -42,13 +60,8 @@ class RuntimeNamespace(RpcNamespace):
         actions: int | None = None,
     ) -> None:
         """Command a twist: linear (vx, vy, -) m/s, angular (-, -, yaw rate) rad/s, and (extension) action bits."""
-        self._ask(
-            "set_twist",
-            articulation=articulation,
-            linear=numbers("linear", linear),
-            angular=numbers("angular", angular),
-            actions=actions,
-        )
+        speed, turn = numbers("linear", linear), numbers("angular", angular)
+        self._ask(wire.SetTwistRequest(articulation=articulation, linear=speed, angular=turn, actions=actions))
 
     def set_qpos(self, target: Target, qpos: Vector, *, by_name: bool = False, qvel: Vector | None = None) -> None:
         """Write an articulation's whole qpos, or the seven numbers of its free root, here and on the server.
@@ -56,9 +69,11 @@ class RuntimeNamespace(RpcNamespace):
         ``qvel`` (extension) are the velocities of the same joints; they alone are written when ``qpos`` is empty. Here
         they are seen with the next step.
         """
+        name, by = targeted(target, by_name)
         speeds = None if qvel is None else [float(value) for value in qvel]
-        reply = self._ask("set_qpos", **targeted(target, by_name), qpos=[float(value) for value in qpos], qvel=speeds)
-        written = reply.get("qpos")
+        places = [float(value) for value in qpos]
+        reply = self._ask(wire.SetQposRequest(target=name, target_by=by, qpos=places, qvel=speeds))
+        written = reply.qpos
         index = self._written_index(reply)
         client = self._client
         with client._data_lock:
@@ -72,8 +87,8 @@ class RuntimeNamespace(RpcNamespace):
         """Move a mocap body, by compiled name: ``pos`` metres, ``quat`` w, x, y, z. Returns the pose in force."""
         if pos is None and quat is None:
             raise ValueError("set_mocap_pose needs pos or quat")
-        reply = self._ask("set_mocap_pose", body=body, pos=maybe("pos", pos), quat=maybe("quat", quat, 4))
-        pose = MocapPose.from_wire(reply)
+        place, turn = maybe_numbers("pos", pos), maybe_numbers("quat", quat, 4)
+        pose = _mocap_pose(self._ask(wire.SetMocapPoseRequest(body=body, pos=place, quat=turn)))
         client = self._client
         with client._data_lock:
             if client._mirror is not None:
@@ -82,7 +97,7 @@ class RuntimeNamespace(RpcNamespace):
 
     def read_mocap_pose(self, body: str) -> MocapPose:
         """The pose of a mocap body, by compiled name."""
-        return MocapPose.from_wire(self._ask("read_mocap_pose", body=body))
+        return _mocap_pose(self._ask(wire.ReadMocapPoseRequest(body=body)))
 
     def get_contacts(
         self,
@@ -94,25 +109,31 @@ class RuntimeNamespace(RpcNamespace):
         max_contacts: int = 64,
     ) -> ContactsResult:
         """The active contacts that match every given compiled name."""
-        asked = {"body1": body1, "body2": body2, "geom1": geom1, "geom2": geom2}
-        names = {key: name for key, name in asked.items() if name is not None}
-        return ContactsResult.from_wire(self._ask("get_contacts", max_contacts=int(max_contacts), filter=names or None))
+        names = wire.ContactFilter(body1=body1, body2=body2, geom1=geom1, geom2=geom2)
+        request = wire.GetContactsRequest(
+            max_contacts=int(max_contacts), filter=None if names == wire.ContactFilter() else names
+        )
+        reply = self._ask(request)
+        return ContactsResult(
+            reply.n_contacts or len(reply.contacts), reply.truncated, [_contact(block) for block in reply.contacts]
+        )
 
     def list_keyframes(self) -> list[KeyframeInfo]:
         """The keyframes of the compiled model."""
-        return [KeyframeInfo.from_wire(block) for block in self._ask("list_keyframes").get("keyframes") or ()]
+        return [_keyframe(block) for block in self._ask(wire.ListKeyframesRequest()).keyframes]
 
     def set_sim_options(self, **opts: Any) -> SimOptions:
         """Patch physics options (timestep, gravity, integrator, ...) on the server and in ``client.model.opt``."""
         given = {name: value for name, value in opts.items() if value is not None}
         if not given:
             raise ValueError("set_sim_options needs at least one field")
-        echoed: dict[str, Any] = self._ask("set_sim_options", options=given).get("options") or {}
+        echoed = self._ask(wire.SetSimOptionsRequest(options=given)).options
         client = self._client
         with client._data_lock:
-            if client.model is not None:
-                mirror_options(client.model.opt, echoed)
-        return SimOptions.from_wire(echoed)
+            model = client.model
+            if model is not None:
+                mirror_options(model.opt, echoed)
+        return _sim_options(echoed)
 
     def set_mode(self, mode: str | StepMode) -> StepMode:
         """Switch the step mode; returns the one in force, which becomes ``client.step_mode``."""
@@ -125,8 +146,8 @@ class RuntimeNamespace(RpcNamespace):
         """
         name = camera if isinstance(camera, str) else camera.full_name
         asked = coerce(CameraMode, mode)
-        reply = self._ask("set_camera_mode", camera=name, mode=asked.value)
-        in_force = coerce(CameraMode, reply.get("mode"), default=asked)
+        reply = self._ask(wire.SetCameraModeRequest(camera=name, mode=asked.value))
+        in_force = coerce(CameraMode, reply.mode or None, default=asked)
         view = self._client._camera_keys.get(name)
         if view is not None:
             view.follow_mode(in_force)
@@ -137,47 +158,88 @@ class RuntimeNamespace(RpcNamespace):
 
         ``{"wrist": False}``, ``{"arm/eye": {"zmq": True, "rate_hz": 10}}``. This client listens accordingly.
         """
-        orders = {name: order if isinstance(order, bool) else dict(order) for name, order in cameras.items()}
-        reply = self._ask("set_camera_streaming", cameras=orders)
-        told = {name: CameraStreaming.from_wire(block) for name, block in (reply.get("cameras") or {}).items()}
+        orders = {name: _stream_order(order) for name, order in cameras.items()}
+        reply = self._ask(wire.SetCameraStreamingRequest(cameras=orders))
+        told = {name: _camera_streaming(block) for name, block in reply.cameras.items()}
         for name, order in orders.items():
             self._follow_stream(name, order, told.get(name))
         self._client._sync_streams()
         return told
 
-    def forward(self) -> dict[str, Any]:
+    def forward(self) -> Tree:
         """Run mj_forward on the server (no integration) and observe; returns the reply, as ``step()`` does."""
-        reply = self._ask("forward")
+        reply = self._client._rpc("forward", payload_of(ForwardRequest()))
         self._client._absorb_step_reply(reply)
         return reply
 
-    def _follow_stream(self, name: str, order: StreamOrder, told: CameraStreaming | None) -> None:
+    def _follow_stream(self, name: str, order: bool | wire.CameraStreamOrder, told: CameraStreaming | None) -> None:
         """Let a view listen where its camera streams now, unless the caller switched it off."""
         view = self._client._camera_keys.get(name)
         if view is None:
             return
-        wishes = [order] if isinstance(order, bool) else [order.get("zmq"), order.get("shm")]
+        wishes = [order] if isinstance(order, bool) else [order.zmq, order.shm]
         if any(wish is not None for wish in wishes):
             view.wanted = any(wishes)
         if told is not None:
             view.zmq_endpoint = told.zmq_endpoint or view.zmq_endpoint
             view.zmq_topic = told.zmq_topic or view.zmq_topic
 
-    def _written_index(self, reply: dict[str, Any]) -> Index | None:
+    def _written_index(self, reply: wire.SetQposReply) -> Index | None:
         """Where a set_qpos reply's numbers are in ``client.data.qpos``."""
         client = self._client
-        names = (reply.get("actor_name"), reply.get("target"))
+        names = (reply.actor_name, reply.target)
         found = self._written_robot(reply)
-        if found is not None and not reply.get("free_base_shortcut"):
+        if found is not None and not reply.free_base_shortcut:
             return found._qpos_index
         free = found or next((client.entities[name] for name in names if name in client.entities), None)
         if free is None or free.qpos_offset is None:
             return None
         return slice(free.qpos_offset, free.qpos_offset + FREE_QPOS)
 
-    def _written_robot(self, reply: dict[str, Any]) -> URLabArticulation | None:
+    def _written_robot(self, reply: wire.SetQposReply) -> URLabArticulation | None:
         """The articulation that a set_qpos reply is about, if it is about one."""
         client = self._client
-        names = (reply.get("actor_name"), reply.get("target"))
-        by_id = client.articulations_by_id.get(reply.get("actor_id") or "")
+        names = (reply.actor_name, reply.target)
+        by_id = client.articulations_by_id.get(reply.actor_id or "")
         return by_id or next((client.articulations[name] for name in names if name in client.articulations), None)
+
+
+def _mocap_pose(reply: wire.SetMocapPoseReply | wire.ReadMocapPoseReply) -> MocapPose:
+    return MocapPose(reply.body, vec3(reply.pos), vec4(reply.quat, IDENTITY_WXYZ))
+
+
+def _contact(block: wire.ContactBlock) -> Contact:
+    return Contact(
+        block.geom1,
+        block.geom2,
+        block.body1,
+        block.body2,
+        vec3(block.pos),
+        vec3(block.normal),
+        block.dist,
+        vec6(block.force),
+    )
+
+
+def _keyframe(block: wire.KeyframeBlock) -> KeyframeInfo:
+    return KeyframeInfo(block.name, block.time, block.qpos, block.qvel, block.ctrl, block.mocap_pos, block.mocap_quat)
+
+
+def _sim_options(echoed: Tree) -> SimOptions:
+    """The options that this client knows."""
+    known: Tree = {one.name: echoed[one.name] for one in fields(SimOptions) if one.name in echoed}
+    return SimOptions(
+        **known | {name: vec3(numbers(name, value)) for name, value in known.items() if isinstance(value, list)}
+    )
+
+
+def _stream_order(order: StreamOrder) -> bool | wire.CameraStreamOrder:
+    if isinstance(order, bool):
+        return order
+    return wire.CameraStreamOrder(zmq=order.get("zmq"), shm=order.get("shm"), rate_hz=order.get("rate_hz"))
+
+
+def _camera_streaming(block: wire.CameraStreamBlock) -> CameraStreaming:
+    return CameraStreaming(
+        block.streaming, block.zmq, block.shm, block.rate_hz, block.zmq_endpoint, block.zmq_topic or None
+    )

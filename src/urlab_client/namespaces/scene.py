@@ -4,18 +4,25 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.enums import LightKind, coerce
 from urlab_client.errors import URLabRPCError
-from urlab_client.namespaces.base import RpcNamespace, Target, Vector, maybe, numbers, rotated, targeted
+from urlab_client.namespaces.base import RpcNamespace, Target, rotated, targeted
 from urlab_client.types import (
+    IDENTITY_XYZW,
     ActorHierarchyNode,
     SceneSnapshot,
+    SceneSnapshotActor,
     URLabAsset,
     URLabBlueprint,
     URLabLightHandle,
     URLabSpawnHandle,
+    vec3,
+    vec4,
 )
+from urlab_wire.codec import plain_map
 from urlab_wire.errors import ErrorCode
+from urlab_wire.ops import scene as wire
 
 Blueprint = str | URLabBlueprint
 
@@ -29,33 +36,32 @@ class SceneNamespace(RpcNamespace):
 
     def create_level(self, name: str, *, force_overwrite: bool = False) -> None:
         """Create an empty level and open it."""
-        self._ask("create_level", name=name, force_overwrite=force_overwrite)
+        self._ask(wire.CreateLevelRequest(name=name, force_overwrite=force_overwrite))
 
     def load_level(self, name_or_path: str) -> None:
         """Open a level; unsaved edits of the current one are discarded."""
-        self._ask("load_level", level_path=name_or_path)
+        self._ask(wire.LoadLevelRequest(level_path=name_or_path))
 
     def save_level(self) -> None:
         """Save the open level."""
-        self._ask("save_level")
+        self._ask(wire.SaveLevelRequest())
 
     def current_level(self) -> str:
         """The path of the open level."""
-        return str(self._ask("current_level").get("level_path") or "")
+        return self._ask(wire.CurrentLevelRequest()).level_path
 
     def ensure_manager(self) -> bool:
         """Put a manager into the level if it has none; returns whether it had one."""
-        return bool(self._ask("ensure_manager").get("was_existing"))
+        return self._ask(wire.EnsureManagerRequest()).was_existing
 
     def import_xml(self, xml_path: str | os.PathLike[str], *, force_reimport: bool = False) -> URLabBlueprint:
         """Import a model file of the server's machine."""
-        return URLabBlueprint.from_wire(
-            self._ask("import_xml", path=os.fspath(xml_path), force_reimport=force_reimport)
-        )
+        reply = self._ask(wire.ImportXmlRequest(path=os.fspath(xml_path), force_reimport=force_reimport))
+        return URLabBlueprint(reply.blueprint_class_path, reply.blueprint_short_name, reply.imported_now)
 
     def destroy_asset(self, asset_path: str) -> bool:
         """Delete a level or an import from the project; returns whether there was one."""
-        return bool(self._ask("destroy_asset", asset_path=asset_path).get("was_found"))
+        return self._ask(wire.DestroyAssetRequest(asset_path=asset_path)).was_found
 
     def spawn_actor(
         self,
@@ -78,19 +84,20 @@ class SceneNamespace(RpcNamespace):
         """
         if isinstance(tags, str):
             raise TypeError(f"tags is a list of words, not the text {tags!r}")
-        reply = self._ask(
-            "spawn_actor",
+        quat, euler = rotated(rotation_quat, rotation_euler)
+        request = wire.SpawnActorRequest(
             blueprint=_class_path(blueprint),
             actor_id=actor_id,
             location=numbers("location", location),
+            rotation_quat=quat,
+            rotation_euler=euler,
             scale=numbers("scale", scale),
             keyframe=keyframe,
             tags=None if tags is None else list(tags),
             config=None if config is None else dict(config),
-            heightfield=None if heightfield is None else dict(heightfield),
-            **rotated(rotation_quat, rotation_euler),
+            heightfield=None if heightfield is None else _heightfield(heightfield),
         )
-        return URLabSpawnHandle.from_wire(reply)
+        return _spawn_handle(self._ask(request))
 
     def spawn_grid(
         self,
@@ -108,20 +115,19 @@ class SceneNamespace(RpcNamespace):
         """Spawn ``count_x`` by ``count_y`` copies, ids ``<base>_<i>_<j>``, at most 1024; handles by actor id."""
         if count_x <= 0 or count_y <= 0:
             raise ValueError(f"a grid needs counts above zero, not {count_x} x {count_y}")
-        reply = self._ask(
-            "spawn_grid",
+        quat, euler = rotated(rotation_quat, rotation_euler)
+        request = wire.SpawnGridRequest(
             blueprint=_class_path(blueprint),
             base_actor_id=base_actor_id,
             count_x=int(count_x),
             count_y=int(count_y),
             spacing=numbers("spacing", spacing),
             origin=numbers("origin", origin),
+            rotation_quat=quat,
+            rotation_euler=euler,
             scale=numbers("scale", scale),
-            **rotated(rotation_quat, rotation_euler),
         )
-        shared = {key: reply.get(key) for key in ("blueprint_class_path", "requires_pie_restart")}
-        cells = [URLabSpawnHandle.from_wire(block, **shared) for block in reply.get("actors") or ()]
-        return {cell.actor_id: cell for cell in cells}
+        return _grid_handles(self._ask(request))
 
     def spawn_light(
         self,
@@ -134,8 +140,7 @@ class SceneNamespace(RpcNamespace):
         color: Vector = (1, 1, 1),
     ) -> URLabLightHandle:
         """Put a light (directional, point, spot) into the level; ``color`` is r, g, b in 0..1."""
-        reply = self._ask(
-            "spawn_light",
+        request = wire.SpawnLightRequest(
             kind=coerce(LightKind, kind).value,
             actor_id=actor_id,
             location=numbers("location", location),
@@ -143,11 +148,12 @@ class SceneNamespace(RpcNamespace):
             intensity=float(intensity),
             color=numbers("color", color),
         )
-        return URLabLightHandle.from_wire(reply)
+        return _light_handle(self._ask(request, absent={"intensity": 5000.0}))
 
     def destroy_actor(self, target: Target, *, by_name: bool = False) -> None:
         """Remove an actor from the level."""
-        self._ask("destroy_actor", **targeted(target, by_name))
+        name, by = targeted(target, by_name)
+        self._ask(wire.DestroyActorRequest(target=name, target_by=by))
 
     def set_actor_transform(
         self,
@@ -159,25 +165,33 @@ class SceneNamespace(RpcNamespace):
         rotation_euler: Vector | None = None,
     ) -> None:
         """Move an actor; what is not given stays."""
-        pose = {**rotated(rotation_quat, rotation_euler), "location": maybe("location", location)}
-        self._ask("set_actor_transform", **targeted(target, by_name), **pose)
+        name, by = targeted(target, by_name)
+        quat, euler = rotated(rotation_quat, rotation_euler)
+        place = maybe_numbers("location", location)
+        self._ask(
+            wire.SetActorTransformRequest(
+                target=name, target_by=by, location=place, rotation_quat=quat, rotation_euler=euler
+            )
+        )
 
     def duplicate_actor(
         self, target: Target, new_actor_id: str, *, by_name: bool = False, location: Vector | None = None
     ) -> URLabSpawnHandle:
         """Copy an actor; without a location, one metre along +X."""
-        who, where = targeted(target, by_name), maybe("location", location)
-        reply = self._ask("duplicate_actor", **who, new_actor_id=new_actor_id, location=where)
-        return URLabSpawnHandle.from_wire(reply)
+        name, by = targeted(target, by_name)
+        place = maybe_numbers("location", location)
+        request = wire.DuplicateActorRequest(target=name, target_by=by, new_actor_id=new_actor_id, location=place)
+        return _spawn_handle(self._ask(request))
 
     def actor_hierarchy(self, target: Target, *, by_name: bool = False) -> ActorHierarchyNode:
         """The parts of an actor as a tree."""
-        reply = self._ask("actor_hierarchy", **targeted(target, by_name))
-        return ActorHierarchyNode.from_wire(reply.get("root") or {})
+        name, by = targeted(target, by_name)
+        return _node(self._ask(wire.ActorHierarchyRequest(target=name, target_by=by)).root)
 
     def snapshot(self) -> SceneSnapshot:
         """Everything in the level, with the element names of articulations."""
-        return SceneSnapshot.from_wire(self._ask("snapshot"))
+        reply = self._ask(wire.SnapshotRequest())
+        return SceneSnapshot(reply.level_path, reply.in_pie, [_snapshot_actor(block) for block in reply.actors])
 
     def apply_scene(
         self, level_name: str, assets: Sequence[URLabAsset], *, save: bool = True
@@ -205,7 +219,7 @@ class SceneNamespace(RpcNamespace):
             self._create_instead(name, missing)
 
     def _create_instead(self, name: str, missing: URLabRPCError) -> None:
-        """A level that is there but cannot be loaded is told as such: nobody wants it replaced."""
+        """A level that is there but cannot be loaded stays, and its own error is raised."""
         try:
             self.create_level(name)
         except URLabRPCError as refused:
@@ -224,3 +238,69 @@ class SceneNamespace(RpcNamespace):
 
 def _class_path(blueprint: Blueprint) -> str:
     return blueprint.class_path if isinstance(blueprint, URLabBlueprint) else blueprint
+
+
+def _heightfield(given: Mapping[str, Any]) -> wire.HeightfieldBlock:
+    if "size" not in given:
+        raise ValueError(f"heightfield needs a size (x, y, height in metres), not only {', '.join(given) or 'nothing'}")
+    return wire.HeightfieldBlock(size=given["size"], heights=given.get("heights"), image=given.get("image"))
+
+
+def _spawn_handle(reply: wire.SpawnActorReply | wire.DuplicateActorReply) -> URLabSpawnHandle:
+    return URLabSpawnHandle(
+        reply.actor_id,
+        reply.actor_name,
+        reply.actor_path,
+        reply.blueprint_class_path,
+        vec3(reply.location),
+        vec4(reply.rotation_quat, IDENTITY_XYZW),
+        reply.was_existing,
+        reply.requires_pie_restart,
+    )
+
+
+def _grid_handles(reply: wire.SpawnGridReply) -> dict[str, URLabSpawnHandle]:
+    return {
+        cell.actor_id: URLabSpawnHandle(
+            cell.actor_id,
+            cell.actor_name,
+            cell.actor_path,
+            reply.blueprint_class_path,
+            vec3(cell.location),
+            was_existing=cell.was_existing,
+            requires_pie_restart=reply.requires_pie_restart,
+        )
+        for cell in reply.actors
+    }
+
+
+def _light_handle(reply: wire.SpawnLightReply) -> URLabLightHandle:
+    return URLabLightHandle(
+        reply.actor_id,
+        reply.actor_name,
+        reply.actor_path,
+        reply.kind,
+        vec3(reply.location),
+        vec3(reply.rotation_euler),
+        reply.intensity,
+        vec3(reply.color, (1.0, 1.0, 1.0)),
+        reply.requires_pie_restart,
+    )
+
+
+def _node(block: wire.HierarchyNode) -> ActorHierarchyNode:
+    children = [_node(child) for child in block.children]
+    return ActorHierarchyNode(block.name, block.class_, vec3(block.location), children)
+
+
+def _snapshot_actor(block: wire.SnapshotActor) -> SceneSnapshotActor:
+    return SceneSnapshotActor(
+        block.name,
+        block.class_,
+        block.actor_id,
+        block.label,
+        vec3(block.location),
+        vec4(block.rotation_quat, IDENTITY_XYZW),
+        block.tags,
+        None if block.urlab is None else plain_map(block.urlab),
+    )

@@ -1,9 +1,11 @@
 """``client.sim``: the play lifecycle."""
 
-from urlab_client.enums import StepMode, coerce
+from urlab_client.enums import PIEState, StepMode, coerce
 from urlab_client.errors import URLabPIEError
 from urlab_client.namespaces.base import RpcNamespace
+from urlab_client.rpc import payload_of, read_reply
 from urlab_client.types import PIEStartResult, PIEStatus
+from urlab_wire.ops import sim as wire
 
 START_GRACE_S = 5.0
 
@@ -32,14 +34,12 @@ class SimNamespace(RpcNamespace):
         """
         client = self._client
         mode = client.step_mode if step_mode is None and client._promotes else step_mode
-        asked = {"level_path": level_path, "step_mode": None if mode is None else coerce(StepMode, mode).value}
-        reply = client._rpc(
-            "begin_pie",
-            {"timeout_s": float(timeout_s), **{name: value for name, value in asked.items() if value is not None}},
-            expected_op="begin_pie_ok",
-            rcv_timeout_ms=int(1000 * (timeout_s + START_GRACE_S)),
-        )
-        result = PIEStartResult.from_wire(reply)
+        word = None if mode is None else coerce(StepMode, mode).value
+        request = wire.BeginPieRequest(level_path=level_path, timeout_s=float(timeout_s), step_mode=word)
+        patience_ms = int(1000 * (timeout_s + START_GRACE_S))
+        tree = client._rpc("begin_pie", payload_of(request), rcv_timeout_ms=patience_ms)
+        reply = read_reply(wire.BeginPieReply, tree)
+        result = PIEStartResult(_state(reply.state), reply.compile_error, tree.get("handshake_payload"))
         if result.is_ready and result.handshake_payload:
             client._absorb_handshake(result.handshake_payload)
             client._join_simulation()
@@ -49,13 +49,23 @@ class SimNamespace(RpcNamespace):
 
     def stop(self) -> None:
         """End the simulation and go back to the editor."""
-        self._ask("stop_pie")
+        self._ask(wire.StopPieRequest())
         self._client.manager_present = False
         self._client._sync_streams()
 
     def status(self) -> PIEStatus:
         """Where the lifecycle stands."""
-        return PIEStatus.from_wire(self._ask("pie_status"))
+        return _status(self._ask(wire.PieStatusRequest()))
+
+
+def _status(reply: wire.PieStatusReply) -> PIEStatus:
+    state = _state(reply.state)
+    return PIEStatus(state, reply.compile_error, reply.sim_time, reply.level, reply.mode, reply.paused)
+
+
+def _state(word: str) -> PIEState:
+    """The state of that word; a word that this client does not know counts as OFF."""
+    return PIEState(word) if word in set(PIEState) else PIEState.OFF
 
 
 def _failure(result: PIEStartResult) -> URLabPIEError:

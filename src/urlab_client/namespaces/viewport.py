@@ -3,8 +3,10 @@
 import os
 from pathlib import Path
 
-from urlab_client.namespaces.base import RpcNamespace, Target, Vector, maybe, numbers, rotated, targeted
-from urlab_client.types import CameraPose
+from urlab_client.checks import Vector, maybe_numbers, numbers
+from urlab_client.namespaces.base import RpcNamespace, Target, rotated, targeted
+from urlab_client.types import IDENTITY_XYZW, CameraPose, vec3, vec4
+from urlab_wire.ops import viewport as wire
 
 MODES = ("lit", "unlit", "wireframe", "collision", "reflections")
 
@@ -25,22 +27,25 @@ class ViewportNamespace(RpcNamespace):
         fov: float | None = None,
     ) -> CameraPose:
         """Place the camera (metres; x, y, z, w or roll, pitch, yaw degrees; horizontal ``fov`` degrees)."""
-        place, rotation = numbers("location", location), rotated(rotation_quat, rotation_euler)
-        return CameraPose.from_wire(self._ask("set_camera", location=place, **rotation, fov=fov))
+        place, (quat, euler) = numbers("location", location), rotated(rotation_quat, rotation_euler)
+        return _pose(
+            self._ask(wire.SetCameraRequest(location=place, rotation_quat=quat, rotation_euler=euler, fov=fov))
+        )
 
     def get_camera(self) -> CameraPose:
         """Where the camera is."""
-        return CameraPose.from_wire(self._ask("get_camera"))
+        return _pose(self._ask(wire.GetCameraRequest()))
 
     def frame_actor(self, target: Target, *, by_name: bool = False) -> CameraPose:
         """Move the camera so that an actor fills the view."""
-        return CameraPose.from_wire(self._ask("frame_actor", **targeted(target, by_name)))
+        name, by = targeted(target, by_name)
+        return _pose(self._ask(wire.FrameActorRequest(target=name, target_by=by)))
 
     def set_mode(self, mode: str) -> str:
         """Choose lit, unlit, wireframe, collision or reflections; returns the mode in force."""
         if mode not in MODES:
             raise ValueError(f"{mode!r} is no viewport mode: choose one of {', '.join(MODES)}")
-        return str(self._ask("set_viewport_mode", mode=mode).get("mode", mode))
+        return self._ask(wire.SetViewportModeRequest(mode=mode)).mode or mode
 
     def track_actor(
         self, target: Target, *, by_name: bool = False, offset: Vector | None = None, smoothing: float = 0.0
@@ -51,13 +56,14 @@ class ViewportNamespace(RpcNamespace):
         """
         if not 0.0 <= smoothing < 1.0:
             raise ValueError(f"smoothing is in [0, 1), not {smoothing}")
-        where = maybe("offset", offset)
-        reply = self._ask("track_actor", **targeted(target, by_name), offset=where, smoothing=float(smoothing))
-        return str(reply.get("tracked_actor_path") or "")
+        name, by = targeted(target, by_name)
+        where = maybe_numbers("offset", offset)
+        request = wire.TrackActorRequest(target=name, target_by=by, offset=where, smoothing=float(smoothing))
+        return self._ask(request).tracked_actor_path
 
     def untrack(self) -> bool:
         """Stop following; returns whether the camera was."""
-        return bool(self._ask("untrack").get("was_tracking"))
+        return self._ask(wire.UntrackRequest()).was_tracking
 
     def screenshot(
         self, path: str | os.PathLike[str] | None = None, *, width: int | None = None, height: int | None = None
@@ -68,10 +74,15 @@ class ViewportNamespace(RpcNamespace):
         1280 x 720 unless stated.
         """
         file = None if path is None else _writable(Path(path))
-        png = bytes(self._ask("viewport_screenshot", width=width, height=height).get("png") or b"")
+        png = self._ask(wire.ViewportScreenshotRequest(width=width, height=height)).png
         if file is not None and png:
             file.write_bytes(png)
         return png
+
+
+def _pose(reply: wire.CameraPoseReply) -> CameraPose:
+    quat = vec4(reply.rotation_quat, IDENTITY_XYZW)
+    return CameraPose(vec3(reply.location), quat, vec3(reply.rotation_euler), reply.fov)
 
 
 def _writable(file: Path) -> Path:

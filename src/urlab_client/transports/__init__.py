@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from urlab_client.transports.address import DEFAULT_STATE_PORT, ServerAddress, check_base, check_ports
-from urlab_client.transports.base import Transport
+from urlab_client.transports.base import DEFAULT_STATE_PORT, ServerAddress, Transport, check_base, check_ports
 from urlab_client.transports.inprocess import InProcessTransport
 from urlab_client.transports.shm import ShmTransport
 from urlab_client.transports.zmq import ZmqTransport, endpoint

@@ -1,14 +1,63 @@
-"""What the client needs of a transport: one request in, one reply out; streams where it has them."""
+"""What the client needs of a transport: one request in, one reply out, streams where it has them; where a server is."""
 
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from urlab_client.errors import TRANSPORT_ERROR, URLabRPCError
-from urlab_wire.codec import DecodeError, decode, encode
+from urlab_wire.codec import DecodeError, Tree, decode, encode
+from urlab_wire.stream_messages import unpack_metadata
+from urlab_wire.streams import StreamError
 
-StateCallback = Callable[[dict[str, Any]], None]
+StateCallback = Callable[[Tree], None]
 
 DEFAULT_TIMEOUT_MS = 5000
+PORTS = range(1, 65536)
+DEFAULT_STATE_PORT = 5555
+_SCHEMES = ("tcp", "ipc")
+_ANY_HOST = ("", "*", "0.0.0.0", "[::]")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAddress:
+    """Where a server is: base address, ports, and the shared-memory folder when the caller names one."""
+
+    base: str
+    step_port: int
+    state_port: int
+    connect_timeout_ms: int
+    shm_dir: str | None = None
+
+
+def check_base(address: str, *, own_transport: bool) -> None:
+    """ValueError unless this is a base address; ``inproc://`` is one for a caller with its own transport."""
+    schemes = (*_SCHEMES, "inproc") if own_transport else _SCHEMES
+    if not re.fullmatch(rf"({'|'.join(schemes)})://.+", str(address)):
+        raise ValueError(
+            f"address {address!r} is not one: write tcp://host or ipc:///path, without a port (pass step_port=)"
+        )
+
+
+def check_ports(**ports: int) -> None:
+    """ValueError that names the first one that is no port number."""
+    for name, port in ports.items():
+        if isinstance(port, bool) or not isinstance(port, int) or port not in PORTS:
+            raise ValueError(f"{name} must be a whole number within 1 and 65535, not {port!r}")
+
+
+def stream_endpoint(told: str, base: str) -> str:
+    """Where to connect for a stream that the server binds at ``told``, for a client that reaches it at ``base``.
+
+    Over TCP only the port counts: the server may know itself by a wildcard, or by a name that means nothing here.
+    """
+    scheme, _, place = told.partition("://")
+    host, _, port = place.rpartition(":")
+    if scheme != "tcp":
+        return told
+    if base.startswith("tcp://"):
+        return f"{base}:{port}"
+    return f"tcp://127.0.0.1:{port}" if host in _ANY_HOST else told
 
 
 class FrameCallback(Protocol):
@@ -17,9 +66,17 @@ class FrameCallback(Protocol):
     ``pixels`` belong to the caller and are good during the call only.
     """
 
-    def __call__(
-        self, pixels: bytes | memoryview, meta: Mapping[str, Any] | None = None, skipped: int = 0, /
-    ) -> object: ...
+    def __call__(self, pixels: bytes | memoryview, meta: Tree | None = None, skipped: int = 0, /) -> object: ...
+
+
+def description(payload: bytes | None) -> Tree | None:
+    """What a stream tells about a picture; one that cannot be read counts as none."""
+    if payload is None:
+        return None
+    try:
+        return unpack_metadata(payload)
+    except StreamError:
+        return None
 
 
 class Transport:
@@ -33,7 +90,7 @@ class Transport:
         """Send one encoded request and wait for its encoded reply; raises `URLabTimeoutError`."""
         raise NotImplementedError(f"{type(self).__name__} implements neither request nor rpc")
 
-    def rpc(self, request: Mapping[str, Any], *, rcv_timeout_ms: int = DEFAULT_TIMEOUT_MS) -> dict[str, Any]:
+    def rpc(self, request: Mapping[str, Any], *, rcv_timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Tree:
         """Send one request map and wait for the reply map, which may be an error reply."""
         reply = self.request(encode(request), timeout_ms=rcv_timeout_ms)
         try:

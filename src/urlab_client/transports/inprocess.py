@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from urlab_client.transports.streams import StreamingTransport
+from urlab_client.transports.zmq_streams import StreamingTransport
 
 
 class InProcessTransport(StreamingTransport):

@@ -10,9 +10,14 @@ from typing import Any
 
 from urlab_client.errors import ServerEndedError
 from urlab_client.transports.base import FrameCallback, StateCallback, Transport
-from urlab_client.transports.shm_files import InUse, Unusable
-from urlab_client.transports.shm_link import ShmLink
-from urlab_client.transports.shm_streams import CameraSource, RegionStream, Source, StateSource
+from urlab_client.transports.shm_link import InUse, ShmLink, Unusable
+from urlab_client.transports.shm_streams import (
+    CameraRegionSource,
+    Payload,
+    RegionSource,
+    RegionStream,
+    StateRegionSource,
+)
 from urlab_client.transports.zmq import ZmqTransport
 from urlab_wire.codec import DecodeError, decode
 from urlab_wire.errors import ErrorCode
@@ -44,8 +49,8 @@ class ShmTransport(Transport):
         self._told = ""
         self._streams_lock = threading.Lock()
         self._streams_folder: Path | None = None
-        self._states: tuple[Path, RegionStream] | None = None
-        self._cameras: list[RegionStream] = []
+        self._states: tuple[Path, RegionStream[bytes]] | None = None
+        self._cameras: list[RegionStream[tuple[bytes, bytes | None]]] = []
 
     @property
     def is_attached(self) -> bool:
@@ -138,7 +143,7 @@ class ShmTransport(Transport):
         with self._streams_lock:
             folder = self._streams_folder
             if folder is not None:
-                stream = _open("urlab-shm-camera", lambda: CameraSource(folder, prefix, name, on_frame))
+                stream = _open("urlab-shm-camera", lambda: CameraRegionSource(folder, prefix, name, on_frame))
                 if stream is not None:
                     self._cameras.append(stream)
                     return
@@ -157,7 +162,7 @@ class ShmTransport(Transport):
         with self._streams_lock:
             folder = self._streams_folder
             if self._states is None and folder is not None:
-                stream = _open("urlab-shm-states", lambda: StateSource(folder, on_snapshot))
+                stream = _open("urlab-shm-states", lambda: StateRegionSource(folder, on_snapshot))
                 self._states = None if stream is None else (folder, stream)
             return self._states is not None
 
@@ -168,7 +173,7 @@ class ShmTransport(Transport):
             states[1].stop()
 
 
-def _folder(told: Any) -> Path:
+def _folder(told: str | None) -> Path:
     """Where the regions are; `Unusable` when that is nowhere on this machine."""
     if sys.platform == "win32":
         raise Unusable("it is not used on Windows")
@@ -181,7 +186,7 @@ def _folder(told: Any) -> Path:
     raise Unusable(f"the folder {folder} is not there: is the server on another machine, or in a container?")
 
 
-def _open(name: str, source: Callable[[], Source]) -> RegionStream | None:
+def _open(name: str, source: Callable[[], RegionSource[Payload]]) -> RegionStream[Payload] | None:
     """A stream out of a region; None when there is none."""
     try:
         return RegionStream(name, source)
@@ -199,7 +204,7 @@ def _asks_for_zmq(reply: bytes) -> bool:
     return (_WORDS[0] in reply or _WORDS[1] in reply) and _field(reply, "code") in _OVER_ZMQ
 
 
-def _field(frame: bytes, name: str) -> Any:
+def _field(frame: bytes, name: str) -> object:
     try:
         return decode(frame).get(name)
     except DecodeError:

@@ -5,15 +5,13 @@ import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Generic, Protocol, TypeVar
 
-from urlab_client.transports.base import FrameCallback, StateCallback
-from urlab_client.transports.shm_files import MappedRegion, Unusable
+from urlab_client.transports.base import FrameCallback, StateCallback, description
+from urlab_client.transports.shm_link import MappedRegion, Unusable
 from urlab_wire.codec import decode
 from urlab_wire.shm import STATE_FILE, camera_file, camera_meta_file
 from urlab_wire.shm_wait import SequenceWaiter
-from urlab_wire.stream_messages import unpack_metadata
-from urlab_wire.streams import StreamError
 
 LOOK_S = 0.5
 """While nothing comes, it is looked so often whether the file is still the one that is written."""
@@ -25,23 +23,26 @@ _ASK_AGAIN = (2, 8, 32)
 _log = logging.getLogger(__name__)
 
 
-class Source(Protocol):
+Payload = TypeVar("Payload")
+
+
+class RegionSource(Protocol[Payload]):
     """What a stream reads, while a scene plays. ``news`` is the region that is written last."""
 
     news: MappedRegion
     first_seen: int
 
-    def read(self, seen: int) -> tuple[int, Any] | None:
+    def read(self, seen: int) -> tuple[int, Payload] | None:
         """The newest payload and its sequence; None when there is none that is new and whole."""
 
-    def hand_over(self, payload: Any, skipped: int) -> None:
+    def hand_over(self, payload: Payload, skipped: int) -> None:
         """Call back with a payload that superseded ``skipped`` others."""
 
     def close(self) -> None:
         """Let go of the memory."""
 
 
-class StateSource:
+class StateRegionSource:
     """Whole-state snapshots; what stands there already counts."""
 
     first_seen = 0
@@ -55,7 +56,7 @@ class StateSource:
         """The newest snapshot."""
         return self.news.region.read(seen)
 
-    def hand_over(self, payload: bytes, skipped: int) -> None:  # noqa: ARG002 - nobody counts states
+    def hand_over(self, payload: bytes, skipped: int) -> None:  # noqa: ARG002 - states are not counted
         """As a map."""
         self._on_snapshot(decode(payload))
 
@@ -64,7 +65,7 @@ class StateSource:
         self.news.close()
 
 
-class CameraSource:
+class CameraRegionSource:
     """Pictures of one camera, with what is told of them. A picture from before does not count: it may be old.
 
     A server writes what it tells, then the pixels; what has the same number belongs together.
@@ -97,7 +98,7 @@ class CameraSource:
     def hand_over(self, payload: tuple[bytes, bytes | None], skipped: int) -> None:
         """Pixels, description, and how many were superseded."""
         pixels, meta = payload
-        self._on_frame(pixels, _described(meta), skipped)
+        self._on_frame(pixels, description(meta), skipped)
 
     def close(self) -> None:
         """Let go of the memory."""
@@ -115,20 +116,20 @@ class CameraSource:
         return found[1] if self._meta.region.sequence == self.news.region.sequence == sequence else None
 
 
-class RegionStream:
+class RegionStream(Generic[Payload]):
     """Follows a source on a daemon thread, from construction until `stop`.
 
     The files of a scene go with it, and come again with the next one; then they are opened anew.
     """
 
-    def __init__(self, name: str, open_source: Callable[[], Source]) -> None:
+    def __init__(self, name: str, open_source: Callable[[], RegionSource[Payload]]) -> None:
         """`Unusable` when there is nothing to open."""
         self._open_source = open_source
         self._turn = threading.Lock()
         self._stopping = threading.Event()
         self._seen = 0
         self._idle_looks = 0
-        self._source: Source | None = None
+        self._source: RegionSource[Payload] | None = None
         self._waiter: SequenceWaiter | None = None
         self._open()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -156,7 +157,7 @@ class RegionStream:
                 self._look_again(source)
         self._let_go()
 
-    def _look_again(self, source: Source) -> None:
+    def _look_again(self, source: RegionSource[Payload]) -> None:
         """Nothing came for a while. Open the file anew if it is another one, and also now and then if it is not: the
         server may have missed that it was opened."""
         self._idle_looks += 1
@@ -164,7 +165,7 @@ class RegionStream:
             self._let_go()
             self._try_to_open()
 
-    def _use(self, source: Source) -> None:
+    def _use(self, source: RegionSource[Payload]) -> None:
         found = source.read(self._seen)
         if found is None:
             return
@@ -192,13 +193,3 @@ class RegionStream:
             source, self._source, self._waiter = self._source, None, None
         if source is not None:
             source.close()
-
-
-def _described(meta: bytes | None) -> dict[str, Any] | None:
-    """The description of a picture; one that cannot be read counts as none."""
-    if meta is None:
-        return None
-    try:
-        return unpack_metadata(meta)
-    except StreamError:
-        return None

@@ -8,7 +8,7 @@ import zmq
 
 from urlab_client.errors import TRANSPORT_ERROR, URLabRPCError, URLabTimeoutError
 from urlab_client.transports.base import DEFAULT_TIMEOUT_MS
-from urlab_client.transports.streams import StreamingTransport
+from urlab_client.transports.zmq_streams import StreamingTransport
 
 PROBE_TIMEOUT_S = 0.5
 
@@ -24,7 +24,7 @@ def endpoint(address: str, port: int) -> str:
     return f"{re.sub(r'^tcp://localhost$', 'tcp://127.0.0.1', address)}:{port}"
 
 
-def somebody_listens(where: str) -> bool:
+def is_listening(where: str) -> bool:
     """Whether a plain connection to an endpoint succeeds: a process that is stuck still listens."""
     scheme, _, place = where.partition("://")
     host, _, port = place.rpartition(":")
@@ -43,7 +43,7 @@ def somebody_listens(where: str) -> bool:
 class ZmqTransport(StreamingTransport):
     """One REQ socket, shared by all threads, and a SUB socket per stream.
 
-    A request waits ``connect_timeout_ms`` for somebody to listen, then its own timeout for the answer. Any failure
+    A request waits ``connect_timeout_ms`` for a server that listens, then its own timeout for the answer. Any failure
     drops the socket, so that the next request starts with a fresh connection. Streams are looked for on the host of
     ``step_endpoint``.
     """
@@ -89,7 +89,7 @@ class ZmqTransport(StreamingTransport):
     def _connect(self) -> "zmq.Socket[bytes]":
         socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.REQ)
         socket.setsockopt(zmq.LINGER, 0)
-        # Without IMMEDIATE a send to nobody succeeds, and an absent server looks like a slow one.
+        # Without IMMEDIATE a send without a peer succeeds, and an absent server looks like a slow one.
         socket.setsockopt(zmq.IMMEDIATE, 1)
         try:
             socket.connect(self.step_endpoint)
@@ -101,7 +101,7 @@ class ZmqTransport(StreamingTransport):
 
     def _send_when_connected(self, socket: "zmq.Socket[bytes]", frame: bytes, timeout_ms: int) -> None:
         if not socket.poll(timeout_ms, zmq.POLLOUT):
-            listens = somebody_listens(self.step_endpoint)
+            listens = is_listening(self.step_endpoint)
             raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=listens) from None
         socket.send(frame, _NOBLOCK)
 

@@ -8,7 +8,7 @@ import msgspec
 from urlab_wire.envelope import Reply, Request
 
 
-class DrawMarkerRequest(Request, tag="draw_marker"):
+class DrawMarkerRequest(Request["DrawMarkerReply"], tag="draw_marker"):
     """A small sphere."""
 
     location: list[float]
@@ -22,7 +22,7 @@ class DrawMarkerReply(Reply, tag="draw_marker_ok"):
     """Done."""
 
 
-class DrawLineRequest(Request, tag="draw_line"):
+class DrawLineRequest(Request["DrawLineReply"], tag="draw_line"):
     """A line."""
 
     from_: list[float] = msgspec.field(name="from")
@@ -37,7 +37,7 @@ class DrawLineReply(Reply, tag="draw_line_ok"):
     """Done."""
 
 
-class DrawBoxRequest(Request, tag="draw_box"):
+class DrawBoxRequest(Request["DrawBoxReply"], tag="draw_box"):
     """A wire box."""
 
     center: list[float]
@@ -53,7 +53,7 @@ class DrawBoxReply(Reply, tag="draw_box_ok"):
     """Done."""
 
 
-class DrawArrowRequest(Request, tag="draw_arrow"):
+class DrawArrowRequest(Request["DrawArrowReply"], tag="draw_arrow"):
     """An arrow; ``arrow_size`` is in metres."""
 
     from_: list[float] = msgspec.field(name="from")
@@ -69,7 +69,7 @@ class DrawArrowReply(Reply, tag="draw_arrow_ok"):
     """Done."""
 
 
-class DrawAxesRequest(Request, tag="draw_axes"):
+class DrawAxesRequest(Request["DrawAxesReply"], tag="draw_axes"):
     """A coordinate frame."""
 
     location: list[float]
@@ -84,7 +84,7 @@ class DrawAxesReply(Reply, tag="draw_axes_ok"):
     """Done."""
 
 
-class ClearMarkersRequest(Request, tag="clear_markers"):
+class ClearMarkersRequest(Request["ClearMarkersReply"], tag="clear_markers"):
     """Remove the drawings of one tag, or all."""
 
     tag: str | None = None
@@ -94,7 +94,7 @@ class ClearMarkersReply(Reply, tag="clear_markers_ok"):
     """Done."""
 
 
-class SetOverlayTextRequest(Request, tag="set_overlay_text"):
+class SetOverlayTextRequest(Request["SetOverlayTextReply"], tag="set_overlay_text"):
     """Show a text in a corner of every view; an empty one clears it."""
 
     text: str

@@ -1,20 +1,60 @@
 """Looking through the level, and quick convert."""
 
-from typing import Any
-
 import msgspec
 
 from urlab_wire.envelope import Reply, Request
 
 
-class ListActorsRequest(Request, tag="list_actors"):
+class ActorIdentity(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What every listing tells of an actor; metres, x, y, z, w."""
+
+    name: str
+    label: str
+    class_: str = msgspec.field(name="class")
+    actor_id: str
+    location: list[float]
+    rotation_quat: list[float]
+
+
+class ConversionBlock(msgspec.Struct, kw_only=True):
+    """How far the decomposition of a mesh is (extension)."""
+
+    state: str
+    elapsed_s: float
+    message: str
+
+
+class QuickConvertBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How a static mesh takes part in physics."""
+
+    static: bool
+    complex_mesh: bool
+    coacd_threshold: float
+    driven_by_unreal: bool
+    friction: list[float]
+    conversion: ConversionBlock | None = None
+
+
+class ActorBlock(ActorIdentity):
+    """One actor of a list. ``problem`` (extension) says why it cannot be played; ``tags`` come with find_actors."""
+
+    is_articulation: bool
+    is_static_mesh_actor: bool
+    is_light: bool
+    has_quick_convert: bool
+    problem: str | None = None
+    quick_convert: QuickConvertBlock | None = None
+    tags: list[str] | None = None
+
+
+class ListActorsRequest(Request["ListActorsReply"], tag="list_actors"):
     """Ask for all actors."""
 
 
 class ListActorsReply(Reply, tag="list_actors_ok"):
     """All actors; ``in_pie`` says whether a simulation runs."""
 
-    actors: list[dict[str, Any]]
+    actors: list[ActorBlock]
     in_pie: bool
 
 
@@ -27,7 +67,7 @@ class BlueprintBlock(msgspec.Struct, kw_only=True):
     parent_class: str
 
 
-class ListBlueprintsRequest(Request, tag="list_blueprints"):
+class ListBlueprintsRequest(Request["ListBlueprintsReply"], tag="list_blueprints"):
     """Ask for all blueprints."""
 
 
@@ -37,7 +77,7 @@ class ListBlueprintsReply(Reply, tag="list_blueprints_ok"):
     blueprints: list[BlueprintBlock]
 
 
-class FindActorsRequest(Request, tag="find_actors"):
+class FindActorsRequest(Request["FindActorsReply"], tag="find_actors"):
     """Ask for the actors that match every given filter."""
 
     class_filter: str | None = None
@@ -49,11 +89,11 @@ class FindActorsRequest(Request, tag="find_actors"):
 class FindActorsReply(Reply, tag="find_actors_ok"):
     """The matches; ``in_pie`` says which world was searched."""
 
-    actors: list[dict[str, Any]]
+    actors: list[ActorBlock]
     in_pie: bool
 
 
-class GetActorBoundsRequest(Request, tag="get_actor_bounds"):
+class GetActorBoundsRequest(Request["GetActorBoundsReply"], tag="get_actor_bounds"):
     """Ask for the axis-aligned box around an actor."""
 
     target: str
@@ -71,7 +111,7 @@ class GetActorBoundsReply(Reply, tag="get_actor_bounds_ok"):
     extents: list[float]
 
 
-class SelectActorRequest(Request, tag="select_actor"):
+class SelectActorRequest(Request["SelectActorReply"], tag="select_actor"):
     """Select an actor in every view."""
 
     target: str
@@ -84,7 +124,7 @@ class SelectActorReply(Reply, tag="select_actor_ok"):
     actor_name: str
 
 
-class AddQuickConvertRequest(Request, tag="add_quick_convert"):
+class AddQuickConvertRequest(Request["AddQuickConvertReply"], tag="add_quick_convert"):
     """Make a static-mesh actor a MuJoCo body."""
 
     target: str
@@ -107,7 +147,7 @@ class AddQuickConvertReply(Reply, tag="add_quick_convert_ok"):
     requires_pie_restart: bool
 
 
-class RemoveQuickConvertRequest(Request, tag="remove_quick_convert"):
+class RemoveQuickConvertRequest(Request["RemoveQuickConvertReply"], tag="remove_quick_convert"):
     """Undo add_quick_convert."""
 
     target: str

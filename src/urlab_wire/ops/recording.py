@@ -3,7 +3,7 @@
 from urlab_wire.envelope import Reply, Request
 
 
-class RecordingStartRequest(Request, tag="recording_start"):
+class RecordingStartRequest(Request["RecordingStartReply"], tag="recording_start"):
     """Begin; ``max_duration_s`` is a rolling window of simulated time."""
 
     name: str | None = None
@@ -17,7 +17,7 @@ class RecordingStartReply(Reply, tag="recording_start_ok"):
     max_duration_s: float
 
 
-class RecordingStopRequest(Request, tag="recording_stop"):
+class RecordingStopRequest(Request["RecordingStopReply"], tag="recording_stop"):
     """End; the frames stay until they are cleared or another recording begins."""
 
 
@@ -29,7 +29,7 @@ class RecordingStopReply(Reply, tag="recording_stop_ok"):
     sim_duration_s: float
 
 
-class RecordingSaveRequest(Request, tag="recording_save"):
+class RecordingSaveRequest(Request["RecordingSaveReply"], tag="recording_save"):
     """Write the running or the last stopped recording; a bare name goes to the replay folder."""
 
     path: str | None = None
@@ -41,7 +41,7 @@ class RecordingSaveReply(Reply, tag="recording_save_ok"):
     absolute_path: str
 
 
-class RecordingClearRequest(Request, tag="recording_clear"):
+class RecordingClearRequest(Request["RecordingClearReply"], tag="recording_clear"):
     """Forget the captured frames."""
 
 

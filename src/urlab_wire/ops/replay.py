@@ -3,7 +3,7 @@
 from urlab_wire.envelope import Reply, Request
 
 
-class ReplayLoadRequest(Request, tag="replay_load"):
+class ReplayLoadRequest(Request["ReplayLoadReply"], tag="replay_load"):
     """Read a recording and make it the active one; a bare name is looked up in the replay folder."""
 
     path: str | None = None
@@ -16,7 +16,7 @@ class ReplayLoadReply(Reply, tag="replay_load_ok"):
     total_frames: int
 
 
-class ReplayListSessionsRequest(Request, tag="replay_list_sessions"):
+class ReplayListSessionsRequest(Request["ReplayListSessionsReply"], tag="replay_list_sessions"):
     """Ask which recordings are loaded."""
 
 
@@ -26,7 +26,7 @@ class ReplayListSessionsReply(Reply, tag="replay_list_sessions_ok"):
     sessions: list[str]
 
 
-class ReplaySetActiveRequest(Request, tag="replay_set_active"):
+class ReplaySetActiveRequest(Request["ReplaySetActiveReply"], tag="replay_set_active"):
     """Choose the recording that replay_start plays."""
 
     name: str | None = None
@@ -36,7 +36,7 @@ class ReplaySetActiveReply(Reply, tag="replay_set_active_ok"):
     """Done."""
 
 
-class ReplayStartRequest(Request, tag="replay_start"):
+class ReplayStartRequest(Request["ReplayStartReply"], tag="replay_start"):
     """Go to frame 0 of the active recording; each step then shows the next frames."""
 
     loop: bool | None = None
@@ -49,7 +49,7 @@ class ReplayStartReply(Reply, tag="replay_start_ok"):
     total_frames: int
 
 
-class ReplayStopRequest(Request, tag="replay_stop"):
+class ReplayStopRequest(Request["ReplayStopReply"], tag="replay_stop"):
     """End; stepping goes on from the state shown."""
 
 

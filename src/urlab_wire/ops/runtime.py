@@ -10,7 +10,7 @@ import msgspec
 from urlab_wire.envelope import Reply, Request
 
 
-class SetModeRequest(Request, tag="set_mode"):
+class SetModeRequest(Request["SetModeReply"], tag="set_mode"):
     """Switch between live, direct and puppet."""
 
     mode: str | None = None
@@ -23,7 +23,7 @@ class SetModeReply(Reply, tag="set_mode_ok"):
     current_mode: str
 
 
-class SetPausedRequest(Request, tag="set_paused"):
+class SetPausedRequest(Request["SetPausedReply"], tag="set_paused"):
     """Halt or resume live physics."""
 
     paused: bool
@@ -35,7 +35,7 @@ class SetPausedReply(Reply, tag="set_paused_ok"):
     paused: bool
 
 
-class SetSimSpeedRequest(Request, tag="set_sim_speed"):
+class SetSimSpeedRequest(Request["SetSimSpeedReply"], tag="set_sim_speed"):
     """Pace live physics at this percentage of real time."""
 
     percent: float
@@ -47,7 +47,7 @@ class SetSimSpeedReply(Reply, tag="set_sim_speed_ok"):
     percent: float
 
 
-class SetControlSourceRequest(Request, tag="set_control_source"):
+class SetControlSourceRequest(Request["SetControlSourceReply"], tag="set_control_source"):
     """Let actuators follow the wire or the user interface, for one articulation or all."""
 
     source: str | None = None
@@ -62,7 +62,7 @@ class SetControlSourceReply(Reply, tag="set_control_source_ok"):
     articulation: str | None = None
 
 
-class SetTwistRequest(Request, tag="set_twist"):
+class SetTwistRequest(Request["SetTwistReply"], tag="set_twist"):
     """Write a twist command: linear (vx, vy, -) m/s, angular (-, -, yaw rate) rad/s, and action bits."""
 
     articulation: str | None = None
@@ -80,7 +80,7 @@ class SetTwistReply(Reply, tag="set_twist_ok"):
     actions: int
 
 
-class SetQposRequest(Request, tag="set_qpos"):
+class SetQposRequest(Request["SetQposReply"], tag="set_qpos"):
     """Write the qpos of one articulation or free entity, or the seven numbers of its free root.
 
     ``qvel`` (extension) are the velocities of the same joints; with an empty ``qpos`` they alone are written.
@@ -102,7 +102,7 @@ class SetQposReply(Reply, tag="set_qpos_ok"):
     actor_id: str | None = None
 
 
-class SetMocapPoseRequest(Request, tag="set_mocap_pose"):
+class SetMocapPoseRequest(Request["SetMocapPoseReply"], tag="set_mocap_pose"):
     """Move a mocap body, by compiled name; position in metres, quaternion w, x, y, z."""
 
     body: str
@@ -118,7 +118,7 @@ class SetMocapPoseReply(Reply, tag="set_mocap_pose_ok"):
     quat: list[float]
 
 
-class ReadMocapPoseRequest(Request, tag="read_mocap_pose"):
+class ReadMocapPoseRequest(Request["ReadMocapPoseReply"], tag="read_mocap_pose"):
     """Read the pose of a mocap body."""
 
     body: str
@@ -141,7 +141,7 @@ class ContactFilter(msgspec.Struct, kw_only=True, omit_defaults=True):
     geom2: str | None = None
 
 
-class GetContactsRequest(Request, tag="get_contacts"):
+class GetContactsRequest(Request["GetContactsReply"], tag="get_contacts"):
     """Read the active contacts."""
 
     max_contacts: int | None = None
@@ -169,7 +169,7 @@ class GetContactsReply(Reply, tag="get_contacts_ok"):
     contacts: list[ContactBlock]
 
 
-class ListKeyframesRequest(Request, tag="list_keyframes"):
+class ListKeyframesRequest(Request["ListKeyframesReply"], tag="list_keyframes"):
     """Ask for the keyframes of the compiled model."""
 
 
@@ -191,7 +191,7 @@ class ListKeyframesReply(Reply, tag="list_keyframes_ok"):
     keyframes: list[KeyframeBlock]
 
 
-class ConfigureControllerRequest(Request, tag="configure_controller"):
+class ConfigureControllerRequest(Request["ConfigureControllerReply"], tag="configure_controller"):
     """Patch the controller of an articulation; empty params only read."""
 
     articulation: str
@@ -205,7 +205,7 @@ class ConfigureControllerReply(Reply, tag="configure_controller_ok"):
     params: dict[str, Any]
 
 
-class SetSimOptionsRequest(Request, tag="set_sim_options"):
+class SetSimOptionsRequest(Request["SetSimOptionsReply"], tag="set_sim_options"):
     """Patch the physics options; see `urlab_wire.ops.runtime.OPTION_FIELDS`."""
 
     options: dict[str, Any] | None = None
@@ -226,7 +226,7 @@ OPTION_FIELDS = (
 """Every field that set_sim_options accepts."""
 
 
-class SetCameraModeRequest(Request, tag="set_camera_mode"):
+class SetCameraModeRequest(Request["SetCameraModeReply"], tag="set_camera_mode"):
     """Choose what a camera sees: real, depth, semantic or instance. An extension."""
 
     camera: str
@@ -240,7 +240,7 @@ class SetCameraModeReply(Reply, tag="set_camera_mode_ok"):
     mode: str
 
 
-class CameraStreamOrder(msgspec.Struct, kw_only=True):
+class CameraStreamOrder(msgspec.Struct, kw_only=True, omit_defaults=True):
     """How a camera shall stream: whether at all, and how often a second."""
 
     zmq: bool | None = None
@@ -248,7 +248,7 @@ class CameraStreamOrder(msgspec.Struct, kw_only=True):
     rate_hz: float | None = None
 
 
-class SetCameraStreamingRequest(Request, tag="set_camera_streaming"):
+class SetCameraStreamingRequest(Request["SetCameraStreamingReply"], tag="set_camera_streaming"):
     """Switch cameras on or off, ``{name: true}`` or ``{name: {"zmq": true, "rate_hz": 10}}``. An extension.
 
     A camera that is not switched on renders while somebody subscribes to it.

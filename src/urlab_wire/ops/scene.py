@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 
 from urlab_wire.envelope import Reply, Request
+from urlab_wire.ops.outliner import ActorIdentity
 
 
-class ImportXmlRequest(Request, tag="import_xml"):
+class ImportXmlRequest(Request["ImportXmlReply"], tag="import_xml"):
     """Import a model file into the project."""
 
     path: str
@@ -22,7 +23,7 @@ class ImportXmlReply(Reply, tag="import_xml_ok"):
     imported_now: bool
 
 
-class CreateLevelRequest(Request, tag="create_level"):
+class CreateLevelRequest(Request["CreateLevelReply"], tag="create_level"):
     """Create an empty level and open it."""
 
     name: str
@@ -35,7 +36,7 @@ class CreateLevelReply(Reply, tag="create_level_ok"):
     level_path: str
 
 
-class LoadLevelRequest(Request, tag="load_level"):
+class LoadLevelRequest(Request["LoadLevelReply"], tag="load_level"):
     """Open a level; unsaved edits of the current one are discarded."""
 
     level_path: str
@@ -47,7 +48,7 @@ class LoadLevelReply(Reply, tag="load_level_ok"):
     level_path: str
 
 
-class SaveLevelRequest(Request, tag="save_level"):
+class SaveLevelRequest(Request["SaveLevelReply"], tag="save_level"):
     """Save the open level."""
 
 
@@ -57,7 +58,7 @@ class SaveLevelReply(Reply, tag="save_level_ok"):
     level_path: str
 
 
-class CurrentLevelRequest(Request, tag="current_level"):
+class CurrentLevelRequest(Request["CurrentLevelReply"], tag="current_level"):
     """Ask which level is open."""
 
 
@@ -67,7 +68,7 @@ class CurrentLevelReply(Reply, tag="current_level_ok"):
     level_path: str
 
 
-class EnsureManagerRequest(Request, tag="ensure_manager"):
+class EnsureManagerRequest(Request["EnsureManagerReply"], tag="ensure_manager"):
     """Put a manager into the level if it has none."""
 
 
@@ -79,7 +80,7 @@ class EnsureManagerReply(Reply, tag="ensure_manager_ok"):
     was_existing: bool
 
 
-class DestroyAssetRequest(Request, tag="destroy_asset"):
+class DestroyAssetRequest(Request["DestroyAssetReply"], tag="destroy_asset"):
     """Delete a level or an import from the project."""
 
     asset_path: str
@@ -92,7 +93,7 @@ class DestroyAssetReply(Reply, tag="destroy_asset_ok"):
     was_found: bool
 
 
-class SpawnActorRequest(Request, tag="spawn_actor"):
+class SpawnActorRequest(Request["SpawnActorReply"], tag="spawn_actor"):
     """Put a blueprint into the level; with an actor_id that exists, move that actor.
 
     Extensions: ``blueprint`` may be the path of a model or mesh file, which is then imported; ``keyframe`` and
@@ -112,7 +113,7 @@ class SpawnActorRequest(Request, tag="spawn_actor"):
     heightfield: "HeightfieldBlock | None" = None
 
 
-class HeightfieldBlock(msgspec.Struct, kw_only=True):
+class HeightfieldBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Ground from rows of ``heights`` (any numbers; the first row is at -y) or from a grey ``image`` file.
 
     ``size`` is the length along x, the length along y, and the height from lowest to highest, in metres.
@@ -136,7 +137,7 @@ class SpawnActorReply(Reply, tag="spawn_actor_ok"):
     requires_pie_restart: bool
 
 
-class SpawnGridRequest(Request, tag="spawn_grid"):
+class SpawnGridRequest(Request["SpawnGridReply"], tag="spawn_grid"):
     """Spawn count_x by count_y copies named ``<base>_<i>_<j>``."""
 
     blueprint: str
@@ -169,7 +170,7 @@ class SpawnGridReply(Reply, tag="spawn_grid_ok"):
     requires_pie_restart: bool
 
 
-class SpawnLightRequest(Request, tag="spawn_light"):
+class SpawnLightRequest(Request["SpawnLightReply"], tag="spawn_light"):
     """Put a light into the level."""
 
     kind: str | None = None
@@ -194,7 +195,7 @@ class SpawnLightReply(Reply, tag="spawn_light_ok"):
     requires_pie_restart: bool
 
 
-class DestroyActorRequest(Request, tag="destroy_actor"):
+class DestroyActorRequest(Request["DestroyActorReply"], tag="destroy_actor"):
     """Remove an actor from the level."""
 
     target: str
@@ -207,7 +208,7 @@ class DestroyActorReply(Reply, tag="destroy_actor_ok"):
     requires_pie_restart: bool
 
 
-class SetActorTransformRequest(Request, tag="set_actor_transform"):
+class SetActorTransformRequest(Request["SetActorTransformReply"], tag="set_actor_transform"):
     """Move an actor."""
 
     target: str
@@ -225,7 +226,7 @@ class SetActorTransformReply(Reply, tag="set_actor_transform_ok"):
     requires_pie_restart: bool
 
 
-class DuplicateActorRequest(Request, tag="duplicate_actor"):
+class DuplicateActorRequest(Request["DuplicateActorReply"], tag="duplicate_actor"):
     """Copy an actor; without a location, one metre along +X."""
 
     target: str
@@ -247,26 +248,52 @@ class DuplicateActorReply(Reply, tag="duplicate_actor_ok"):
     requires_pie_restart: bool
 
 
-class ActorHierarchyRequest(Request, tag="actor_hierarchy"):
+class ActorHierarchyRequest(Request["ActorHierarchyReply"], tag="actor_hierarchy"):
     """Ask for the bodies of an actor as a tree."""
 
     target: str
     target_by: str | None = None
 
 
+class HierarchyNode(msgspec.Struct, kw_only=True):
+    """An actor or a body, where it is in metres, and the bodies attached to it."""
+
+    name: str
+    class_: str = msgspec.field(name="class")
+    location: list[float]
+    children: list["HierarchyNode"]
+
+
 class ActorHierarchyReply(Reply, tag="actor_hierarchy_ok"):
-    """``root`` is {name, class, location, children}."""
+    """``root`` is the actor."""
 
-    root: dict[str, Any]
+    root: HierarchyNode
 
 
-class SnapshotRequest(Request, tag="snapshot"):
+class SnapshotRequest(Request["SnapshotReply"], tag="snapshot"):
     """Ask for everything in the level."""
+
+
+class ElementNames(msgspec.Struct, kw_only=True):
+    """The short names of what an articulation has."""
+
+    mj_class: str
+    joints: list[str]
+    actuators: list[str]
+    sensors: list[str]
+    cameras: list[str]
+
+
+class SnapshotActor(ActorIdentity):
+    """One actor of a snapshot; ``urlab`` is there for articulations."""
+
+    tags: list[str]
+    urlab: ElementNames | None = None
 
 
 class SnapshotReply(Reply, tag="snapshot_ok"):
     """All actors with tags and, for articulations, their element names."""
 
-    actors: list[dict[str, Any]]
+    actors: list[SnapshotActor]
     in_pie: bool
     level_path: str

@@ -8,7 +8,7 @@ from urlab_wire.envelope import Reply, Request
 from urlab_wire.ops.stepping import StepReply
 
 
-class HelloRequest(Request, tag="hello"):
+class HelloRequest(Request["HelloReply"], tag="hello"):
     """Open a session. ``observer`` and ``operator`` (extensions) open one beside the others, which expires nobody.
 
     An observer may only look. An operator may do what the plain session may, and leaves it in charge.
@@ -123,7 +123,7 @@ class HelloReply(Reply, tag="hello_ok"):
     warnings: list[str] | None = None
 
 
-class MetaRequest(Request, tag="meta"):
+class MetaRequest(Request["MetaReply"], tag="meta"):
     """Ask for the op catalogue."""
 
 

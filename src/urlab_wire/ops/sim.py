@@ -4,7 +4,7 @@ from urlab_wire.envelope import Reply, Request
 from urlab_wire.ops.session import HelloReply
 
 
-class BeginPieRequest(Request, tag="begin_pie"):
+class BeginPieRequest(Request["BeginPieReply"], tag="begin_pie"):
     """Compile the level and start simulating it; ``level_path`` loads another level first.
 
     ``step_mode`` (extension) is the mode to start in; without it, the one that the client last asked for, or live.
@@ -23,7 +23,7 @@ class BeginPieReply(Reply, tag="begin_pie_ok"):
     handshake_payload: HelloReply | None = None
 
 
-class StopPieRequest(Request, tag="stop_pie"):
+class StopPieRequest(Request["StopPieReply"], tag="stop_pie"):
     """End the simulation and go back to the editor."""
 
 
@@ -31,7 +31,7 @@ class StopPieReply(Reply, tag="stop_pie_ok"):
     """Done."""
 
 
-class PieStatusRequest(Request, tag="pie_status"):
+class PieStatusRequest(Request["PieStatusReply"], tag="pie_status"):
     """Ask where the play lifecycle stands."""
 
 

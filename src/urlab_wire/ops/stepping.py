@@ -23,7 +23,7 @@ class ArticulationCommand(msgspec.Struct, kw_only=True, omit_defaults=True):
     xfrc_applied: dict[str, list[float]] | None = None
 
 
-class StepRequest(Request, tag="step"):
+class StepRequest(Request["StepReply"], tag="step"):
     """Advance physics. ``time``, ``qpos``, ``qvel`` and ``ctrl`` are those of puppet mode."""
 
     n_steps: int | None = None
@@ -140,7 +140,7 @@ class StepReply(StateReply, tag="step_ok"):
     """State after a step."""
 
 
-class ResetRequest(Request, tag="reset"):
+class ResetRequest(Request["ResetReply"], tag="reset"):
     """Go back to the start, or to a keyframe, with joint overrides ``{prefix: {joint: value}}``.
 
     ``scope`` (extension) is what goes back: ``all`` (as without it), ``state`` (time goes on), or ``time`` (and nothing
@@ -159,7 +159,7 @@ class ResetReply(StateReply, tag="reset_ok"):
     setpoints: dict[str, list[float]] | None = None
 
 
-class ForwardRequest(Request, tag="forward"):
+class ForwardRequest(Request["ForwardReply"], tag="forward"):
     """Run mj_forward: derived quantities follow the state, time stands still."""
 
 

@@ -3,7 +3,7 @@
 from urlab_wire.envelope import Reply, Request
 
 
-class SetCameraRequest(Request, tag="set_camera"):
+class SetCameraRequest(Request["SetCameraReply"], tag="set_camera"):
     """Place the viewport camera."""
 
     location: list[float]
@@ -25,7 +25,7 @@ class SetCameraReply(CameraPoseReply, tag="set_camera_ok"):
     """The pose in force."""
 
 
-class GetCameraRequest(Request, tag="get_camera"):
+class GetCameraRequest(Request["GetCameraReply"], tag="get_camera"):
     """Ask where the viewport camera is."""
 
 
@@ -33,7 +33,7 @@ class GetCameraReply(CameraPoseReply, tag="get_camera_ok"):
     """The pose in force."""
 
 
-class FrameActorRequest(Request, tag="frame_actor"):
+class FrameActorRequest(Request["FrameActorReply"], tag="frame_actor"):
     """Move the camera so that an actor fills the view."""
 
     target: str
@@ -44,7 +44,7 @@ class FrameActorReply(CameraPoseReply, tag="frame_actor_ok"):
     """The pose in force."""
 
 
-class SetViewportModeRequest(Request, tag="set_viewport_mode"):
+class SetViewportModeRequest(Request["SetViewportModeReply"], tag="set_viewport_mode"):
     """Choose lit, unlit, wireframe, collision or reflections."""
 
     mode: str
@@ -56,7 +56,7 @@ class SetViewportModeReply(Reply, tag="set_mode_ok"):
     mode: str
 
 
-class TrackActorRequest(Request, tag="track_actor"):
+class TrackActorRequest(Request["TrackActorReply"], tag="track_actor"):
     """Let the camera follow an actor."""
 
     target: str
@@ -71,7 +71,7 @@ class TrackActorReply(Reply, tag="track_actor_ok"):
     tracked_actor_path: str
 
 
-class UntrackRequest(Request, tag="untrack"):
+class UntrackRequest(Request["UntrackReply"], tag="untrack"):
     """Stop following."""
 
 
@@ -81,7 +81,7 @@ class UntrackReply(Reply, tag="untrack_ok"):
     was_tracking: bool
 
 
-class ViewportScreenshotRequest(Request, tag="viewport_screenshot"):
+class ViewportScreenshotRequest(Request["ViewportScreenshotReply"], tag="viewport_screenshot"):
     """Ask for a picture of what the viewport shows, drawings and overlay text included. An extension."""
 
     width: int | None = None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from urlab_client import CameraMode, URLabCameraView, URLabClient
-from urlab_client.handles import newest_frame
+from urlab_client.handles import camera
 
 PIXELS = bytes([1, 2, 3, 4, 5, 6, 7, 8])
 
@@ -16,8 +16,11 @@ def view() -> URLabCameraView:
     return URLabCameraView("eye", CameraMode.REAL, (2, 1), 45.0, "arm")
 
 
-def test_a_camera_is_read_from_the_handshake():
-    view = URLabCameraView.from_handshake("d", {"mode": "depth", "resolution": [640, 480], "fovy": 60}, owner="arm")
+def test_a_camera_is_read_from_the_handshake(make_client: Any, server: Any, handshake: dict[str, Any]):
+    handshake["articulations"][0]["camera_topics"] = {"d": {"mode": "depth", "resolution": [640, 480], "fovy": 60}}
+    client: URLabClient = make_client()
+    client.discover()
+    view = client.articulations["arm"].cameras["d"]
     assert (view.mode, view.resolution, view.fovy, view.owner) == (CameraMode.DEPTH, (640, 480), 60.0, "arm")
     assert view.dtype == np.float32
     assert view.full_name == "arm/d"
@@ -102,7 +105,7 @@ def test_after_a_switch_of_the_mode_old_pictures_under_way_are_not_shown(
     view.follow_mode(CameraMode.DEPTH)
     assert view.latest_frame is not None
     assert view.latest_frame.dtype == np.float32
-    monkeypatch.setattr(newest_frame, "LATE_S", -1.0)
+    monkeypatch.setattr(camera, "LATE_S", -1.0)
     view.take(PIXELS, {"mode": "instance"})
     assert view.mode is CameraMode.INSTANCE
 
@@ -115,7 +118,7 @@ def test_a_streamed_picture_does_not_replace_a_newer_one_of_a_step_until_a_serve
     assert (view.frame_id, view.dropped) == (10, 1)
     view.take(PIXELS, {"frame_id": 11})
     assert view.frame_id == 11
-    monkeypatch.setattr(newest_frame, "LATE_S", -1.0)
+    monkeypatch.setattr(camera, "LATE_S", -1.0)
     view.take(PIXELS, {"frame_id": 1})
     assert view.frame_id == 1
 

@@ -53,7 +53,9 @@ def test_every_op_of_the_catalogue_has_a_method_that_sends_what_its_request_allo
         eval(call, {"client": client})
     assert set(server.ops()) == set(CATALOGUE)
     for request in server.received:
-        msgspec.convert(request, CATALOGUE[request["op"]].request)
+        kind = CATALOGUE[request["op"]].request
+        msgspec.convert(request, kind)
+        assert set(request) <= {"op", *(field.encode_name for field in msgspec.structs.fields(kind))}
 
 
 CALLS = """

@@ -158,7 +158,7 @@ def test_a_server_that_is_killed_is_told_soon_and_its_successor_is_found_by_disc
         with pytest.raises(URLabTimeoutError, match=r"step: the server at tcp://.* ended before it answered"):
             client.step(1_000_000_000)
         assert time.monotonic() - killed_at[0] < 3
-        first.process.communicate()
+        first.stop()
     old_folder = client.shm_session_dir
     with ServerProcess(str(model), *ports):
         client.discover()

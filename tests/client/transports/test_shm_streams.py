@@ -16,8 +16,8 @@ from urlab.config import Ports, ServerConfig
 from urlab.transport.shm.folder import OwnedRegion
 from urlab_client import URLabClient, ZmqTransport
 from urlab_client.transports import ShmTransport
-from urlab_client.transports.shm_files import Unusable
-from urlab_client.transports.shm_streams import CameraSource, RegionStream, StateSource
+from urlab_client.transports.shm_link import Unusable
+from urlab_client.transports.shm_streams import CameraRegionSource, RegionStream, StateRegionSource
 from urlab_wire.codec import encode
 from urlab_wire.shm import STATE_FILE, camera_file, camera_meta_file
 from urlab_wire.shm_wait import wake
@@ -103,7 +103,7 @@ def test_snapshots_come_as_they_are_written_and_the_one_that_stands_there_comes_
     files.make(STATE_FILE)
     files.write(STATE_FILE, encode({"step": 1}))
     inbox = Inbox()
-    stream(lambda: StateSource(files.folder, inbox))
+    stream(lambda: StateRegionSource(files.folder, inbox))
     assert inbox.wait_for(1) == [({"step": 1},)]
     files.write(STATE_FILE, encode({"step": 2}))
     assert inbox.wait_for(2)[1] == ({"step": 2},)
@@ -113,7 +113,7 @@ def test_a_picture_comes_with_its_description_and_none_from_before(files: Files,
     files.make(META, PIXELS)
     show(files, b"old", frame_id=1)
     inbox = Inbox()
-    stream(lambda: CameraSource(files.folder, "seer", "eye", inbox))
+    stream(lambda: CameraRegionSource(files.folder, "seer", "eye", inbox))
     show(files, b"new", frame_id=2)
     assert inbox.wait_for(1) == [(b"new", {"frame_id": 2}, 0)]
 
@@ -126,7 +126,7 @@ def test_of_several_pictures_the_newest_comes_and_the_others_are_counted(files: 
         inbox(*given)
         assert release.wait(5)
 
-    running = RegionStream("urlab-shm-test", lambda: CameraSource(files.folder, "seer", "eye", slow))
+    running = RegionStream("urlab-shm-test", lambda: CameraRegionSource(files.folder, "seer", "eye", slow))
     show(files, b"1", n=1)
     inbox.wait_for(1)
     for number in (2, 3, 4, 5, 6, 7):
@@ -138,7 +138,7 @@ def test_of_several_pictures_the_newest_comes_and_the_others_are_counted(files: 
 
 def test_only_what_has_the_same_number_is_paired(files: Files):
     files.make(META, PIXELS)
-    source = CameraSource(files.folder, "seer", "eye", Inbox())
+    source = CameraRegionSource(files.folder, "seer", "eye", Inbox())
     show(files, b"1", n=1)
     files.write(META, encode({"n": 2}))
     assert source.read(0) is None
@@ -150,7 +150,7 @@ def test_only_what_has_the_same_number_is_paired(files: Files):
 def test_a_description_that_never_comes_does_not_keep_pictures_back(files: Files, stream: Any):
     files.make(META, PIXELS)
     inbox = Inbox()
-    stream(lambda: CameraSource(files.folder, "seer", "eye", inbox))
+    stream(lambda: CameraRegionSource(files.folder, "seer", "eye", inbox))
     for number in (1, 2):
         files.write(PIXELS, b"%d" % number)
         inbox.wait_for(number)
@@ -160,7 +160,7 @@ def test_a_description_that_never_comes_does_not_keep_pictures_back(files: Files
 def test_a_server_that_describes_nothing_sends_bare_pixels(files: Files, stream: Any):
     files.make(PIXELS)
     inbox = Inbox()
-    stream(lambda: CameraSource(files.folder, "seer", "eye", inbox))
+    stream(lambda: CameraRegionSource(files.folder, "seer", "eye", inbox))
     files.write(PIXELS, b"1")
     assert inbox.wait_for(1) == [(b"1", None, 0)]
 
@@ -168,7 +168,7 @@ def test_a_server_that_describes_nothing_sends_bare_pixels(files: Files, stream:
 def test_a_description_that_cannot_be_read_counts_as_none(files: Files, stream: Any):
     files.make(META, PIXELS)
     inbox = Inbox()
-    stream(lambda: CameraSource(files.folder, "seer", "eye", inbox))
+    stream(lambda: CameraRegionSource(files.folder, "seer", "eye", inbox))
     files.write(META, b"\xc1")
     files.write(PIXELS, b"1")
     assert inbox.wait_for(1) == [(b"1", None, 0)]
@@ -177,16 +177,16 @@ def test_a_description_that_cannot_be_read_counts_as_none(files: Files, stream: 
 def test_a_file_that_is_missing_is_told_and_leaves_nothing_open(files: Files):
     files.make(META)
     with pytest.raises(Unusable, match="No such file"):
-        CameraSource(files.folder, "seer", "eye", Inbox())
+        CameraRegionSource(files.folder, "seer", "eye", Inbox())
     with pytest.raises(Unusable, match=STATE_FILE):
-        RegionStream("urlab-shm-test", lambda: StateSource(files.folder, Inbox()))
+        RegionStream("urlab-shm-test", lambda: StateRegionSource(files.folder, Inbox()))
     assert threads_named("urlab-shm-test") == []
 
 
 def test_files_that_are_made_anew_are_opened_anew(files: Files, stream: Any):
     files.make(STATE_FILE)
     inbox = Inbox()
-    stream(lambda: StateSource(files.folder, inbox))
+    stream(lambda: StateRegionSource(files.folder, inbox))
     for play in (1, 2):
         files.write(STATE_FILE, encode({"play": play}))
         assert inbox.wait_for(play)[-1] == ({"play": play},)
@@ -203,7 +203,7 @@ def test_a_callback_that_fails_does_not_end_the_stream(files: Files, stream: Any
         if snapshot["step"] == 1:
             raise ValueError("not this one")
 
-    stream(lambda: StateSource(files.folder, picky))
+    stream(lambda: StateRegionSource(files.folder, picky))
     with caplog.at_level(logging.CRITICAL, "urlab_client.transports.shm_streams"):
         files.write(STATE_FILE, encode({"step": 1}))
         inbox.wait_for(1)
@@ -219,7 +219,7 @@ def test_a_stream_can_be_stopped_by_its_own_callback(files: Files):
         running.stop()
         stopped.set()
 
-    running = RegionStream("urlab-shm-test", lambda: StateSource(files.folder, stop))
+    running = RegionStream("urlab-shm-test", lambda: StateRegionSource(files.folder, stop))
     files.write(STATE_FILE, encode({}))
     assert stopped.wait(5)
     running.stop()

@@ -22,7 +22,7 @@ import pytest
 pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
-from urlab.evaluation.client import EvalClient
+from urlab.evaluation.runs.client import EvalClient
 
 LIMIT_S = 30.0
 BLOCKER = """
@@ -36,24 +36,7 @@ from urlab.cli.main import main
 sys.argv = ["urlab", *sys.argv[1:]]
 main()
 """
-TASK = """
-embodiment = "franka_panda"
-title = "Cube on plate, hurried"
-category = "pick_place"
-num_steps = {steps}
-instructions = ["Put the {{cube}} on the {{plate}}."]
-goal = {{ object = "cube", relation = "on", target = "plate" }}
-[objects.plate]
-shape = "plate"
-radius = 0.08
-x = [0.0, 0.08]
-y = [0.08, 0.22]
-[objects.cube]
-shape = "box"
-size = [0.04, 0.04, 0.04]
-x = [-0.12, -0.02]
-y = [-0.22, -0.12]
-"""
+TASK = (Path(__file__).parents[1] / "evaluation" / "cube_on_plate.toml").read_text()
 POLICIES = """
 import pathlib, threading
 
@@ -131,8 +114,8 @@ class Desk:
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
     folder = tmp_path_factory.mktemp("eval")
-    (folder / "hurried.toml").write_text(TASK.format(steps=12))
-    (folder / "patient.toml").write_text(TASK.format(steps=100_000))
+    (folder / "hurried.toml").write_text(TASK)
+    (folder / "patient.toml").write_text(TASK.replace("num_steps = 12", "num_steps = 100_000"))
     (folder / "own.py").write_text(POLICIES)
     return Desk(folder)
 

@@ -33,4 +33,4 @@ def test_people_get_a_table_grouped_by_namespace(cli: Any) -> None:
 def test_nobody_there_is_exit_code_1(cli: Any) -> None:
     done = cli("ops", "--address", "ipc:///nowhere/socket", "--timeout", "0.1")
     assert done.returncode == 1
-    assert "nobody listens" in done.stderr
+    assert "no server listens" in done.stderr

@@ -203,7 +203,7 @@ def test_what_can_never_work_ends_at_once_with_the_reason(
 
 
 def test_what_is_wrong_is_said_across_the_terminal():
-    told = "nobody listens at tcp://127.0.0.1:9: is `urlab serve` running, and is this its port?"
+    told = "no server listens at tcp://127.0.0.1:9: is `urlab serve` running, and is this its port?"
     said = io.StringIO()
     Console(width=120, file=said).print(Group(heading("dds", told), live_table({})))
     assert f"urlab ros2, dds: waiting: {told}" in said.getvalue().splitlines()[0]

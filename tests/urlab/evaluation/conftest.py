@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from urlab.evaluation.actions import Action, parse_action
 from urlab.evaluation.embodiments import EMBODIMENTS, FRANKA_PANDA, Embodiment
-from urlab.evaluation.simulation import Simulation
+from urlab.evaluation.simulation.actions import Action, parse_action
+from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.layout import Layout
-from urlab.evaluation.tasks.pose import Pose
 from urlab.evaluation.tasks.task import Task, parse_task
+from urlab.geometry import Pose
 
 BLOCK_SIZE_M = 0.05
 

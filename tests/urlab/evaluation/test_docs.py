@@ -19,35 +19,18 @@ pytest.importorskip("uvicorn")
 
 from typer.main import get_command
 
-from urlab.cli.evaluation.task_words import known_tasks
+from urlab.cli.eval.options import known_tasks
 from urlab.cli.main import app
-from urlab.evaluation.client import EvalClient
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
+from urlab.evaluation.runs.client import EvalClient
 from urlab.evaluation.tasks.task import TaskError, load_task, parse_task
 
 ROOT = Path(__file__).parents[3]
 PAGES = {name: (ROOT / "docs" / name).read_text() for name in ("evaluation.md", "evaluation-tasks.md")}
 PAGE, TASKS_PAGE = PAGES.values()
-HELP = "\n".join(path.read_text() for path in sorted((ROOT / "src/urlab/cli/evaluation").glob("*.py")))
+HELP = "\n".join(path.read_text() for path in sorted((ROOT / "src/urlab/cli/eval").glob("*.py")))
 LIMIT_S = 60.0
-TASK = """
-embodiment = "franka_panda"
-title = "Cube on plate, hurried"
-category = "pick_place"
-num_steps = 12
-instructions = ["Put the {cube} on the {plate}."]
-goal = { object = "cube", relation = "on", target = "plate" }
-[objects.plate]
-shape = "plate"
-radius = 0.08
-x = [0.0, 0.08]
-y = [0.08, 0.22]
-[objects.cube]
-shape = "box"
-size = [0.04, 0.04, 0.04]
-x = [-0.12, -0.02]
-y = [-0.22, -0.12]
-"""
+TASK = (Path(__file__).parent / "cube_on_plate.toml").read_text()
 SHELF = """
 embodiment = "franka_panda"
 title = "Shelf"
@@ -281,7 +264,7 @@ def test_the_goal_of_the_page_about_tasks_can_be_read():
     ids=["shape", "height", "oracle"],
 )
 def test_mistakes_are_told_as_the_page_says(before: str, after: str, tmp_path: Path):
-    told = block_with(TASKS_PAGE, "", "coin_in_cup.toml: objects").splitlines()
+    told = block_with(TASKS_PAGE, "", "coin_in_cup.toml:22: objects").splitlines()
     text = block_with(TASKS_PAGE, "toml", "# coin_in_cup.toml")
     assert text.count(before) == 1
     (tmp_path / "coin_in_cup.toml").write_text(text.replace(before, after))

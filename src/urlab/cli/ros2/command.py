@@ -132,7 +132,7 @@ def _settings(
 
 def _check_address(address: str) -> None:
     """What can never be a server is not waited for."""
-    from urlab_client.transports.address import check_base
+    from urlab_client.transports.base import check_base
 
     try:
         check_base(address, own_transport=False)

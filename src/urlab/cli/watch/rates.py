@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from urlab_client.live import Listener, Message
+from urlab_client.live import Message, StreamListener
 
 Value = TypeVar("Value")
 
@@ -106,7 +106,7 @@ def _rate(before: Tally, now: Tally, seconds: float) -> Rate:
 
 
 class TopicCounter:
-    """A channel of `urlab_client.live.Listener` that counts by topic; ``newest`` is the last payload of topic ``kept``.
+    """A channel of a `StreamListener` that counts by topic; ``newest`` is the last payload of topic ``kept``.
 
     Sizes are those of whole messages, topic and payload. It is fed on the listener's thread; any thread may read.
     """
@@ -160,14 +160,14 @@ class Subscriptions:
     def __init__(self) -> None:
         self._counters: dict[Subscription, TopicCounter] = {}
         self._followed: list[Subscription] = []
-        self._listener: Listener | None = None
+        self._listener: StreamListener | None = None
 
     def follow(self, wanted: Sequence[Subscription]) -> None:
         """Listen to these and no others. Nothing happens where nothing changed."""
         if list(wanted) == self._followed:
             return
         self.stop()
-        self._followed, self._listener = list(wanted), Listener("urlab-watch")
+        self._followed, self._listener = list(wanted), StreamListener("urlab-watch")
         for one in wanted:
             self._listener.add(
                 self._counters.setdefault(one, TopicCounter(one.endpoint, one.topics, one.kept, one.queue))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from urlab.cli.connecting import connected
 from urlab_client import PIEState, URLabArticulation, URLabCameraView, URLabClient, URLabRPCError, ZmqTransport
-from urlab_client.transports.address import DEFAULT_STATE_PORT, stream_endpoint
+from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
 from urlab_client.transports.zmq import endpoint
 from urlab_client.types import PIEStatus
 from urlab_wire.errors import ErrorCode

@@ -8,13 +8,11 @@ import math
 from typing import Literal, assert_never
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, cKDTree
 
-from urlab.evaluation.goals.closeness import cloud_distance
-from urlab.evaluation.goals.clouds import Points
-from urlab.evaluation.goals.footprint import near_footprint
-from urlab.evaluation.goals.placed import Cut, Solid
-
-Relation = Literal["top", "on", "in", "out of", "below", "near", "left", "right", "front", "back", "between"]
+from urlab.evaluation.goals.solids import CroppedSolid, Points, Solid
+from urlab.evaluation.tasks.goal import Relation
 
 MARGIN = 1.01
 XY_CLOSE_M = 0.15 * MARGIN
@@ -26,7 +24,7 @@ BETWEEN_DEG = 45.0
 CROP_M = 0.05
 
 
-def holds(relation: Relation, a: Solid, b: Solid, c: Solid | None = None) -> bool:
+def is_related(relation: Relation, a: Solid, b: Solid, c: Solid | None = None) -> bool:
     """Whether a is ``relation`` b (and c, for between)."""
     match relation:
         case "top" | "on":
@@ -45,6 +43,32 @@ def holds(relation: Relation, a: Solid, b: Solid, c: Solid | None = None) -> boo
             return c is not None and _is_between(a, b, c)
         case _:
             assert_never(relation)
+
+
+def cloud_distance(a: Solid, b: Solid, gate_m: float, *, axes: int = 3) -> float:
+    """The least distance between a point of a and a point of b, in the first ``axes`` axes.
+
+    Only its side of ``gate_m`` is sure. The boxes around the solids settle what is far and a few points what is near,
+    so that all points are compared only when the distance is about as large as the gate.
+    """
+    apart = np.maximum(0.0, np.maximum(a.low - b.high, b.low - a.high))[:axes]
+    least = float(np.linalg.norm(apart))
+    if least > gate_m:
+        return least
+    near = _least_distance(a.probes[:, :axes], b.probes[:, :axes])
+    if near < gate_m:
+        return near
+    return min(near, _full_distance(a, b, gate_m, axes))
+
+
+def near_footprint(solid: Solid, points: Points, reach_m: float) -> NDArray[np.bool_]:
+    """(n,) which of the points (n, 3) are, seen from above, within ``reach_m`` of the solid's outline or inside it."""
+    low, high = solid.low[:2] - reach_m, solid.high[:2] + reach_m
+    near: NDArray[np.bool_] = np.all((points[:, :2] >= low) & (points[:, :2] <= high), axis=1)
+    candidates = np.flatnonzero(near)
+    if len(candidates):
+        near[candidates] = _distances(solid.corners[:, :2], points[candidates, :2]) <= reach_m
+    return near
 
 
 def _is_close_xy(a: Solid, b: Solid) -> bool:
@@ -83,7 +107,7 @@ def _is_on_part(a: Solid, b: Solid) -> bool:
     if apart.max() > CROP_M:
         return False
     kept = b.points[near_footprint(a, b.points, CROP_M)]
-    return len(kept) > 0 and _is_on(a, Cut(kept))
+    return len(kept) > 0 and _is_on(a, CroppedSolid(kept))
 
 
 def _is_near(a: Solid, b: Solid) -> bool:
@@ -121,3 +145,33 @@ def _overlaps(a: Solid, b: Solid, axis: int) -> bool:
 def _area(low: Points, high: Points) -> float:
     """Of a box seen from above; 0 when it is empty."""
     return float(max(0.0, high[0] - low[0]) * max(0.0, high[1] - low[1]))
+
+
+def _least_distance(a: Points, b: Points) -> float:
+    squared = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
+    return float(np.sqrt(max(0.0, float(squared.min()))))
+
+
+def _full_distance(a: Solid, b: Solid, gate_m: float, axes: int) -> float:
+    mine = _within_box(a.points[:, :axes], b.low[:axes] - gate_m, b.high[:axes] + gate_m)
+    theirs = _within_box(b.points[:, :axes], a.low[:axes] - gate_m, a.high[:axes] + gate_m)
+    if len(mine) == 0 or len(theirs) == 0:
+        return np.inf
+    distances, _ = cKDTree(theirs).query(mine, distance_upper_bound=gate_m * 1.001)
+    return float(distances.min())
+
+
+def _within_box(points: Points, low: Points, high: Points) -> Points:
+    return points[((points >= low) & (points <= high)).all(axis=1)]
+
+
+def _distances(corners: Points, points: Points) -> Points:
+    """(n,) from points (n, 2) to the convex hull of the corners; 0 inside."""
+    hull = ConvexHull(corners)
+    starts = corners[hull.vertices]
+    edges = np.roll(starts, -1, axis=0) - starts
+    offsets = points[:, None, :] - starts
+    along = np.clip((offsets * edges).sum(axis=2) / (edges**2).sum(axis=1), 0.0, 1.0)
+    gaps = np.linalg.norm(offsets - along[:, :, None] * edges, axis=2).min(axis=1)
+    inside = (points @ hull.equations[:, :2].T + hull.equations[:, 2] <= 0).all(axis=1)
+    return np.where(inside, 0.0, gaps)

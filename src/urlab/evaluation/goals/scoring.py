@@ -1,28 +1,47 @@
-"""The score of an episode: which subgoals have held for long enough, stage after stage."""
+"""The goal of an episode: a layout to start from in which it is not reached yet, and the score.
+
+The score says which subgoals have held for long enough, stage after stage.
+"""
 
 from collections.abc import Mapping
+from itertools import islice
 
-from urlab.evaluation.goals.goal import Alternative, Stage
-from urlab.evaluation.goals.placed import Joints, PlacedObjects
-from urlab.evaluation.goals.subgoal import Subgoal
-from urlab.evaluation.tasks.pose import Pose
-from urlab.evaluation.tasks.task import Task
+from urlab.evaluation.goals.solids import PlacedObjects
+from urlab.evaluation.goals.subgoals import holds, is_reached
+from urlab.evaluation.tasks.goal import Alternative, GoalStage, Subgoal
+from urlab.evaluation.tasks.layout import GAP_M, Joints, Layout, random_layouts
+from urlab.evaluation.tasks.task import Task, TaskError
+from urlab.geometry import Pose
 
 HOLD_STEPS_P2 = 100
-"""For clients of spec 004's generation."""
+"""How long a subgoal must last for clients of spec 004's generation, in control steps."""
 HOLD_STEPS_P4 = 50
-"""For later ones."""
-
+"""The same for later clients."""
 _DECIMALS = 5
 _TOLERANCE = 1e-6
+_TRIES = 100
+
+
+def sample_layout(task: Task, seed: int) -> Layout:
+    """The layout of a seed: objects in their ranges, apart from each other, and the first stage not reached.
+
+    TaskError when there is no such layout, or hardly any.
+    """
+    crowded = 0
+    for layout in islice(random_layouts(task, seed), _TRIES):
+        if layout is None:
+            crowded += 1
+        elif not is_reached(task.goal.stages[0], PlacedObjects(task.objects, layout.poses, layout.joints)):
+            return layout
+    raise TaskError(f"task {task.name}: no layout for seed {seed}: {_why_none(crowded)}")
 
 
 class GoalTracker:
-    """Watches the goal of a task through one episode. One thread.
+    """The state of a task's goal through one episode. One thread.
 
-    A subgoal becomes true when it was found to hold at every look for more than ``hold_steps`` control steps, each look
-    counting for as many steps as there are between looks. Only the current stage is looked at; the next one begins when
-    all subgoals of an alternative are true, and the values of the stage before it stay as they are.
+    A subgoal becomes true when it was found to hold at every check for more than ``hold_steps`` control steps, each
+    check counting for as many steps as there are between checks. Only the current stage is checked; the next one begins
+    when all subgoals of an alternative are true, and the values of the stage before it stay as they are.
     """
 
     def __init__(self, task: Task, hold_steps: int) -> None:
@@ -30,14 +49,14 @@ class GoalTracker:
         self._stages = [_StageTracker(stage, hold_steps) for stage in task.goal.stages]
 
     def update(self, timestep: int, poses: Mapping[str, Pose], joints: Joints) -> None:
-        """Look, if it is time to. Call it once per control step, ``timestep`` counting from 1.
+        """Check, if it is time to. Call it once per control step, ``timestep`` counting from 1.
 
         ``poses`` and ``joints`` have every object of the task (joints: the articulated ones), in metres and radians.
         """
         current = self._current
         if current is None or not current.is_due(timestep):
             return
-        current.look(timestep, PlacedObjects(self._objects, poses, joints))
+        current.check(timestep, PlacedObjects(self._objects, poses, joints))
 
     @property
     def score(self) -> float:
@@ -60,7 +79,7 @@ class GoalTracker:
 
 
 class _StageTracker:
-    def __init__(self, stage: Stage, hold_steps: int) -> None:
+    def __init__(self, stage: GoalStage, hold_steps: int) -> None:
         self._alternatives = [_AlternativeTracker(one, hold_steps) for one in stage.alternatives]
 
     @property
@@ -78,11 +97,11 @@ class _StageTracker:
     def is_due(self, timestep: int) -> bool:
         return any(leaf.is_due(timestep) for one in self._alternatives for leaf in one.leaves)
 
-    def look(self, timestep: int, placed: PlacedObjects) -> None:
+    def check(self, timestep: int, placed: PlacedObjects) -> None:
         for one in self._alternatives:
             for leaf in one.leaves:
                 if leaf.is_due(timestep):
-                    leaf.look(placed)
+                    leaf.check(placed)
 
 
 class _AlternativeTracker:
@@ -112,8 +131,15 @@ class _Leaf:
     def is_due(self, timestep: int) -> bool:
         return timestep % self._subgoal.skip_steps == 0
 
-    def look(self, placed: PlacedObjects) -> None:
+    def check(self, placed: PlacedObjects) -> None:
         if self.is_true and self._subgoal.never_reset:
             return
-        self._counter = self._counter + self._subgoal.skip_steps if self._subgoal.holds(placed) else 0
+        self._counter = self._counter + self._subgoal.skip_steps if holds(self._subgoal, placed) else 0
         self.is_true = self._counter > self._hold_steps
+
+
+def _why_none(crowded: int) -> str:
+    """What kept all tries from being a layout; ``crowded`` of them had no room."""
+    if crowded > _TRIES / 2:
+        return f"the ranges of the objects are too tight to keep them {GAP_M} m apart"
+    return "the first stage of the goal is reached wherever the objects are"

@@ -1,1 +1,1 @@
-"""The HTTP side of evaluation: bodies, endpoints and the server process."""
+"""The evaluation server: endpoints, what they do, the bodies they read and the process they run in."""

@@ -1,53 +1,155 @@
-"""The evaluation server as an ASGI application, and its life as a process."""
+"""The evaluation server as an ASGI application, and its life as one uvicorn process."""
 
+import asyncio
+import contextlib
+import errno
+import gc
 import logging
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import os
+import signal
+import socket
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
+import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
-from urlab.errors import UrlabError
-from urlab.evaluation.http.desk import Desk
+from urlab.errors import ConfigError, UrlabError
+from urlab.evaluation.errors import RefusedRequest
 from urlab.evaluation.http.gate import Gate
 from urlab.evaluation.http.routes import add_routes
-from urlab.evaluation.http.server import listening_on, run_server
-from urlab.evaluation.problems import Problem
+from urlab.evaluation.http.service import EvaluationService
 from urlab.evaluation.settings import ServerSettings
-
-__all__ = ["ServerSettings", "create_app", "serve"]
+from urlab.files import remove_ready_file, write_ready_file
 
 log = logging.getLogger("urlab.evaluation.http")
+
+_BACKLOG = 128
+_CLOSE_GRACE_S = 5
+_KEEP_ALIVE_S = 600
+"""A policy may think for long between two steps on one connection."""
 
 
 def create_app(settings: ServerSettings) -> FastAPI:
     """The application; its job begins and its workers end with it. UrlabError if the settings cannot work."""
-    desk = Desk(settings)
+    service = EvaluationService(settings)
 
-    @asynccontextmanager
+    @contextlib.asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         yield
-        await desk.close()
+        await service.close()
 
     app = FastAPI(title="URLab policy evaluation", lifespan=lifespan, redirect_slashes=False, redoc_url=None)
-    add_routes(app, desk)
+    add_routes(app, service)
     app.add_middleware(Gate, token=settings.token, max_body_bytes=settings.max_body_bytes)
     app.add_exception_handler(UrlabError, _explain)
-    app.state.desk = desk
+    app.state.service = service
     return app
 
 
 def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = None) -> None:
     """Serve until SIGINT or SIGTERM. Once requests are answered, the ready file has ``pid`` and ``url``, and
-    ``on_ready`` is told the url.
+    ``on_ready`` gets the url.
     """
-    with listening_on(settings) as listening:
+    with _listening_on(settings) as listening:
         app = create_app(settings)
-        run_server(app, settings, listening, on_ready, app.state.desk.close)
+        _run_server(app, settings, listening, on_ready, app.state.service.close)
 
 
 async def _explain(request: Request, problem: Exception) -> JSONResponse:
-    status = problem.status if isinstance(problem, Problem) else 400
+    status = problem.status if isinstance(problem, RefusedRequest) else 400
     message = problem.message if isinstance(problem, UrlabError) else str(problem)
     log.debug("%s refused with %d: %s", request.url.path, status, message)
     return JSONResponse({"detail": message}, status)
+
+
+def _run_server(
+    app: FastAPI,
+    settings: ServerSettings,
+    listening: socket.socket,
+    on_ready: Callable[[str], None] | None,
+    on_stop: Callable[[], Awaitable[None]],
+) -> None:
+    """Serve ``app`` until SIGINT or SIGTERM. ConfigError if the ready file cannot be written.
+
+    ``on_stop`` ends what requests may be waiting for, so that they are answered before the server is gone.
+    """
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        timeout_keep_alive=_KEEP_ALIVE_S,
+        timeout_graceful_shutdown=_CLOSE_GRACE_S,
+        ws="none",
+        proxy_headers=False,
+        date_header=False,
+    )
+    _UvicornServer(config, settings, _url(settings, listening), on_ready, on_stop).run([listening])
+
+
+class _UvicornServer(uvicorn.Server):
+    """Has a ready file for as long as it answers."""
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        settings: ServerSettings,
+        url: str,
+        on_ready: Callable[[str], None] | None,
+        on_stop: Callable[[], Awaitable[None]],
+    ) -> None:
+        super().__init__(config)
+        self._on_stop = on_stop
+        self._ready_file, self._url, self._on_ready = settings.ready_file, url, on_ready
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """A signal ends the server and is done with: uvicorn would raise it again at the end."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if not self.started:
+            return
+        gc.freeze()  # modules stay: the collector need not look at them in the middle of a request
+        write_ready_file(self._ready_file, {"pid": os.getpid(), "url": self._url})
+        if self._on_ready is not None:
+            self._on_ready(self._url)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        remove_ready_file(self._ready_file)
+        await asyncio.gather(super().shutdown(sockets), self._on_stop())
+
+
+def _listening_on(settings: ServerSettings) -> socket.socket:
+    """The socket that clients connect to; ConfigError if the port is taken or the host is not of this machine.
+
+    Connections inherit "no delay": head and body of a reply go out apart, and must not wait for each other.
+    """
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listening.bind((settings.host, settings.port))
+        listening.listen(_BACKLOG)
+    except OSError as problem:
+        listening.close()
+        where = f"{settings.host}:{settings.port}"
+        option = "--port" if problem.errno in (errno.EADDRINUSE, errno.EACCES) else "--host"
+        raise ConfigError(f"cannot listen on {where}: {problem.strerror}; choose another with {option}") from problem
+    return listening
+
+
+def _url(settings: ServerSettings, listening: socket.socket) -> str:
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"http://{host}:{listening.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""The gate before the endpoints: path prefixes, the token, the size of bodies. Plain ASGI, so it costs little."""
+"""What every request passes before the endpoints: path prefixes, the token, the size of bodies. Plain ASGI: cheap."""
 
 import hmac
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from urlab.evaluation.problems import BodyTooLarge, Problem, TokenRefused
+from urlab.evaluation.errors import BodyTooLarge, MissingToken, RefusedRequest
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -36,7 +36,7 @@ class Gate:
         try:
             self._check_token(path, headers)
             body = await self._body(headers, receive)
-        except Problem as problem:
+        except RefusedRequest as problem:
             return await _refuse(problem, send)
         if body is None:
             return None
@@ -47,12 +47,12 @@ class Gate:
         if self._expected is None or path in _OPEN_PATHS:
             return
         if not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
-            raise TokenRefused("this server wants a token: send the header 'Authorization: Bearer <token>'")
+            raise MissingToken("this server wants a token: send the header 'Authorization: Bearer <token>'")
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
         """The whole body; what is too large is refused before it is read, or as soon as it shows.
 
-        None if the sender hangs up before its end: half a request is none.
+        None if the client hangs up before its end: half a request is none.
         """
         length = headers.get(b"content-length", b"0")
         if not length.isdigit() or int(length[:20]) > self._max_body_bytes:
@@ -75,7 +75,7 @@ class Gate:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body as one message, then whatever the connection says."""
+    """The body as one message, then what the connection sends."""
     waiting = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> MutableMapping[str, Any]:
@@ -84,7 +84,7 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def _refuse(problem: Problem, send: Send) -> None:
+async def _refuse(problem: RefusedRequest, send: Send) -> None:
     body = msgspec.json.encode({"detail": problem.message})
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     if problem.status == 413:

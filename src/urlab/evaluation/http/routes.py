@@ -1,99 +1,148 @@
-"""The endpoints. What is the sender's mistake becomes a `Problem`, and so a 4xx with a ``detail``."""
+"""The endpoints. What is the client's mistake becomes a `RefusedRequest`, and so a 4xx with a ``detail``."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 
-from urlab.evaluation.http.desk import Desk
-from urlab.evaluation.http.requests import flag, read_data, read_request, reply
-from urlab.evaluation.http.schema import ACTIONS, CHUNK, JOB, LOAD, WORKER_DATA, WORKERS, describes
-from urlab.evaluation.http.wire import Wire
-from urlab.evaluation.problems import BadBody
-from urlab.evaluation.worker_pool import check_worker_ids
-from urlab.evaluation.worker_slot import Wanted
+from urlab.evaluation.encoding import Wire, write_body
+from urlab.evaluation.errors import BadBody
+from urlab.evaluation.http.bodies import read_body, wire_of
+from urlab.evaluation.http.service import EvaluationService
+from urlab.evaluation.simulation.actions import describe
+from urlab.evaluation.workers.pool import ReplyFormat
 
 MAX_CHUNK = 10_000
+_LARGE_BODY_BYTES = 64 << 10
+_LONGEST_WORKER_ID = 64
+_TRUE_WORDS = ("1", "true", "yes")
+
+# The JSON bodies of the endpoints, as the OpenAPI document describes them.
+_Schema = dict[str, Any]
+
+_WORKER_ID: _Schema = {"type": "string", "minLength": 1, "maxLength": _LONGEST_WORKER_ID}
+_WORKER_IDS: _Schema = {"type": "array", "items": _WORKER_ID, "maxItems": 16, "example": ["0"]}
+_ACTION: _Schema = {
+    "type": "object",
+    "required": ["action", "control_type"],
+    "properties": {
+        "action": {"type": "array", "items": {}},
+        "control_type": {"enum": ["joint_position", "ee_pose"]},
+        "is_rel": {"type": "boolean"},
+        "base_motion": {"type": "array", "items": {"type": "number"}, "minItems": 3, "maxItems": 3},
+    },
+}
+
+_WORKERS: _Schema = {"type": "object", "properties": {"worker_ids": _WORKER_IDS}}
+_ACTIONS: _Schema = {"type": "object", "minProperties": 1, "additionalProperties": _ACTION}
+_CHUNK: _Schema = {"type": "array", "minItems": 1, "items": _ACTIONS}
 
 
-def add_routes(app: FastAPI, desk: Desk) -> None:
-    """All endpoints over one desk."""
-    _add_worker_routes(app, desk)
-    _add_step_routes(app, desk)
-    _add_job_routes(app, desk)
+def _under_data(properties: _Schema, required: list[str]) -> _Schema:
+    data = {"type": "object", "properties": properties, "required": required}
+    return {"type": "object", "properties": {"data": data}, "required": ["data"]}
 
 
-def _add_worker_routes(app: FastAPI, desk: Desk) -> None:
-    @app.post("/create_workers", openapi_extra=describes(WORKER_DATA))
+_WORKER_DATA = _under_data({"worker_ids": _WORKER_IDS}, ["worker_ids"])
+_LOAD = _under_data({"config_path": {"type": "string"}}, ["config_path"])
+_JOB = _under_data(
+    {
+        "config_path": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "run_id": {"type": ["string", "null"]},
+        "episodes": {"type": "integer", "minimum": 1},
+        "seed": {"type": "integer", "minimum": 0},
+    },
+    ["config_path"],
+)
+
+
+def _describes(schema: _Schema) -> dict[str, Any]:
+    """The part of an endpoint's description that its own signature cannot give."""
+    return {
+        "requestBody": {"required": True, "content": {"application/json": {"schema": schema}}},
+        "responses": {"400": {"description": "the body is not what was expected; `detail` says what and why"}},
+    }
+
+
+def add_routes(app: FastAPI, service: EvaluationService) -> None:
+    """All endpoints over one service."""
+    _add_worker_routes(app, service)
+    _add_step_routes(app, service)
+    _add_job_routes(app, service)
+
+
+def _add_worker_routes(app: FastAPI, service: EvaluationService) -> None:
+    @app.post("/create_workers", openapi_extra=_describes(_WORKER_DATA))
     async def create_workers(request: Request) -> Response:
         """Announce workers; they start when they are reset."""
-        data, wire = await read_data(request)
-        desk.create(check_worker_ids(data.get("worker_ids")))
-        return reply(_SUCCESS, wire)
+        data, wire = await _read_data(request)
+        service.create(_check_worker_ids(data.get("worker_ids")))
+        return _reply(_SUCCESS, wire)
 
-    @app.post("/reset", openapi_extra=describes(WORKERS))
+    @app.post("/reset", openapi_extra=_describes(_WORKERS))
     async def reset(request: Request) -> Response:
         """Begin an episode with each worker and answer with the first observations."""
-        body, wire = await read_request(request, Wire.PICKLE)
-        return reply(await desk.reset(_worker_ids(body), _wanted(request, wire)), wire)
+        body, wire = await _read_request(request, Wire.PICKLE)
+        return _reply(await service.reset(_worker_ids(body), _wanted(request, wire)), wire)
 
-    @app.post("/reset_result", openapi_extra=describes(WORKERS))
+    @app.post("/reset_result", openapi_extra=_describes(_WORKERS))
     async def reset_result(request: Request) -> Response:
         """The current observations: resets are finished when they are answered."""
-        body, wire = await read_request(request, Wire.PICKLE)
-        return reply(await desk.look(_worker_ids(body), _wanted(request, wire)), wire)
+        body, wire = await _read_request(request, Wire.PICKLE)
+        return _reply(await service.look(_worker_ids(body), _wanted(request, wire)), wire)
 
-    @app.post("/kill", openapi_extra=describes(WORKER_DATA))
+    @app.post("/kill", openapi_extra=_describes(_WORKER_DATA))
     async def kill(request: Request) -> Response:
         """End workers; their unfinished episodes are free for others."""
-        data, wire = await read_data(request)
-        await desk.kill(check_worker_ids(data.get("worker_ids")))
-        return reply(_SUCCESS, wire)
+        data, wire = await _read_data(request)
+        await service.kill(_check_worker_ids(data.get("worker_ids")))
+        return _reply(_SUCCESS, wire)
 
 
-def _add_step_routes(app: FastAPI, desk: Desk) -> None:
-    @app.post("/step", openapi_extra=describes(ACTIONS))
+def _add_step_routes(app: FastAPI, service: EvaluationService) -> None:
+    @app.post("/step", openapi_extra=_describes(_ACTIONS))
     async def step(request: Request) -> Response:
         """One action for each worker named; ``?terminal=1`` adds the last observation to an episode's result."""
-        body, wire = await read_request(request, Wire.PICKLE)
+        body, wire = await _read_request(request, Wire.PICKLE)
         actions = _actions(body)
-        return reply(await desk.step(actions, _wanted(request, wire)), wire)
+        return _reply(await service.step(actions, _wanted(request, wire)), wire)
 
-    @app.post("/step_chunk", openapi_extra=describes(CHUNK))
+    @app.post("/step_chunk", openapi_extra=_describes(_CHUNK))
     async def step_chunk(request: Request) -> Response:
         """Actions one after the other until they or an episode end; only the last state is observed."""
-        body, wire = await read_request(request, Wire.PICKLE)
+        body, wire = await _read_request(request, Wire.PICKLE)
         chunk = _chunk(body)
-        return reply(await desk.step_chunk(chunk, _wanted(request, wire)), wire)
+        return _reply(await service.step_chunk(chunk, _wanted(request, wire)), wire)
 
 
-def _add_job_routes(app: FastAPI, desk: Desk) -> None:
-    @app.post("/start_new_job", openapi_extra=describes(JOB))
+def _add_job_routes(app: FastAPI, service: EvaluationService) -> None:
+    @app.post("/start_new_job", openapi_extra=_describes(_JOB))
     async def start_new_job(request: Request) -> Response:
         """End all workers and start another job; a run_id with results goes on where it stopped."""
-        data, wire = await read_data(request)
-        await desk.start_job(data)
-        return reply(_SUCCESS, wire)
+        data, wire = await _read_data(request)
+        await service.start_job(data)
+        return _reply(_SUCCESS, wire)
 
-    @app.post("/load_config", openapi_extra=describes(LOAD))
+    @app.post("/load_config", openapi_extra=_describes(_LOAD))
     async def load_config(request: Request) -> Response:
         """As /start_new_job, for one task."""
-        data, wire = await read_data(request)
-        await desk.load_config(data.get("config_path"))
-        return reply(_SUCCESS, wire)
+        data, wire = await _read_data(request)
+        await service.load_config(data.get("config_path"))
+        return _reply(_SUCCESS, wire)
 
     @app.get("/status")
     async def status(request: Request) -> dict[str, Any]:
         """How far the job is; ``?refresh=1`` looks for results on disk first."""
-        return {"data": await desk.status(refresh=flag(request, "refresh"))}
+        return {"data": await service.status(refresh=_flag(request, "refresh"))}
 
 
 _SUCCESS = {"data": {"success": True}}
 _BY_WORKER = "a dict of actions by worker, such as {'0': {'action', 'control_type'}}"
 
 
-def _wanted(request: Request, wire: Wire) -> Wanted:
-    return Wanted(wire, terminal=flag(request, "terminal"))
+def _wanted(request: Request, wire: Wire) -> ReplyFormat:
+    return ReplyFormat(wire, terminal=_flag(request, "terminal"))
 
 
 def _worker_ids(body: object) -> list[str] | None:
@@ -103,7 +152,7 @@ def _worker_ids(body: object) -> list[str] | None:
     if not isinstance(body, dict):
         raise BadBody(f"the body must be a dict with worker_ids, not {type(body).__name__}")
     value = body.get("worker_ids")
-    return None if value is None else check_worker_ids(value)
+    return None if value is None else _check_worker_ids(value)
 
 
 def _actions(body: object) -> Mapping[str, object]:
@@ -111,7 +160,7 @@ def _actions(body: object) -> Mapping[str, object]:
         raise BadBody(f"the body must be {_BY_WORKER}")
     if "control_type" in body and not isinstance(body["control_type"], dict):
         raise BadBody(f"that is an action without a worker; the body must be {_BY_WORKER}")
-    check_worker_ids(list(body))
+    _check_worker_ids(list(body))
     return body
 
 
@@ -119,3 +168,45 @@ def _chunk(body: object) -> list[Mapping[str, object]]:
     if not isinstance(body, list | tuple) or not 0 < len(body) <= MAX_CHUNK:
         raise BadBody(f"the body must be a list of 1 to {MAX_CHUNK} dicts of actions by worker")
     return [_actions(entry) for entry in body]
+
+
+def _check_worker_ids(value: object) -> list[str]:
+    """A list of worker ids from a body; BadBody says what is wrong with it."""
+    if not isinstance(value, list | tuple) or not all(
+        isinstance(one, str) and 0 < len(one) <= _LONGEST_WORKER_ID for one in value
+    ):
+        raise BadBody(f"worker_ids must be a list of short text, such as ['0', '1'], but {_sent(value)} was sent")
+    return list(value)
+
+
+def _sent(value: object) -> str:
+    strange = [one for one in value if not isinstance(one, str)] if isinstance(value, list | tuple) else []
+    return f"a list with {describe(strange[0])} in it" if strange else describe(value)
+
+
+async def _read_request(request: Request, default: Wire) -> tuple[object, Wire]:
+    """The body's value (None if it is empty) and its language; large bodies are read off the event loop."""
+    wire = wire_of(request.headers.get("content-type"), default)
+    body = await request.body()
+    if len(body) > _LARGE_BODY_BYTES:
+        return await asyncio.to_thread(read_body, body, wire), wire
+    return read_body(body, wire), wire
+
+
+async def _read_data(request: Request) -> tuple[dict[str, object], Wire]:
+    """The object under ``data``, as the control endpoints have it."""
+    body, wire = await _read_request(request, Wire.JSON)
+    data = body.get("data") if isinstance(body, dict) else None
+    if not isinstance(data, dict):
+        raise BadBody('the body must be an object {"data": {...}}')
+    return data, wire
+
+
+def _reply(value: object, wire: Wire) -> Response:
+    """A response in the language of its request."""
+    return Response(write_body(value, wire), media_type=wire.value)
+
+
+def _flag(request: Request, name: str) -> bool:
+    """Whether a query parameter says yes."""
+    return request.query_params.get(name, "").lower() in _TRUE_WORDS

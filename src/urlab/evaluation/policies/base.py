@@ -18,7 +18,7 @@ class PolicyError(Exception):
 
 
 class PolicyNotFound(PolicyError):
-    """There is no such policy, or it cannot be made: whoever named it has to name it otherwise."""
+    """There is no such policy, or it cannot be made from these words: the caller has to name another."""
 
 
 @runtime_checkable

@@ -1,11 +1,32 @@
-"""Bars with their uncertainty, as inline SVG that stretches to the width it is given."""
+"""HTML elements, and bars with their uncertainty as inline SVG that stretches to the width it is given."""
 
-from urlab.evaluation.report.markup import Markup, join, tag
+from html import escape
+
 from urlab.evaluation.report.summary import TaskSummary
 
 _WIDTH, _HEIGHT = 1000, 20
 COLOURS = 5
 _BAR, _BAND = (5, 10), (1, 18)
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+Content = Markup | str | int
+
+
+def tag(name: str, *content: Content, **attributes: str | int | bool | None) -> Markup:
+    """An element. ``cls`` is the class, other underscores become hyphens; None and False leave an attribute out."""
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
+    return Markup(f"<{name}{written}>{join(*content)}</{name}>")
+
+
+def join(*content: Content) -> Markup:
+    """The contents one after the other; plain text is escaped."""
+    return Markup("".join(one if isinstance(one, Markup) else escape(str(one)) for one in content))
 
 
 def rate_bar(summary: TaskSummary, colour: int) -> Markup:
@@ -45,7 +66,7 @@ def share_bar(share: float, colour: int) -> Markup:
 
 
 def percent(part: float) -> str:
-    """A part of 1 for people."""
+    """A part of 1 in per cent, as text."""
     return f"{100 * part:.0f} %"
 
 
@@ -72,3 +93,10 @@ def _line(place: float, rows: tuple[int, int], cls: str) -> Markup:
 
 def _x(part: float) -> str:
     return f"{_WIDTH * part:.1f}"
+
+
+def _attribute(key: str, value: str | int | bool | None) -> str:
+    name = "class" if key == "cls" else key.replace("_", "-")
+    if value is None or value is False:
+        return ""
+    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'

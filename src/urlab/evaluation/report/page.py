@@ -1,21 +1,29 @@
-"""The whole page: one file, no scripts, nothing fetched from anywhere."""
+"""The report of one run or several: one HTML file, no scripts, nothing fetched from anywhere."""
 
-from collections.abc import Sequence
+import base64
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
-from urlab.evaluation.report.comparison import comparison_section
-from urlab.evaluation.report.markup import Markup, join, tag
-from urlab.evaluation.report.run_folder import Run, named_apart
-from urlab.evaluation.report.sections import (
-    cards,
-    conditions_section,
-    endings_section,
-    episodes_section,
-    tasks_section,
+from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.report.charts import (
+    COLOURS,
+    Content,
+    Markup,
+    join,
+    key_of_the_chart,
+    percent,
+    rate_bar,
+    share_bar,
+    tag,
 )
-from urlab.evaluation.report.summary import summarise
-from urlab.evaluation.report.videos import VideoShelf
+from urlab.evaluation.report.statistics import Comparison
+from urlab.evaluation.report.summary import RunSummary, TaskSummary, compare_runs, summarise
+from urlab.evaluation.runs.results import Run, named_apart
 from urlab.files import replacing
 
 _METHODS = (
@@ -25,6 +33,28 @@ _METHODS = (
     "McNemar test (two-sided sign test on the episodes that only one run solved), scores by a paired bootstrap of the "
     "mean difference (10,000 resamples, fixed seed)."
 )
+_CONDITIONS = (
+    ("started", "started"),
+    ("tasks", "tasks"),
+    ("episodes", "episodes per task"),
+    ("seeds", "seeds"),
+    ("workers", "workers"),
+    ("cameras", "cameras"),
+    ("renderer", "renderer"),
+    ("server", "server"),
+    ("machine", "machine"),
+    ("versions", "versions"),
+)
+_COLUMNS = ("seed", "result", "score", "steps", "ended by", "took", "instruction")
+_FEW_EPISODES = 12
+"""A run of so many shows them all at once."""
+SURE_BELOW = 0.05
+_MAX_LISTED = 40
+MAX_EMBEDDED_BYTES = 400_000
+MAX_EMBEDDED_IN_ALL_BYTES = 12_000_000
+MAX_SHOWN = 24
+_NOTE = "Small videos are in this page; the others, and those of other cameras, are links into the run's folder."
+_OVERVIEWS = ("obs_camera", "top_camera", "obs_camera_2")
 
 
 def write_report(runs: Sequence[Run], path: Path) -> None:
@@ -58,6 +88,123 @@ def page(runs: Sequence[Run], folder: Path) -> str:
     return f"<!DOCTYPE html>\n{tag('html', tag('head', head), tag('body', tag('main', body)), lang='en')}\n"
 
 
+def cards(runs: Sequence[Run], summaries: Sequence[RunSummary]) -> Markup:
+    """The answer, one card for each run."""
+    pairs = enumerate(zip(runs, summaries, strict=True))
+    return tag("div", *(_card(run, one, place) for place, (run, one) in pairs), cls="cards")
+
+
+def tasks_section(summaries: Sequence[RunSummary]) -> Markup:
+    """A bar for each task and run."""
+    names = sorted({one.task for summary in summaries for one in summary.tasks})
+    rows = [_task_rows(name, summaries) for name in names]
+    return tag("section", tag("h2", "Tasks"), key_of_the_chart(), tag("div", *rows, cls="tasks"))
+
+
+def comparison_section(runs: list[Run]) -> Markup:
+    """Every run against the first; nothing for a single run."""
+    if len(runs) < 2:
+        return Markup("")
+    parts = [_against(runs[0], other) for other in runs[1:]]
+    return tag("section", tag("h2", "Comparison"), *parts)
+
+
+def endings_section(summaries: Sequence[RunSummary]) -> Markup:
+    """Why episodes ended."""
+    lines: list[Markup] = []
+    for place, summary in enumerate(summaries):
+        for reason, count in summary.overall.reasons.items():
+            share = count / summary.overall.episodes
+            name = reason if len(summaries) == 1 else f"{summary.name}: {reason}"
+            lines.append(_chart_line(name, share_bar(share, place), f"{count} ({percent(share)})"))
+    return tag("section", tag("h2", "How episodes ended"), tag("div", *lines, cls="tasks"))
+
+
+@dataclass
+class VideoGallery:
+    """Puts videos into a page that will lie in ``folder``, and counts what it has embedded."""
+
+    folder: Path
+    embedded_bytes: int = 0
+
+    def gallery(self, failures: Sequence[tuple[str, EpisodeResult]]) -> Markup:
+        """A figure for each of the first failures that were filmed; each failure comes with what to call its run."""
+        filmed = [(run, one) for run, one in failures if one.videos]
+        figures = [self._figure(run, one) for run, one in filmed[:MAX_SHOWN]]
+        left_out = len(filmed) - len(figures)
+        more = tag("p", f"{left_out} more are in the run's folder.", cls="note") if left_out > 0 else ""
+        return join(tag("p", _NOTE, cls="note"), tag("div", *figures, cls="gallery"), more)
+
+    def _figure(self, run: str, episode: EpisodeResult) -> Markup:
+        camera = next((name for name in _OVERVIEWS if name in episode.videos), next(iter(episode.videos)))
+        video = tag("video", src=self._source(episode.videos[camera]), controls=True, muted=True, playsinline=True,
+                    preload="metadata")  # fmt: skip
+        others = [
+            join(" ", tag("a", name, href=self._link(path))) for name, path in episode.videos.items() if name != camera
+        ]
+        caption = tag(
+            "figcaption",
+            tag("b", f"{run} {episode.task} {episode.seed}".strip()),
+            f"{episode.reason or 'ended'}, score {episode.score:.2f}",
+            tag("small", episode.instruction) if episode.instruction else "",
+            tag("small", camera, *others),
+        )
+        return tag("figure", video, caption)
+
+    def _source(self, path: Path) -> str:
+        size = path.stat().st_size
+        if size > MAX_EMBEDDED_BYTES or self.embedded_bytes + size > MAX_EMBEDDED_IN_ALL_BYTES:
+            return self._link(path)
+        self.embedded_bytes += size
+        return f"data:video/mp4;base64,{base64.b64encode(path.read_bytes()).decode('ascii')}"
+
+    def _link(self, path: Path) -> str:
+        return quote(Path(os.path.relpath(path.resolve(), self.folder.resolve())).as_posix())
+
+
+def episodes_section(runs: Sequence[Run]) -> Markup:
+    """Every episode, folded by run and task."""
+    parts: list[Content] = [tag("h2", "Episodes")]
+    for run in runs:
+        if len(runs) > 1:
+            parts.append(tag("h3", run.name))
+        is_open = len(run.episodes) <= _FEW_EPISODES
+        for task in sorted({one.task for one in run.episodes}):
+            episodes = [one for one in run.episodes if one.task == task]
+            parts += [_episode_table(task, episodes, is_open=is_open)]
+    return tag("section", *parts)
+
+
+def conditions_section(runs: Sequence[Run]) -> Markup:
+    """What a reader needs to believe the numbers, and to get them again."""
+    parts: list[Content] = [tag("h2", "Reproduce")]
+    for run in runs:
+        command = str(run.info.get("command") or "")
+        if len(runs) > 1:
+            parts.append(tag("h3", run.name))
+        if command:
+            parts.append(tag("pre", command))
+        rows = (_fact(name, value) for name, value in _conditions(run))
+        parts.append(tag("table", *rows, cls="facts"))
+    return tag("section", *parts)
+
+
+def verdict(found: Comparison, first: str, second: str) -> str:
+    """The comparison in a sentence."""
+    if found.pairs == 0:
+        return f"{first} and {second} have no episode in common, so they cannot be compared."
+    gap = found.only_second - found.only_first
+    if gap == 0:
+        common = f"{found.pairs} episodes that both have" if found.pairs > 1 else "one episode that both have"
+        return f"{second} and {first} solve equally many of the {common}."
+    better, worse = (second, first) if gap > 0 else (first, second)
+    sure = "unlikely to be chance" if found.p_value < SURE_BELOW else "this may well be chance"
+    return (
+        f"{better} solves {abs(gap)} more of the {found.pairs} common episodes than {worse}; "
+        f"p = {found.p_value:.3g}: {sure}."
+    )
+
+
 def _style() -> str:
     return resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
 
@@ -81,4 +228,141 @@ def _failures(runs: Sequence[Run], folder: Path) -> Markup:
     failures = [(run.name if several else "", one) for run in runs for one in run.episodes if not one.success]
     if not any(one.videos for _, one in failures):
         return Markup("")
-    return tag("section", tag("h2", "Failures"), VideoShelf(folder).gallery(failures))
+    return tag("section", tag("h2", "Failures"), VideoGallery(folder).gallery(failures))
+
+
+def _card(run: Run, summary: RunSummary, place: int) -> Markup:
+    overall = summary.overall
+    missing = run.expected - overall.episodes
+    warning = tag("p", f"incomplete: {missing} of {run.expected} episodes have no result", cls="bad") if missing else ""
+    return tag(
+        "div",
+        tag("h3", tag("i", cls=f"key bar run{place % COLOURS}"), " ", summary.name),
+        tag("p", percent(overall.rate), cls="big"),
+        tag("p", f"{overall.successes} of {overall.episodes} episodes solved by {summary.policy}"),
+        tag("p", f"95 % interval {percent(overall.interval.low)} to {percent(overall.interval.high)}", cls="note"),
+        tag("p", f"mean score {overall.mean_score:.2f}", cls="note"),
+        warning,
+        cls="card",
+    )
+
+
+def _task_rows(name: str, summaries: Sequence[RunSummary]) -> Markup:
+    lines = []
+    for place, summary in enumerate(summaries):
+        found = next((one for one in summary.tasks if one.task == name), None)
+        label = name if len(summaries) == 1 else summary.name
+        if found is not None:
+            lines.append(_chart_line(label, rate_bar(found, place), _in_words(found)))
+    return join(*lines) if len(summaries) == 1 else join(tag("h3", name), *lines)
+
+
+def _in_words(found: TaskSummary) -> str:
+    low, high = round(100 * found.interval.low), round(100 * found.interval.high)
+    return f"{found.successes}/{found.episodes} = {percent(found.rate)} ({low} to {high}), score {found.mean_score:.2f}"
+
+
+def _chart_line(name: str, chart: Markup, words: str) -> Markup:
+    return tag("div", tag("span", name, cls="name"), chart, tag("span", words, cls="words"), cls="line")
+
+
+def _episode_table(task: str, episodes: Sequence[EpisodeResult], *, is_open: bool) -> Markup:
+    solved = sum(one.success for one in episodes)
+    head = tag("tr", *(tag("th", name, scope="col") for name in _COLUMNS))
+    table = tag("table", tag("thead", head), tag("tbody", *(_episode_row(one) for one in episodes)), cls="episodes")
+    summary = tag("summary", task, tag("span", f" {solved} of {len(episodes)} solved", cls="note"))
+    return tag("details", summary, tag("div", table, cls="scroll"), open=is_open)
+
+
+def _episode_row(one: EpisodeResult) -> Markup:
+    result = tag("td", "solved" if one.success else "failed", cls="good" if one.success else "bad")
+    took = "" if one.seconds is None else f"{one.seconds:.1f} s"
+    steps = "" if one.steps is None else str(one.steps)
+    values = (f"{one.score:.2f}", steps, one.reason or "", took, one.instruction or "")
+    return tag("tr", tag("td", one.seed), result, *(tag("td", value) for value in values))
+
+
+def _conditions(run: Run) -> Iterator[tuple[str, str]]:
+    """What was written down of the conditions, in words."""
+    yield "run", run.folder.name
+    info = {"machine": run.info.get("platform"), **run.info}
+    for key, label in _CONDITIONS:
+        value = info.get(key)
+        if value not in (None, "", []):
+            yield label, _by_robot(value) if key == "tasks" and isinstance(value, dict) else _words(value)
+    if run.hold_steps:
+        yield "a subgoal lasts", f"more than {_words(run.hold_steps)} control steps"
+
+
+def _by_robot(tasks: dict[str, Any]) -> str:
+    """Tasks and their robots, as a list for each robot."""
+    robots = dict.fromkeys(map(str, tasks.values()))
+    return "; ".join(f"{robot}: {', '.join(task for task in tasks if str(tasks[task]) == robot)}" for robot in robots)
+
+
+def _fact(name: str, value: str) -> Markup:
+    return tag("tr", tag("th", name, scope="row"), tag("td", value))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {part}" for key, part in value.items())
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def _against(first: Run, second: Run) -> Markup:
+    found = compare_runs(first, second)
+    return join(
+        tag("h3", f"{second.name} against {first.name}"),
+        tag("p", verdict(found, first.name, second.name), cls="verdict"),
+        _warning(first, second),
+        _table(found, first.name, second.name),
+        _flips(first, second),
+    )
+
+
+def _warning(first: Run, second: Run) -> Markup:
+    """Runs that were not judged alike say so."""
+    if not first.hold_steps or not second.hold_steps or first.hold_steps == second.hold_steps:
+        return Markup("")
+    one, other = (" and ".join(map(str, run.hold_steps)) for run in (first, second))
+    words = f"Not judged alike: subgoals had to last {one} control steps in {first.name}, {other} in {second.name}."
+    return tag("p", words, cls="bad")
+
+
+def _table(found: Comparison, first: str, second: str) -> Markup:
+    interval = found.score_interval
+    between = "" if interval is None else f" (95 % bootstrap {interval.low:+.3f} to {interval.high:+.3f})"
+    rows = (
+        ("common episodes (same task and seed)", str(found.pairs)),
+        ("solved by both", str(found.both)),
+        (f"solved by {first} only", str(found.only_first)),
+        (f"solved by {second} only", str(found.only_second)),
+        ("solved by neither", str(found.neither)),
+        (
+            "difference of success",
+            f"{100 * found.success_difference:+.1f} points, exact McNemar p = {found.p_value:.3g}",
+        ),
+        ("difference of mean score", f"{found.score_difference:+.3f}{between}"),
+    )
+    return tag(
+        "table", *(tag("tr", tag("th", name, scope="row"), tag("td", value)) for name, value in rows), cls="facts"
+    )
+
+
+def _flips(first: Run, second: Run) -> Markup:
+    """The episodes whose result changed: where to look."""
+    before = {one.key: one for one in first.episodes}
+    changed = [one for one in second.episodes if one.key in before and before[one.key].success != one.success]
+    if not changed:
+        return Markup("")
+    items = [
+        tag("li", f"{one.task} {one.seed}: ", tag("b", "gained" if one.success else "lost"),
+            f", score {percent(before[one.key].score)} to {percent(one.score)}")
+        for one in changed[:_MAX_LISTED]
+    ]  # fmt: skip
+    return tag("details", tag("summary", f"{len(changed)} episodes with another result"), tag("ul", *items))

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from urlab.evaluation.report.run_folder import EpisodeRecord, Run
-from urlab.evaluation.statistics import Comparison, Interval, Outcome, compare, wilson
+from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.report.statistics import Comparison, ConfidenceInterval, EpisodeOutcome, compare, wilson
+from urlab.evaluation.runs.results import Run
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class TaskSummary:
     episodes: int
     successes: int
     mean_score: float
-    interval: Interval
+    interval: ConfidenceInterval
     reasons: dict[str, int]
 
     @property
@@ -47,7 +48,7 @@ def summarise(run: Run) -> RunSummary:
     )
 
 
-def summary_of(task: str, episodes: Sequence[EpisodeRecord]) -> TaskSummary:
+def summary_of(task: str, episodes: Sequence[EpisodeResult]) -> TaskSummary:
     """The numbers of some episodes."""
     successes = sum(one.success for one in episodes)
     return TaskSummary(
@@ -74,8 +75,8 @@ def document(runs: Iterable[Run]) -> dict[str, Any]:
     }
 
 
-def _outcomes(episodes: Sequence[EpisodeRecord]) -> dict[tuple[str, str], Outcome]:
-    return {one.key: Outcome(one.score, one.success) for one in episodes}
+def _outcomes(episodes: Sequence[EpisodeResult]) -> dict[tuple[str, str], EpisodeOutcome]:
+    return {one.key: EpisodeOutcome(one.score, one.success) for one in episodes}
 
 
 def _run_document(run: Run) -> dict[str, Any]:

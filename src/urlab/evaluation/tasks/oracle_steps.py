@@ -18,7 +18,7 @@ Count = Annotated[int, msgspec.Meta(ge=1, le=2000)]
 
 
 class OracleStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do"):
-    """One step. Declaring one with a ``tag`` and listing it below makes it known to task files.
+    """One step. Declaring one with a ``tag`` in this file makes it known to task files.
 
     A step that ``carries`` moves its ``object`` about, so that must be one that can be moved.
     """
@@ -135,6 +135,7 @@ class Home(OracleStep, frozen=True, tag="home"):
             yield "arm", self.arm
 
 
-_ALL: tuple[type[OracleStep], ...] = (Pick, Place, Operate, LiftTogether, HandOver, Wait, Home)
-
-ORACLE_STEPS: dict[str, type[OracleStep]] = {str(step.__struct_config__.tag): step for step in _ALL}
+ORACLE_STEPS: dict[str, type[OracleStep]] = {
+    str(kind.__struct_config__.tag): kind for kind in OracleStep.__subclasses__()
+}
+"""All steps above, by the word that task files name them with."""

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from urlab.evaluation.tasks.pose import Pose, angle_quat
-from urlab.geometry import IDENTITY_WXYZ, Quat, Vec3
+from urlab.geometry import IDENTITY_WXYZ, Pose, Quat, Vec3, wxyz_from_axis_angle
 
 
 class PartKind(StrEnum):
@@ -50,7 +49,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Joint:
+class ObjectJoint:
     """One degree of freedom between a link and the object's base; ``range`` in metres (slide) or radians (hinge)."""
 
     name: str
@@ -80,11 +79,11 @@ class Joint:
             x, y, z = (part * value for part in self.axis)
             return Pose((x, y, z))
         about = Pose(self.pos)
-        return about.apply(Pose(quat_wxyz=angle_quat(self.axis, value))).apply(about.inverse())
+        return about.apply(Pose(quat_wxyz=wxyz_from_axis_angle(self.axis, value))).apply(about.inverse())
 
 
 @dataclass(frozen=True)
-class Link:
+class ObjectLink:
     """Parts that move as one. The first link of an object is its base and has no joint; the frames agree at joint 0.
 
     ``support_z`` is the height, in its frame, of the surface on which other things rest: a top, or a container's floor.
@@ -93,7 +92,7 @@ class Link:
     name: str
     parts: tuple[Part, ...]
     support_z: float
-    joint: Joint | None = None
+    joint: ObjectJoint | None = None
 
     def pose(self, joints: Mapping[str, float]) -> Pose:
         """Where the link is in the frame of its object."""

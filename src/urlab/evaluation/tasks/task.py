@@ -1,7 +1,6 @@
-"""A task: what the robot is told to do with which objects. Read from one TOML file."""
+"""A task: what the robot has to do with which objects. Read from one TOML file."""
 
 import string
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,19 +9,19 @@ from typing import Annotated, Any
 
 import msgspec
 
+from urlab.errors import FileError
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.goals.goal import Goal
-from urlab.evaluation.tasks.fields import Table, allowed_words
-from urlab.evaluation.tasks.goal_tables import read_goal
-from urlab.evaluation.tasks.object_spec import ObjectSpec
-from urlab.evaluation.tasks.object_tables import read_objects
+from urlab.evaluation.tasks.goal import Goal
+from urlab.evaluation.tasks.objects import ObjectSpec
 from urlab.evaluation.tasks.oracle_steps import OracleStep
-from urlab.evaluation.tasks.oracle_tables import read_oracle
-from urlab.evaluation.tasks.task_error import TaskError, task_error
-
-__all__ = ["Task", "TaskError", "find_task", "load_task", "own_tasks", "parse_task", "task_names"]
+from urlab.evaluation.tasks.reading import allowed_words, read_goal, read_objects, read_oracle
+from urlab.toml_tables import TomlTable
 
 _DATA = Path(__file__).resolve().parent / "data"
+
+
+class TaskError(FileError):
+    """A task file that cannot be used: the message has the file, the line, the field and what is allowed."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def own_tasks(paths: Iterable[str]) -> list[Task]:
     for path in dict.fromkeys(paths):
         task = load_task(Path(path))
         if task.name in found:
-            raise task_error(path, "", f"{found[task.name]} is called {task.name!r} as well: rename the file")
+            raise TaskError(f"{path}: {found[task.name]} is called {task.name!r} as well: rename the file")
         found[task.name] = path
         tasks.append(task)
     return tasks
@@ -87,36 +86,33 @@ def load_task(path: Path | str) -> Task:
     """The task in a file; TaskError says what is wrong with it."""
     path = Path(path)
     if not path.stem[:1].isalnum():
-        raise task_error(str(path), "", "the name of the file is the task's: it must begin with a letter or a digit")
+        raise TaskError(f"{path}: the name of the file is the task's: it must begin with a letter or a digit")
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as unreadable:
-        raise task_error(str(path), "", f"cannot be read: {unreadable.strerror}") from unreadable
+        raise TaskError(f"{path}: cannot be read: {unreadable.strerror}") from unreadable
     except UnicodeDecodeError as unreadable:
-        raise task_error(str(path), "", f"cannot be read: {unreadable}") from unreadable
+        raise TaskError(f"{path}: cannot be read: {unreadable}") from unreadable
     return parse_task(text, name=path.stem, source=str(path))
 
 
 def parse_task(text: str, *, name: str, source: str) -> Task:
     """A task from TOML text; ``source`` is what messages call it."""
-    try:
-        raw = tomllib.loads(text)
-    except (ValueError, RecursionError) as broken:
-        raise task_error(source, "", f"not TOML: {broken}") from broken
-    table = Table(source, "", raw)
-    embodiment = EMBODIMENTS[table.word("embodiment", EMBODIMENTS)]
-    head = table.read(_Head)
-    objects = read_objects(source, head.objects)
+    file = TomlTable.parse(text, source=source, error=TaskError)
+    embodiment = EMBODIMENTS[file.word("embodiment", EMBODIMENTS)]
+    head = file.convert(_Head)
+    objects = read_objects(file)
+    _check_templates(file, head.instructions, objects)
     return Task(
         name,
         head.embodiment,
         head.title,
         head.category,
-        _checked_templates(table, head.instructions, objects),
+        tuple(head.instructions),
         head.num_steps,
         objects,
-        read_goal(source, head.goal, objects),
-        read_oracle(source, head.oracle, objects, embodiment),
+        read_goal(file, objects),
+        read_oracle(file, objects, embodiment),
     )
 
 
@@ -125,20 +121,18 @@ def _shipped(name: str) -> Task:
     return load_task(_DATA / f"{name}.toml")
 
 
-def _checked_templates(table: Table, templates: list[str], objects: Mapping[str, ObjectSpec]) -> tuple[str, ...]:
+def _check_templates(file: TomlTable, templates: list[str], objects: Mapping[str, ObjectSpec]) -> None:
     for number, template in enumerate(templates):
-        for field in _template_fields(table, number, template):
+        for field in _template_fields(file, number, template):
             if field not in objects:
-                where = f"instructions[{number}]"
-                raise table.error(where, f"{{{field}}} names no object; {allowed_words(str(field), objects)}")
-    return tuple(templates)
+                file.fail(f"{{{field}}} names no object; {allowed_words(field, objects)}", "instructions", number)
 
 
-def _template_fields(table: Table, number: int, template: str) -> list[str]:
+def _template_fields(file: TomlTable, number: int, template: str) -> list[str]:
     try:
         parts = list(string.Formatter().parse(template))
     except ValueError as broken:
-        raise table.error(f"instructions[{number}]", f"braces must be in pairs: {broken}") from broken
+        file.fail(f"braces must be in pairs: {broken}", "instructions", number)
     if any(spec or conversion for _, _, spec, conversion in parts):
-        raise table.error(f"instructions[{number}]", "braces hold the name of an object and nothing else: {cube}")
+        file.fail("braces hold the name of an object and nothing else: {cube}", "instructions", number)
     return [field for _, field, _, _ in parts if field is not None]

@@ -8,7 +8,7 @@ from typing import TypeVar
 from urlab.ros2.services.results import Code, Refused
 from urlab_client import PIEState, URLabClient, URLabRPCError, URLabTimeoutError
 from urlab_client.errors import TRANSPORT_ERROR
-from urlab_client.transports.zmq import endpoint, somebody_listens
+from urlab_client.transports.zmq import endpoint, is_listening
 from urlab_client.types import PIEStatus
 from urlab_wire.errors import ErrorCode
 
@@ -88,10 +88,10 @@ class Operator:
     def _refuse_if_gone(self) -> None:
         """A request would wait for a server to come."""
         where = endpoint(self._address, self._step_port)
-        if not somebody_listens(where):
+        if not is_listening(where):
             self._leave()
             raise Refused(
-                Code.OPERATION_FAILED, f"nobody listens at {where}: is `urlab serve` running, and is this its port?"
+                Code.OPERATION_FAILED, f"no server listens at {where}: is `urlab serve` running, and is this its port?"
             )
 
     def _do(self, work: Callable[[OperatorClient], _Done]) -> _Done:

@@ -13,24 +13,7 @@ from typing import Any
 
 import pytest
 
-SHORT = """
-embodiment = "franka_panda"
-title = "A short one"
-category = "test"
-num_steps = 12
-instructions = ["Put the {cube} on the {plate}."]
-goal = { object = "cube", relation = "on", target = "plate" }
-[objects.plate]
-shape = "plate"
-radius = 0.08
-x = [0.0, 0.05]
-y = [0.1, 0.2]
-[objects.cube]
-shape = "box"
-size = [0.04, 0.04, 0.04]
-x = [-0.1, 0.0]
-y = [-0.2, -0.1]
-"""
+SHORT = (Path(__file__).parents[1] / "cube_on_plate.toml").read_text()
 
 # What lies on the table sinks into it by micrometres: not reached in the layout, reached once it has settled.
 _SETTLED = 'goal = { type = "range", object = "cube", z = [0.9, 1.019999] }'
@@ -41,8 +24,8 @@ EASY = SHORT.replace("num_steps = 12", "num_steps = 150").replace(
 _SERVE = """
 import json, logging, resource, sys
 from pathlib import Path
-from urlab.evaluation.http.app import ServerSettings, serve
-from urlab.evaluation.settings import TimeLimits
+from urlab.evaluation.http.app import serve
+from urlab.evaluation.settings import ServerSettings, TimeLimits
 logging.basicConfig(level="WARNING")
 logging.getLogger("urlab.evaluation").setLevel("DEBUG")
 given = json.loads(sys.argv[1])

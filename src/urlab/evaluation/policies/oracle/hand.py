@@ -1,23 +1,46 @@
-"""One hand as a script moves it: told where to be in the world, it says so in the words of the protocol."""
+"""One hand as a script moves it, and its tool, measured on the robot's own model."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import mujoco
 import numpy as np
 
-from urlab.evaluation.embodiments import Arm, Numbers
-from urlab.evaluation.kinematics import ArmKinematics, Array, EePose
-from urlab.evaluation.policies.oracle.poses import between
-from urlab.evaluation.policies.oracle.tool import Tool
-from urlab.evaluation.tasks.pose import pose_of
-from urlab.geometry import Pose
+from urlab.evaluation.embodiments import Arm, Embodiment, Numbers
+from urlab.evaluation.simulation.kinematics import ArmKinematics, Array, EePose
+from urlab.geometry import Pose, wxyz_from_axis_angle
+from urlab.robots import model_path
 
 ArmAction = tuple[tuple[float, ...], tuple[float, ...], Numbers]
 """Position, quaternion and gripper, as an action of kind ee_pose has them."""
-
-_LOOKS = (0.25, 0.5, 0.75, 1.0)
-"""Shares of a way at which it is looked at."""
+_SOLVED_AT = (0.25, 0.5, 0.75, 1.0)
+"""Shares of a way at which the joints are solved for."""
 _SWING_RAD = 1.0
+_SAMPLES = 9
+"""Openings at which the fingers are measured."""
+
+
+@dataclass(frozen=True)
+class Tool:
+    """The tool's frame: its origin is where the fingers meet, z points out of the hand, the fingers close along y.
+
+    ``base_w`` is the arm's base in the world, ``in_ee`` the tool in the frame of the arm's ``ee_body``. ``reaches_m``
+    are how far the fingers stick out beyond the origin along z, from closed to open in even steps of opening.
+    """
+
+    base_w: Pose
+    in_ee: Pose
+    reaches_m: tuple[float, ...]
+
+    def reach_m(self, opening: float) -> float:
+        """How far the fingers stick out at an opening from 0 (closed) to 1 (open)."""
+        return float(np.interp(opening, np.linspace(0.0, 1.0, len(self.reaches_m)), self.reaches_m))
+
+    @property
+    def longest_m(self) -> float:
+        """How far they stick out at most."""
+        return max(self.reaches_m)
 
 
 class Hand:
@@ -47,7 +70,7 @@ class Hand:
     def see(self, ee_pose: Sequence[Any], joints: Array) -> None:
         """Take in where the hand is, and the joints of its arm."""
         self._joints = joints
-        self.measured = self.tool.base_w.apply(pose_of(*ee_pose)).apply(self.tool.in_ee)
+        self.measured = self.tool.base_w.apply(Pose.of(*ee_pose)).apply(self.tool.in_ee)
 
     def action(self) -> ArmAction:
         """This hand's share of the next action."""
@@ -63,8 +86,8 @@ class Hand:
         """
         start, joints, worst = self.command, self._joints, 0.0
         for end in way:
-            for share in _LOOKS:
-                found = self._kinematics.solve(self._ee(between(start, end, share)), joints)
+            for share in _SOLVED_AT:
+                found = self._kinematics.solve(self._ee(start.towards(end, share)), joints)
                 if not found.is_reached or np.abs(found.joints - joints).max() > _SWING_RAD:
                     return np.inf
                 joints = found.joints
@@ -78,3 +101,63 @@ class Hand:
 
     def _ee_pose(self, tool_w: Pose) -> Pose:
         return self.tool.base_w.inverse().apply(tool_w).apply(self.tool.in_ee.inverse())
+
+
+def measure_tools(embodiment: Embodiment) -> tuple[Tool, ...]:
+    """One tool per arm."""
+    model = mujoco.MjModel.from_xml_path(str(model_path(embodiment.model)))
+    return tuple(_measure(model, arm, Pose(embodiment.base_pos_w)) for arm in embodiment.arms)
+
+
+def _measure(model: Any, arm: Arm, robot_w: Pose) -> Tool:
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    base = Pose.of(data.body(arm.base_body).xpos, data.body(arm.base_body).xquat)
+    fingers = _Fingers(model, arm)
+    closing = fingers.middle(0.0) - fingers.middle(1.0)
+    quarter_turn = np.pi / 2
+    yaw = float(np.arctan2(closing[1], closing[0])) - quarter_turn
+    in_ee = Pose((0.0, 0.0, arm.tcp_offset_m), wxyz_from_axis_angle((0.0, 0.0, 1.0), yaw))
+    reaches = tuple(fingers.reach(opening) - arm.tcp_offset_m for opening in np.linspace(0.0, 1.0, _SAMPLES))
+    return Tool(robot_w.apply(base), in_ee, reaches)
+
+
+class _Fingers:
+    """The moving parts of a gripper in the frame of its ``ee_body``."""
+
+    def __init__(self, model: Any, arm: Arm) -> None:
+        self._model, self._data, self._arm = model, mujoco.MjData(model), arm
+        self._ids = [int(model.joint(name).id) for name in arm.gripper.joints]
+        bodies = {int(model.jnt_bodyid[joint]) for joint in self._ids}
+        is_solid = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
+        self._geoms = [geom for geom in range(model.ngeom) if is_solid[geom] and int(model.geom_bodyid[geom]) in bodies]
+
+    def middle(self, opening: float) -> Array:
+        """The first finger's middle (3,)."""
+        self._put(opening)
+        body = int(self._model.jnt_bodyid[self._ids[0]])
+        return self._local(self._data.xipos[body])
+
+    def reach(self, opening: float) -> float:
+        """The farthest that anything solid sticks out along z."""
+        self._put(opening)
+        return max(self._far(geom) for geom in self._geoms)
+
+    def _put(self, opening: float) -> None:
+        gripper = self._arm.gripper
+        for joint, wide, shut in zip(self._ids, gripper.open, gripper.closed, strict=True):
+            self._data.qpos[self._model.jnt_qposadr[joint]] = shut + (wide - shut) * opening
+        mujoco.mj_kinematics(self._model, self._data)
+
+    def _local(self, point: Array) -> Array:
+        hand = self._data.body(self._arm.ee_body)
+        local: Array = hand.xmat.reshape(3, 3).T @ (point - hand.xpos)
+        return local
+
+    def _far(self, geom: int) -> float:
+        """By the box around the geom in its own axes."""
+        turn = self._data.geom_xmat[geom].reshape(3, 3)
+        middle, half = self._model.geom_aabb[geom][:3], self._model.geom_aabb[geom][3:]
+        along = self._data.body(self._arm.ee_body).xmat.reshape(3, 3)[:, 2]
+        centre = self._local(self._data.geom_xpos[geom] + turn @ middle)
+        return float(centre[2] + np.abs(along @ turn) @ half)

@@ -7,7 +7,6 @@ import math
 from collections.abc import Iterator
 
 from urlab.evaluation.policies.oracle.hand import Hand
-from urlab.evaluation.policies.oracle.poses import angle_rad, between, distance_m
 from urlab.geometry import Pose
 
 Motion = Iterator[None]
@@ -24,7 +23,7 @@ _GRIP_STEPS = 15
 
 
 def wait(steps: int) -> Motion:
-    """Hold still."""
+    """Hold still for so many control steps."""
     for _ in range(steps):
         yield
 
@@ -36,9 +35,9 @@ def move(hand: Hand, target: Pose, *, fastest_m_s: float = FASTEST_M_S) -> Motio
 
 
 def arrive(hand: Hand) -> Motion:
-    """Until the hand is where it was told to be, or does not get there in time."""
+    """Until the hand is where its command is, or does not get there in time."""
     for _ in range(_SETTLE_STEPS):
-        if distance_m(hand.measured, hand.command) < _CLOSE_M and angle_rad(hand.measured, hand.command) < _CLOSE_RAD:
+        if hand.measured.distance_m(hand.command) < _CLOSE_M and hand.measured.angle_rad(hand.command) < _CLOSE_RAD:
             return
         yield
 
@@ -47,7 +46,7 @@ def travel(hand: Hand, target: Pose, height_z: float) -> Motion:
     """Up to a height at which nothing is in the way, across, and down."""
     height_z = max(height_z, target.pos[2])
     start = hand.command
-    if distance_m(_at_height(start, height_z), _at_height(target, height_z)) > _CLOSE_M:
+    if _at_height(start, height_z).distance_m(_at_height(target, height_z)) > _CLOSE_M:
         yield from _glide(hand, _at_height(start, max(height_z, start.pos[2])), FASTEST_M_S)
         yield from _glide(hand, _at_height(target, height_z), FASTEST_M_S)
     yield from move(hand, target)
@@ -71,7 +70,7 @@ def together(*motions: Motion) -> Motion:
 def _glide(hand: Hand, target: Pose, fastest_m_s: float) -> Motion:
     start = hand.command
     for share in _shares(_seconds(start, target, fastest_m_s)):
-        hand.command = between(start, target, share)
+        hand.command = start.towards(target, share)
         yield
 
 
@@ -81,7 +80,7 @@ def _at_height(pose: Pose, z: float) -> Pose:
 
 def _seconds(start: Pose, end: Pose, fastest_m_s: float) -> float:
     """A smooth motion is half as fast again in the middle as on average."""
-    return 1.5 * max(distance_m(start, end) / fastest_m_s, angle_rad(start, end) / FASTEST_RAD_S)
+    return 1.5 * max(start.distance_m(end) / fastest_m_s, start.angle_rad(end) / FASTEST_RAD_S)
 
 
 def _shares(seconds: float) -> Iterator[float]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from urlab.evaluation.policies.base import Action, Observation, PolicyError, embodiment_of
 from urlab.evaluation.policies.oracle.motion import Motion
 from urlab.evaluation.policies.oracle.skills import SKILLS
-from urlab.evaluation.policies.oracle.world import World
+from urlab.evaluation.policies.oracle.world import OracleWorld
 from urlab.evaluation.tasks.task import Task, TaskError, find_task, load_task
 
 
@@ -27,7 +27,7 @@ class OraclePolicy:
         task = self._task(observation)
         if not task.oracle:
             raise PolicyError(f"task {task.name} has no [[oracle]] steps, so there is nothing to carry out")
-        self._world = World(task, embodiment_of(observation), observation)
+        self._world = OracleWorld(task, embodiment_of(observation), observation)
         self._script = _script(self._world, task)
 
     def act(self, observation: Observation) -> Action:
@@ -50,6 +50,6 @@ class OraclePolicy:
             raise PolicyError(f"{unknown}; the oracle takes files of yours as task_files") from unknown
 
 
-def _script(world: World, task: Task) -> Motion:
+def _script(world: OracleWorld, task: Task) -> Motion:
     for step in task.oracle:
         yield from SKILLS[type(step)](world, step)

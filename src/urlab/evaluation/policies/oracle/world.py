@@ -8,42 +8,33 @@ from typing import Any
 import numpy as np
 
 from urlab.evaluation.embodiments import TABLE_TOP_Z_M, Embodiment
-from urlab.evaluation.kinematics import Array, Kinematics
 from urlab.evaluation.policies.base import Action, Observation
-from urlab.evaluation.policies.oracle.hand import Hand
-from urlab.evaluation.policies.oracle.measures import bottom_z, top_z
-from urlab.evaluation.policies.oracle.tool import measure_tools
-from urlab.evaluation.slots import slots_of
-from urlab.evaluation.tasks.object_spec import ObjectSpec
+from urlab.evaluation.policies.oracle.hand import Hand, measure_tools
+from urlab.evaluation.simulation.kinematics import Array, Kinematics
+from urlab.evaluation.tasks.layout import ObjectPoses
+from urlab.evaluation.tasks.objects import TABLE_NAME, ObjectSpec, bounds_of
 from urlab.evaluation.tasks.oracle_steps import Pick
-from urlab.evaluation.tasks.pose import pose_of
-from urlab.evaluation.tasks.table import TABLE, TABLE_NAME, TABLE_POSE_W
+from urlab.evaluation.tasks.parts import ObjectLink
 from urlab.evaluation.tasks.task import Task
 from urlab.geometry import Pose, Vec3
 
 _SLIPPED_M = 0.03
 _CLEARANCE_M = 0.03
+_ON_M = 0.002
 
 
-@dataclass(frozen=True)
-class _Hold:
-    """What a hand has: how it took it, and where the object was in the tool's frame then."""
-
-    step: Pick
-    in_tool: Vec3
-
-
-class World:
+class OracleWorld:
     """One robot at one task. `see` is called with every observation, then the script moves on, then `action`."""
 
     def __init__(self, task: Task, embodiment: Embodiment, observation: Observation) -> None:
         self.task = task
+        self._names = [*task.objects, TABLE_NAME]
         kinematics, tools = Kinematics(embodiment), measure_tools(embodiment)
         self._holds: dict[str, _Hold] = {}
         self._hands = [
             Hand(arm, tool, joints) for arm, tool, joints in zip(embodiment.arms, tools, kinematics.arms, strict=True)
         ]
-        self._slots = [slot.joints for slot in slots_of(embodiment)]
+        self._slots = [slot.joints for slot in embodiment.slots]
         for hand, ee_pose, joints in self._states(observation):
             hand.begin(ee_pose, joints)
         self.see(observation)
@@ -51,9 +42,8 @@ class World:
     def see(self, observation: Observation) -> None:
         """Take in where everything is."""
         privileged = observation["privileged"]
-        poses = {name: pose_of(one["pos"], one["quat_wxyz"]) for name, one in privileged["objects"].items()}
-        self._objects = {TABLE_NAME: TABLE_POSE_W, **poses}
-        self._joints: dict[str, dict[str, float]] = privileged["object_joints"]
+        poses = {name: Pose.of(one["pos"], one["quat_wxyz"]) for name, one in privileged["objects"].items()}
+        self._placed = ObjectPoses(self.task.objects, poses, privileged["object_joints"])
         for hand, ee_pose, joints in self._states(observation):
             hand.see(ee_pose, joints)
 
@@ -75,17 +65,15 @@ class World:
 
     def spec(self, name: str) -> ObjectSpec:
         """What an object (or the table) is; a link's name gives the whole object."""
-        return TABLE if name == TABLE_NAME else self.task.objects[name.split("/")[0]]
+        return self._placed.spec(name)
 
     def pose(self, name: str) -> Pose:
         """Where an object (or one of its links, ``object/link``, or the table) is in the world."""
-        root, _, link = name.partition("/")
-        pose = self._objects[root]
-        return pose.apply(self.spec(root).link(link).pose(self._joints[root])) if link else pose
+        return self._placed.pose(name)
 
     def joint(self, name: str, joint: str) -> float:
         """A joint's position, in radians or metres."""
-        return self._joints[name][joint]
+        return self._placed.joint(name, joint)
 
     def hold(self, hand: Hand, step: Pick) -> None:
         """The hand has the object that the step names, as it is now."""
@@ -108,7 +96,7 @@ class World:
     def safe_z(self, hand: Hand) -> float:
         """The height at which a tool, and what it holds, passes over everything on the table."""
         held = self.held(hand)
-        others = [top_z(self.spec(name), pose) for name, pose in self._objects.items() if not self._is_held(name)]
+        others = [top_z(self.spec(name), self.pose(name)) for name in self._names if not self._is_held(name)]
         below = hand.tool.longest_m
         if held is not None:
             below = max(below, hand.command.pos[2] - bottom_z(self.spec(held.object), self.pose(held.object)))
@@ -127,3 +115,41 @@ class World:
         per_hand = [poses] if len(self._hands) == 1 else poses
         for hand, pose, slot in zip(self._hands, per_hand, self._slots, strict=True):
             yield hand, pose, joints[slot]
+
+
+def top_z(spec: ObjectSpec, pose: Pose) -> float:
+    """The height of its highest point in the world, joints at 0."""
+    return max(corner[2] for corner in _corners(spec.bounds, pose))
+
+
+def bottom_z(spec: ObjectSpec, pose: Pose) -> float:
+    """The height of its lowest point in the world."""
+    return min(corner[2] for corner in _corners(spec.bounds, pose))
+
+
+def surface_z(link: ObjectLink, pose: Pose, x: float, y: float) -> float:
+    """The height in the world of what carries things at (x, y): the highest part of the link there, or its top."""
+    px, py, _ = pose.inverse().apply(Pose((x, y, pose.pos[2]))).pos
+    boxes = [bounds_of(iter([part])) for part in link.parts]
+    tops = [high[2] for low, high in boxes if _covers(low, high, px, py)]
+    return pose.pos[2] + max(tops or [high[2] for _, high in boxes])
+
+
+@dataclass(frozen=True)
+class _Hold:
+    """What a hand has: how it took it, and where the object was in the tool's frame then."""
+
+    step: Pick
+    in_tool: Vec3
+
+
+def _covers(low: Vec3, high: Vec3, x: float, y: float) -> bool:
+    return low[0] - _ON_M <= x <= high[0] + _ON_M and low[1] - _ON_M <= y <= high[1] + _ON_M
+
+
+def _corners(bounds: tuple[Vec3, Vec3], pose: Pose) -> Iterator[Vec3]:
+    low, high = bounds
+    for x in (low[0], high[0]):
+        for y in (low[1], high[1]):
+            for z in (low[2], high[2]):
+                yield pose.apply(Pose((x, y, z))).pos

@@ -1,0 +1,119 @@
+"""Options that several words of `urlab eval` share, and what is checked before the work begins."""
+
+import importlib.util
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from urlab.cli.complaint import WRONG_USE, CommandError
+from urlab.errors import UrlabError
+
+DEFAULT_PORT = 8087
+DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
+DEFAULT_RESULTS = Path("eval-results")
+TOKEN_VARIABLE = "URLAB_EVAL_TOKEN"
+INSTALL_LINE = "pip install 'urlab-headless[eval]'"
+FOR_TASKS = ("scipy",)
+FOR_A_SERVER = ("fastapi", "scipy", "uvicorn")
+_ALL = "all"
+
+Episodes = Annotated[int, typer.Option("--episodes", min=1, help="Episodes of each task, each with a seed of its own.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, help="The first seed; the others follow it.")]
+Results = Annotated[Path, typer.Option("--results", metavar="DIR", help="The folder of results.")]
+RunId = Annotated[
+    str | None,
+    typer.Option(
+        "--run-id", metavar="NAME", help="Name of the run; one that exists is continued.", show_default="time"
+    ),
+]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token", metavar="TEXT", envvar=TOKEN_VARIABLE, help="The server's bearer token.", show_default=False
+    ),
+]
+Url = Annotated[str, typer.Option("--url", metavar="URL", help="Where the server is; a bare host:port will do.")]
+
+
+def server_url(text: str) -> str:
+    """``host:port`` is what people write, and ``http://host:port`` what is meant."""
+    url = text if "://" in text else f"http://{text}"
+    return url.rstrip("/")
+
+
+def names(text: str) -> list[str]:
+    """Names between commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def need_packages(names: tuple[str, ...]) -> None:
+    """CommandError with the line that installs them, if a package is missing."""
+    missing = [name for name in names if not _is_there(name)]
+    if missing:
+        raise CommandError(f"this needs packages that are missing ({', '.join(missing)}): {INSTALL_LINE}")
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ImportError:
+        return False
+
+
+def check_folder(option: str, folder: Path) -> None:
+    """CommandError if nothing can be written in the folder, or if it can be neither there nor made."""
+    nearest = next(one for one in (folder.absolute(), *folder.absolute().parents) if one.exists())
+    if not nearest.is_dir():
+        raise CommandError(f"{option} {folder}: {nearest} is a file, and a folder is needed", WRONG_USE)
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise CommandError(f"{option} {folder}: {nearest} cannot be written; choose another folder", WRONG_USE)
+
+
+def check_file(option: str, file: Path | None) -> None:
+    """CommandError if the file cannot be written; None is no file."""
+    if file is None:
+        return
+    if file.is_dir():
+        raise CommandError(f"{option} {file} is a folder; name a file in it", WRONG_USE)
+    check_folder(option, file.parent)
+
+
+def check_drawing() -> None:
+    """CommandError without GL: every episode would fail, one after the other."""
+    from urlab.cameras.gl_thread import GlThread
+
+    gl = GlThread()
+    try:
+        gl.gl_name()
+    except UrlabError as none:
+        raise CommandError(f"{none.message}. Policies that need no pictures run with --no-cameras.") from none
+    finally:
+        gl.close()
+
+
+def known_tasks(text: str) -> tuple[str, ...]:
+    """Tasks, task files, robots (all their tasks) or ``all``, as written; TaskError lists the tasks there are."""
+    from urlab.evaluation.embodiments import EMBODIMENTS
+    from urlab.evaluation.tasks.task import TaskError, own_tasks, task_names
+
+    words = names(text)
+    if not words:
+        raise TaskError(f"--tasks {text!r} names no task; there are: {_ALL}, {', '.join(task_names())}")
+    own_tasks(word for word in words if word.endswith(".toml"))
+    allowed = (_ALL, *EMBODIMENTS, *task_names())
+    for word in words:
+        if not word.endswith(".toml") and word not in allowed:
+            raise TaskError(f"there is no task {word!r}{_near(word, allowed)}")
+    return tuple(words)
+
+
+def _near(word: str, allowed: tuple[str, ...]) -> str:
+    """What may have been meant."""
+    from urlab.evaluation.tasks.reading import allowed_words
+
+    file = Path(f"{word}.toml")
+    if file.is_file():
+        return f", but a file {file}: name it with its ending"
+    return f", nor is it a .toml file; {allowed_words(word, allowed)}"

@@ -1,0 +1,136 @@
+"""`urlab eval serve`: tasks for controllers that come over HTTP."""
+
+import ipaddress
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from urlab.cli.complaint import WRONG_USE, CommandError
+from urlab.cli.console import LogLevel, set_up_logging, stderr
+from urlab.cli.eval import options as opt
+from urlab.cli.eval.options import FOR_A_SERVER, check_drawing, check_file, check_folder, known_tasks, need_packages
+from urlab.cli.options import Log
+from urlab.cli.signals import StopSignals
+
+log = logging.getLogger("urlab.cli")
+
+_DEFAULT_WORKERS = 16
+_MOST_LISTED = 3
+
+Host = Annotated[str, typer.Option("--host", help="Bind address; one that others can reach needs --token.")]
+Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 = any free port.")]
+Workers = Annotated[int, typer.Option("--workers", min=1, help="Most worker processes at a time.")]
+Tasks = Annotated[
+    str,
+    typer.Option(
+        "--tasks",
+        metavar="NAME,...|all",
+        help="Tasks of the job that is there at once: names, .toml files of your own, or a robot's name.",
+    ),
+]
+Cameras = Annotated[bool, typer.Option("--cameras/--no-cameras", help="Pictures in observations.")]
+Absolute = Annotated[bool, typer.Option("--absolute", help="Actions that do not say is_rel are absolute, not deltas.")]
+Privileged = Annotated[bool, typer.Option("--privileged", help="Tell policies where objects are: oracles need it.")]
+Videos = Annotated[bool, typer.Option("--videos/--no-videos", help="Film what the cameras see.")]
+Insecure = Annotated[bool, typer.Option("--insecure", help="Allow a --host that others can reach without --token.")]
+ReadyFile = Annotated[
+    Path | None,
+    typer.Option("--ready-file", metavar="FILE", help="Write pid and url there once requests are answered."),
+]
+EndWithStdin = Annotated[bool, typer.Option("--end-with-stdin", hidden=True, help="Stop when stdin ends.")]
+
+
+def serve(
+    host: Host = "127.0.0.1",
+    port: Port = opt.DEFAULT_PORT,
+    workers: Workers = _DEFAULT_WORKERS,
+    tasks: Tasks = "all",
+    episodes: opt.Episodes = 10,
+    seed: opt.Seed = 0,
+    cameras: Cameras = True,
+    absolute: Absolute = False,
+    privileged: Privileged = False,
+    videos: Videos = True,
+    results: opt.Results = opt.DEFAULT_RESULTS,
+    run_id: opt.RunId = None,
+    token: opt.Token = None,
+    insecure: Insecure = False,
+    ready_file: ReadyFile = None,
+    log_level: Log = LogLevel.INFO,
+    end_with_stdin: EndWithStdin = False,
+) -> None:
+    """Serve tasks to a controller of yours until Ctrl-C or SIGTERM. GenManip's clients work unchanged.
+
+    A job of all tasks is there from the start, so a client just resets and steps. [bold]urlab eval submit[/bold] starts
+    another one.
+
+    Example: [bold]urlab eval serve --tasks panda_cube_on_plate --episodes 20[/bold]
+    """
+    set_up_logging(log_level)
+    with StopSignals():
+        need_packages(FOR_A_SERVER)
+        _check_host(host, token, insecure)
+        check_folder("--results", results)
+        check_file("--ready-file", ready_file)
+        chosen = known_tasks(tasks)
+        if cameras:
+            check_drawing()
+        if end_with_stdin:
+            threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
+        from urlab.evaluation.http.app import serve as serve_until_stopped
+        from urlab.evaluation.settings import ServerSettings
+
+        settings = ServerSettings(
+            host=host,
+            port=port,
+            workers=workers,
+            tasks=list(chosen),
+            episodes=episodes,
+            seed=seed,
+            cameras=cameras,
+            absolute=absolute,
+            privileged=privileged,
+            results=results,
+            run_id=run_id,
+            token=token,
+            videos=videos and cameras,
+            ready_file=ready_file,
+        )
+        serve_until_stopped(settings, on_ready=lambda url: _say_where(url, results, chosen))
+    log.info("stopped")
+
+
+def _stop_at_end_of_stdin() -> None:
+    """The process that started the server holds the other end; when it is gone, the server is not needed."""
+    while os.read(sys.stdin.fileno(), 1 << 10):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _check_host(host: str, token: str | None, insecure: bool) -> None:
+    if token or insecure or host == "localhost":
+        return
+    try:
+        is_here = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_here = False
+    if not is_here:
+        raise CommandError(
+            f"--host {host} can be reached by others, who could then run this server's episodes: "
+            "give it a --token, or say --insecure",
+            WRONG_USE,
+        )
+
+
+def _say_where(url: str, results: Path, tasks: Sequence[str]) -> None:
+    if not log.isEnabledFor(logging.INFO):
+        return
+    what = ", ".join(tasks) if len(tasks) <= _MOST_LISTED else f"{len(tasks)} tasks"
+    stderr().print(f"serving {what} at {url}, results in {results}. Stop with Ctrl-C.", soft_wrap=True, markup=False)

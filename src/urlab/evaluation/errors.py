@@ -1,0 +1,59 @@
+"""What the evaluation server refuses or cannot do, each with the HTTP status that its client gets.
+
+    UrlabError
+      RefusedRequest          400
+        BadBody  UnknownWorker  TooManyWorkers  BadJob  BadAction
+        MissingToken          401
+        BodyTooLarge          413
+        WorkerTimeLimit       504
+
+The errors that our own client raises are in `runs.client`.
+"""
+
+from typing import ClassVar
+
+from urlab.errors import UrlabError
+
+
+class RefusedRequest(UrlabError):
+    """Base: the client's mistake unless a subclass says otherwise. The message becomes the reply's ``detail``."""
+
+    status: ClassVar[int] = 400
+
+
+class BadBody(RefusedRequest):
+    """The body cannot be read, or holds something else than was expected."""
+
+
+class UnknownWorker(RefusedRequest):
+    """A worker that was never reset, or was killed."""
+
+
+class TooManyWorkers(RefusedRequest):
+    """More workers than the server may start."""
+
+
+class BadJob(RefusedRequest):
+    """A job that cannot be started: unknown tasks, a bad run id."""
+
+
+class BadAction(RefusedRequest):
+    """An action that cannot be carried out; no worker has moved."""
+
+
+class MissingToken(RefusedRequest):
+    """The bearer token is missing or wrong."""
+
+    status = 401
+
+
+class BodyTooLarge(RefusedRequest):
+    """The body is above the limit."""
+
+    status = 413
+
+
+class WorkerTimeLimit(RefusedRequest):
+    """A worker did not answer in time and was ended; its episode begins again with the next request."""
+
+    status = 504

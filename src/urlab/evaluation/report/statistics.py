@@ -1,0 +1,123 @@
+"""What a handful of episodes says, and how surely.
+
+Success rates come with the Wilson score interval, which is honest at few episodes and at rates of 0 and 1. Two runs are
+compared on the episodes that both have, which are those of the same task and seed: success by the exact McNemar test
+(a two-sided sign test on the episodes that only one of them solved), scores by a paired bootstrap of the mean
+difference.
+"""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+Key = TypeVar("Key", bound=Hashable)
+
+Z_95 = 1.959963984540054
+"""The normal quantile that leaves 2.5 % on each side."""
+
+RESAMPLES = 10_000
+_BOOTSTRAP_SEED = 20_260_101
+_CHUNK = 1_000_000
+"""Numbers drawn at a time, so that thousands of pairs need no gigabytes."""
+
+
+@dataclass(frozen=True)
+class ConfidenceInterval:
+    """From ``low`` to ``high``."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class EpisodeOutcome:
+    """What counts of an episode: the score from 0 to 1, and whether it was solved."""
+
+    score: float
+    success: bool
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs on the episodes that both have; differences are second minus first.
+
+    ``p_value`` belongs to the success rates. ``score_interval`` is the 95 % bootstrap interval of the mean difference
+    of scores; None with fewer than two pairs.
+    """
+
+    pairs: int
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+    p_value: float
+    score_difference: float
+    score_interval: ConfidenceInterval | None
+
+    @property
+    def success_difference(self) -> float:
+        """Of the two success rates on the pairs; 0 without pairs."""
+        return (self.only_second - self.only_first) / self.pairs if self.pairs else 0.0
+
+
+def wilson(successes: int, trials: int, z: float = Z_95) -> ConfidenceInterval:
+    """The Wilson score interval of a rate, 95 % unless ``z`` says otherwise; all of [0, 1] without trials."""
+    if not 0 <= successes <= trials:
+        raise ValueError(f"{successes} successes of {trials} trials")
+    if trials == 0:
+        return ConfidenceInterval(0.0, 1.0)
+    rate, spread = successes / trials, z * z / trials
+    centre = (rate + spread / 2) / (1 + spread)
+    half = z * math.sqrt(rate * (1 - rate) / trials + spread / (4 * trials)) / (1 + spread)
+    low = 0.0 if successes == 0 else max(0.0, centre - half)
+    high = 1.0 if successes == trials else min(1.0, centre + half)
+    return ConfidenceInterval(low, high)
+
+
+def mcnemar_exact(only_first: int, only_second: int) -> float:
+    """The two-sided p-value that two success rates differ, from the episodes that only one of two runs solved."""
+    discordant = only_first + only_second
+    if discordant == 0:
+        return 1.0
+    fewer = min(only_first, only_second)
+    tail = sum(math.comb(discordant, count) for count in range(fewer + 1))
+    return min(1.0, 2 * tail / (1 << discordant))
+
+
+def bootstrap_mean(differences: Sequence[float], resamples: int = RESAMPLES) -> ConfidenceInterval | None:
+    """The 95 % percentile interval of the mean of paired differences; the same numbers give the same interval."""
+    values = np.asarray(differences, dtype=np.float64)
+    if len(values) < 2:
+        return None
+    generator = np.random.Generator(np.random.PCG64(_BOOTSTRAP_SEED))
+    rows = max(1, _CHUNK // len(values))
+    means = np.concatenate(
+        [
+            values[generator.integers(0, len(values), (min(rows, resamples - done), len(values)))].mean(axis=1)
+            for done in range(0, resamples, rows)
+        ]
+    )
+    low, high = np.quantile(means, (0.025, 0.975))
+    return ConfidenceInterval(float(low), float(high))
+
+
+def compare(first: Mapping[Key, EpisodeOutcome], second: Mapping[Key, EpisodeOutcome]) -> Comparison:
+    """Two runs, keyed by episode; episodes that only one of them has do not count."""
+    keys = sorted(first.keys() & second.keys(), key=repr)
+    pairs = [(first[key], second[key]) for key in keys]
+    solved = [(one.success, other.success) for one, other in pairs]
+    differences = [other.score - one.score for one, other in pairs]
+    only_first, only_second = solved.count((True, False)), solved.count((False, True))
+    return Comparison(
+        pairs=len(pairs),
+        both=solved.count((True, True)),
+        only_first=only_first,
+        only_second=only_second,
+        neither=solved.count((False, False)),
+        p_value=mcnemar_exact(only_first, only_second),
+        score_difference=float(np.mean(differences)) if differences else 0.0,
+        score_interval=bootstrap_mean(differences),
+    )

@@ -1,0 +1,95 @@
+"""The conditions of a run, for the readers of its numbers."""
+
+import os
+import platform
+from datetime import datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from urlab.errors import UrlabError
+from urlab.evaluation.errors import BadJob
+from urlab.evaluation.runs.results import RunFolderError, read_run
+from urlab.evaluation.settings import RunPlan
+
+_PACKAGES = ("urlab-headless", "mujoco", "numpy")
+
+
+def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:
+    """Everything that may change the numbers, and the line that runs it again."""
+    own = plan.url is None
+    known: dict[str, Any] = {
+        "run_id": run_id,
+        "policy": plan.policy.name,
+        "policy_arguments": list(plan.policy_arguments),
+        "command": plan.command,
+        "started": now(),
+        "server": plan.url or "started by the run",
+        "workers": plan.workers,
+        "machine": machine(),
+        "versions": versions(),
+    }
+    if own:
+        known |= {"cameras": plan.cameras, "renderer": renderer() if plan.cameras else "none, as there are no cameras"}
+    if plan.tasks is not None:
+        known |= {"episodes": plan.episodes, "seeds": f"{plan.seed} to {plan.seed + plan.episodes - 1}"}
+    return known
+
+
+def refuse_other_policy(folder: Path, plan: RunPlan) -> None:
+    """BadJob if the folder has results of another policy, which would count as this one's."""
+    try:
+        before = read_run(folder).info
+    except RunFolderError:
+        return
+    ours = (plan.policy.name, list(plan.policy_arguments))
+    theirs = (before.get("policy", ours[0]), before.get("policy_arguments", ours[1]))
+    if theirs != ours:
+        wanted = "--tasks and another --run-id" if plan.tasks is None else "another --run-id"
+        raise BadJob(
+            f"run {before.get('run_id', folder.name)} has results of {_in_words(*theirs)}, "
+            f"and this is {_in_words(*ours)}: give {wanted}"
+        )
+
+
+def _in_words(policy: str, arguments: list[str]) -> str:
+    return f"{policy} ({', '.join(arguments)})" if arguments else policy
+
+
+def now() -> str:
+    """The local time with its zone."""
+    return datetime.now().astimezone().isoformat(sep=" ", timespec="seconds")
+
+
+def machine() -> str:
+    """This machine in a line."""
+    cores = os.cpu_count() or 1
+    return f"{_cpu_model()}, {cores} cores, {platform.platform()}"
+
+
+def versions() -> dict[str, str]:
+    """Of Python and of the packages that the numbers depend on."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def renderer() -> str:
+    """What draws on this machine, as its driver calls it."""
+    from urlab.cameras.gl_thread import shared_gl
+
+    try:
+        return shared_gl().gl_name()
+    except UrlabError as none:
+        return f"none: {none.message}"
+
+
+def _cpu_model() -> str:
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(errors="replace").splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

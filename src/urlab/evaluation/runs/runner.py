@@ -1,0 +1,330 @@
+"""A whole evaluation: a server if there is none, a policy for each worker, and what came out."""
+
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.errors import BadJob
+from urlab.evaluation.policies import Action, Observation, Policy, PolicyError
+from urlab.evaluation.policies.registry import in_a_line
+from urlab.evaluation.runs.client import (
+    BadRequest,
+    EvalClient,
+    EvalClientError,
+    ServerUnreachable,
+    WorkerTimedOut,
+    running_job,
+)
+from urlab.evaluation.runs.results import RunFolder, new_run_id
+from urlab.evaluation.runs.run_info import describe, now, refuse_other_policy
+from urlab.evaluation.runs.server_process import EvalServerProcess
+from urlab.evaluation.settings import RunPlan, VideoChoice
+
+Reply = dict[str, Any]
+
+STOP_GRACE_S = 10.0
+"""How long a stop waits for policies that are thinking; what they think is not worth more."""
+
+_LOOK_EVERY_S = 0.2
+_COMPLAINTS_LIMIT_S = 10.0
+_DYING_S = 2.0
+
+
+class RunObserver(Protocol):
+    """Gets to know how a run goes. Called on the thread of `run_plan`."""
+
+    def begin(self, run_id: str, total: int, completed: int) -> None:
+        """It starts; ``completed`` of ``total`` episodes are there from an earlier run of this name."""
+
+    def episode(self, result: EpisodeResult) -> None:
+        """An episode has ended."""
+
+
+@dataclass
+class RunOutcome:
+    """What a run came to. ``problem`` is what ended it early, ``was_stopped`` whether that was asked for.
+
+    ``complaints`` are about what went wrong and cost no result, such as videos that could not be made.
+    ``folder`` holds the results, those of earlier runs under the same name too; ``finished`` is new.
+    """
+
+    run_id: str
+    folder: Path
+    total: int = 0
+    completed: int = 0
+    finished: list[EpisodeResult] = field(default_factory=list)
+    problem: Exception | None = None
+    was_stopped: bool = False
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every episode of the job has a result."""
+        return self.problem is None and self.completed + len(self.finished) >= self.total
+
+
+@dataclass(frozen=True)
+class _Server:
+    url: str
+    token: str | None
+    process: EvalServerProcess | None
+
+    def client(self, worker: str = "0") -> EvalClient:
+        return EvalClient(self.url, (worker,), token=self.token)
+
+
+def run_plan(plan: RunPlan, observer: RunObserver, stop: threading.Event) -> RunOutcome:
+    """Evaluate. What cannot even begin is raised; what goes wrong later is in the outcome, with all that was done.
+
+    ``stop`` may be set by any thread or signal handler: what is done is kept.
+    """
+    if plan.run_id is not None:
+        refuse_other_policy(RunFolder(plan.results, plan.run_id).path, plan)
+    policy = plan.policy.make()
+    with _server(plan) as (server, outcome):
+        folder = RunFolder(plan.results, outcome.run_id)
+        _count(server, outcome)
+        observer.begin(outcome.run_id, outcome.total, outcome.completed)
+        known = {**describe(plan, outcome.run_id), "total_episodes": outcome.total}
+        folder.write_info(known)
+        _PolicyThreads(plan, server, outcome, observer, stop).run(policy)
+        outcome.complaints += _complaints(server)
+    folder.write_info({**known, "ended": now()})
+    if plan.url is None and plan.videos is VideoChoice.FAILURES:
+        folder.remove_videos([one for one in outcome.finished if one.success])
+    return outcome
+
+
+@contextmanager
+def _server(plan: RunPlan) -> Iterator[tuple[_Server, RunOutcome]]:
+    if plan.url is not None:
+        yield _known_server(plan, plan.url)
+        return
+    run_id = plan.run_id or new_run_id()
+    folder = RunFolder(plan.results, run_id).path
+    with EvalServerProcess(plan, run_id) as process:
+        yield _Server(process.url, process.token, process), RunOutcome(run_id, folder)
+
+
+def _known_server(plan: RunPlan, url: str) -> tuple[_Server, RunOutcome]:
+    """A server that runs already. It gets a new job if the plan names tasks."""
+    server = _Server(url, plan.token, None)
+    client = server.client()
+    if plan.tasks is not None:
+        _refuse_to_interrupt(client.status())
+        client.submit(list(plan.tasks), run_id=plan.run_id, episodes=plan.episodes, seed=plan.seed)
+    run_id = str(client.status()["run_id"])
+    if plan.run_id not in (None, run_id):
+        raise BadJob(f"the server has the run {run_id!r}, not {plan.run_id!r}: with --tasks it begins another one")
+    folder = RunFolder(plan.results, run_id).path
+    refuse_other_policy(folder, plan)
+    return server, RunOutcome(run_id, folder)
+
+
+def _refuse_to_interrupt(status: dict[str, Any]) -> None:
+    busy = running_job(status)
+    if busy is not None:
+        raise BadJob(f"{busy}: wait for it (urlab eval status), or end it with urlab eval submit --force")
+
+
+def _count(server: _Server, outcome: RunOutcome) -> None:
+    status = server.client().status()
+    outcome.total, outcome.completed = int(status["total_episodes"]), int(status["completed_episodes"])
+
+
+def _complaints(server: _Server) -> list[str]:
+    """What the server noted; nothing if it cannot be asked any more."""
+    try:
+        with EvalClient(server.url, (), token=server.token, timeout_s=_COMPLAINTS_LIMIT_S) as client:
+            return [str(one) for one in client.status().get("problems", [])]
+    except EvalClientError:
+        return []
+
+
+class _PolicyThreads:
+    """The threads of a run and the one that waits for them."""
+
+    def __init__(
+        self, plan: RunPlan, server: _Server, outcome: RunOutcome, observer: RunObserver, stop: threading.Event
+    ) -> None:
+        self._plan, self._server, self._outcome = plan, server, outcome
+        self._observer, self._stop = observer, stop
+        self._ending = threading.Event()
+        self._news: queue.SimpleQueue[EpisodeResult | Exception | None] = queue.SimpleQueue()
+
+    def run(self, first: Policy) -> None:
+        """Until all workers are done; the first problem ends them all."""
+        for place in range(self._plan.workers):
+            policy = first if place == 0 else None
+            threading.Thread(
+                target=self._work, args=(str(place), policy), name=f"urlab-drive-{place}", daemon=True
+            ).start()
+        try:
+            self._wait()
+        except KeyboardInterrupt:  # a second Ctrl-C does not wait for policies, and keeps what is done
+            self._outcome.was_stopped = True
+            self._ending.set()
+
+    def _wait(self) -> None:
+        working, patience_s = self._plan.workers, STOP_GRACE_S
+        while working and patience_s > 0:
+            working -= self._next_news()
+            if self._ending.is_set():
+                patience_s -= _LOOK_EVERY_S
+            elif self._stop.is_set():
+                self._outcome.was_stopped = True
+                self._ending.set()
+
+    def _next_news(self) -> int:
+        """Wait a moment for news; how many workers have ended."""
+        try:
+            news = self._news.get(timeout=_LOOK_EVERY_S)
+        except queue.Empty:
+            return 0
+        if isinstance(news, EpisodeResult):
+            self._note(news)
+            return 0
+        if news is not None:
+            self._fail(news)
+        return 1
+
+    def _note(self, result: EpisodeResult) -> None:
+        self._outcome.finished.append(result)
+        if self._plan.url is not None:
+            RunFolder(self._plan.results, self._outcome.run_id).keep_result(result)
+        self._observer.episode(result)
+
+    def _fail(self, problem: Exception) -> None:
+        """Of several problems the first counts; after a stop none does."""
+        if self._outcome.problem is None and not self._outcome.was_stopped:
+            self._outcome.problem = self._cause(problem)
+        self._ending.set()
+
+    def _cause(self, problem: Exception) -> Exception:
+        """A server of ours that has died explains more than the connection that broke."""
+        try:
+            if self._server.process is not None:
+                self._server.process.check(_DYING_S if isinstance(problem, ServerUnreachable) else 0.0)
+        except Exception as cause:  # noqa: BLE001 - it is kept, and reported
+            return cause
+        return problem
+
+    def _work(self, worker: str, policy: Policy | None) -> None:
+        try:
+            self._drive(worker, policy if policy is not None else self._plan.policy.make())
+        except Exception as problem:  # noqa: BLE001 - it is kept, and reported
+            self._news.put(problem)
+        else:
+            self._news.put(None)
+
+    def _drive(self, worker: str, policy: Policy) -> None:
+        try:
+            with HttpWorker(self._server.client(worker), worker) as link:
+                Driver(link, policy, self._ending, self._news.put).drive()
+        finally:
+            self._close(policy)
+
+    def _close(self, policy: Policy) -> None:
+        """One that fails costs no result, and hides no problem that came before."""
+        try:
+            policy.close()
+        except (Exception, SystemExit) as failed:  # noqa: BLE001 - it is kept, and reported
+            self._outcome.complaints.append(f"the policy's close() failed: {in_a_line(failed)}")
+
+
+class WorkerLink(Protocol):
+    """The worker, seen through HTTP: every call gives its reply of ``obs``, ``metric`` and ``episode_result``."""
+
+    def reset(self) -> Reply:
+        """Begin the next episode."""
+
+    def act(self, actions: list[Action]) -> Reply:
+        """Carry out actions, up to the end of the episode."""
+
+
+class Driver:
+    """One policy at one worker, episode after episode until the job is done or ``stop`` is set. One thread.
+
+    ``on_result`` gets the result of every episode.
+    """
+
+    def __init__(
+        self, link: WorkerLink, policy: Policy, stop: threading.Event, on_result: Callable[[EpisodeResult], None]
+    ) -> None:
+        self._link, self._policy, self._stop, self._on_result = link, policy, stop, on_result
+
+    def drive(self) -> None:
+        """PolicyError when the policy fails; what the link raises is passed on."""
+        observation: Observation | None = self._link.reset()["obs"]
+        while observation is not None and not self._stop.is_set():
+            if observation["reset"]:
+                self._call(self._policy.reset, observation)
+            reply = self._link.act(self._actions(observation))
+            if reply.get("episode_result"):
+                self._on_result(EpisodeResult.from_reply(reply["episode_result"]))
+            observation = reply["obs"]
+
+    def _actions(self, observation: Observation) -> list[Action]:
+        made: object = self._call(self._policy.act, observation)
+        actions: list[Any] = made if isinstance(made, list) else [made]
+        if actions and all(isinstance(one, dict) for one in actions):
+            return actions
+        raise PolicyError(
+            f"the policy's act() returned {_kind(made)} {_where(observation)}; an action is a dict such as "
+            "{'control_type': 'joint_position', 'action': [...]}, a chunk is a list of them"
+        )
+
+    def _call(self, method: Callable[[Observation], object], observation: Observation) -> object:
+        try:
+            return method(observation)
+        except PolicyError:
+            raise
+        except (Exception, SystemExit) as failed:
+            name = getattr(method, "__name__", "call")
+            raise PolicyError(f"the policy's {name}() failed {_where(observation)}: {in_a_line(failed)}") from failed
+
+
+def _where(observation: Observation) -> str:
+    return f"at step {observation.get('timestep')} of {observation.get('episode_id')}"
+
+
+def _kind(made: object) -> str:
+    if isinstance(made, list):
+        return f"a list of {type(made[0]).__name__}" if made else "an empty list"
+    return "nothing" if made is None else f"a {type(made).__name__}"
+
+
+class HttpWorker:
+    """A worker through a client of its own. Leaving the context gives its unfinished episode back."""
+
+    def __init__(self, client: EvalClient, worker_id: str) -> None:
+        self._client, self._worker_id = client, worker_id
+
+    def reset(self) -> Reply:
+        """Begin the next episode."""
+        return self._client.reset()[self._worker_id]
+
+    def act(self, actions: list[Action]) -> Reply:
+        """One step, or a chunk. PolicyError if the server refuses it; an episode that took too long begins again."""
+        try:
+            return self._act(actions)
+        except BadRequest as refused:
+            raise PolicyError(f"the server refused the policy's action: {refused.message}") from refused
+        except WorkerTimedOut:
+            return self.reset()
+
+    def _act(self, actions: list[Action]) -> Reply:
+        if len(actions) == 1:
+            return self._client.step({self._worker_id: actions[0]})[self._worker_id]
+        return self._client.step_chunk([{self._worker_id: one} for one in actions])[self._worker_id]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._client.__exit__(*failure)

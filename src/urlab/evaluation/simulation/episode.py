@@ -1,0 +1,176 @@
+"""One attempt at a task: a layout, actions until the goal is reached or time is up, a result.
+
+It also ends when the robot is in a state that no robot can be in (`StateGuard`). What the protocol allows of the
+Panda's fingers (a hundredth beyond 0 to 0.04 m, jumps of 0.05 m) is a quarter of their travel; every gripper is allowed
+that. Bases do not move here, so nothing watches them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from urlab.evaluation.embodiments import Embodiment
+from urlab.evaluation.episode_result import STEP_LIMIT, SUCCESS, EpisodeResult, seed_text
+from urlab.evaluation.goals.scoring import GoalTracker, sample_layout
+from urlab.evaluation.simulation.actions import Action
+from urlab.evaluation.simulation.kinematics import Array
+from urlab.evaluation.simulation.observation import observe
+from urlab.evaluation.simulation.simulation import Simulation
+from urlab.evaluation.tasks.task import Task
+
+Observation = dict[str, Any]
+
+FARTHEST_ARM_RAD = 10.0
+FARTHEST_ARM_JUMP_RAD = 1.0
+_GRIPPER_SLACK = 0.25
+
+
+class Episode:
+    """`reset` comes first; the simulation belongs to the episode until it is done. One thread.
+
+    ``hold_steps`` is how long a subgoal must hold to count, ``num_steps`` the most control steps. The first observation
+    has timestep 0 and ``reset`` True.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        seed: int,
+        simulation: Simulation,
+        *,
+        hold_steps: int,
+        num_steps: int,
+        episode_id: str = "",
+        cameras: bool = False,
+        privileged: bool = False,
+    ) -> None:
+        self.task, self.seed, self.simulation = task, seed, simulation
+        self.hold_steps, self.episode_id = hold_steps, episode_id
+        self.timestep = 0
+        self._num_steps = num_steps
+        self._cameras, self._privileged = cameras, privileged
+        self._layout = sample_layout(task, seed)
+        self._tracker = GoalTracker(task, hold_steps)
+        self._guard = StateGuard(simulation.embodiment)
+        self._reason: str | None = None
+
+    @property
+    def instruction(self) -> str:
+        """What the robot is told to do."""
+        return self._layout.instruction
+
+    def reset(self) -> Observation:
+        """Set the scene and look at it."""
+        self.simulation.reset(self._layout)
+        self._guard.reset(self.simulation.joints)
+        self._tracker = GoalTracker(self.task, self.hold_steps)
+        self.timestep, self._reason = 0, None
+        return self.observe()
+
+    def step(self, action: Action) -> Observation:
+        """One control step, and what is seen after it."""
+        self.advance(action)
+        return self.observe()
+
+    def advance(self, action: Action) -> None:
+        """One control step without looking. Nothing may follow once the episode is done."""
+        simulation = self.simulation
+        simulation.step(action)
+        self.timestep += 1
+        self._reason = self._guard.check(simulation.joints, is_stable=simulation.is_stable)
+        if self._reason is None:
+            self._tracker.update(self.timestep, simulation.objects, simulation.object_joints)
+            self._reason = self._ending()
+
+    def observe(self) -> Observation:
+        """The observation of now."""
+        return observe(
+            self.simulation,
+            instruction=self.instruction,
+            timestep=self.timestep,
+            episode_id=self.episode_id,
+            cameras=self._cameras,
+            privileged=self._privileged,
+        )
+
+    @property
+    def score(self) -> float:
+        """The score so far, 0 to 1."""
+        return self._tracker.score
+
+    @property
+    def done(self) -> bool:
+        """True once there is a result."""
+        return self._reason is not None
+
+    @property
+    def result(self) -> EpisodeResult | None:
+        """How it ended; None while it goes on. An invalid state scores nothing."""
+        if self._reason is None:
+            return None
+        is_valid = self._reason in (SUCCESS, STEP_LIMIT)
+        return EpisodeResult(
+            task=self.task.name,
+            seed=seed_text(self.seed),
+            score=self._tracker.score if is_valid else 0.0,
+            success=self._reason == SUCCESS,
+            steps=self.timestep,
+            reason=self._reason,
+            hold_steps=self.hold_steps,
+            instruction=self.instruction,
+            nested=self._tracker.nested,
+        )
+
+    def _ending(self) -> str | None:
+        if self._tracker.is_success:
+            return SUCCESS
+        return STEP_LIMIT if self.timestep >= self._num_steps else None
+
+
+class StateGuard:
+    """Checks the joints once per control step, in the order of actions."""
+
+    def __init__(self, embodiment: Embodiment) -> None:
+        slots = embodiment.slots
+        entries = np.arange(embodiment.action_length)
+        self._arm = np.concatenate([entries[slot.joints] for slot in slots])
+        self._gripper = np.concatenate([entries[slot.gripper] for slot in slots])
+        open_, closed = (
+            np.concatenate([getattr(slot.arm.gripper, end) for slot in slots]) for end in ("open", "closed")
+        )
+        travel = np.abs(open_ - closed)
+        self._low = np.minimum(open_, closed) - _GRIPPER_SLACK * travel
+        self._high = np.maximum(open_, closed) + _GRIPPER_SLACK * travel
+        self._farthest_jump = (1 + _GRIPPER_SLACK) * travel
+        self._before: Array | None = None
+
+    def reset(self, joints: Array) -> None:
+        """Begin an episode with these joints."""
+        self._before = joints.copy()
+
+    def check(self, joints: Array, *, is_stable: bool = True) -> str | None:
+        """Why the episode must end after the step that led here; None when it may go on.
+
+        ``is_stable`` is False when the simulation itself says that it has come apart.
+        """
+        before, self._before = self._before, joints.copy()
+        jump = np.abs(joints - (joints if before is None else before))
+        if not is_stable:
+            return "unstable_physics"
+        return self._arm_problem(joints[self._arm], jump[self._arm]) or self._gripper_problem(
+            joints[self._gripper], jump[self._gripper]
+        )
+
+    def _arm_problem(self, arm: Array, jump: Array) -> str | None:
+        if not np.isfinite(arm).all():
+            return "non_finite_arm_state"
+        if (np.abs(arm) > FARTHEST_ARM_RAD).any():
+            return "arm_out_of_range"
+        return "arm_jump" if (jump > FARTHEST_ARM_JUMP_RAD).any() else None
+
+    def _gripper_problem(self, gripper: Array, jump: Array) -> str | None:
+        if not np.isfinite(gripper).all():
+            return "non_finite_gripper_state"
+        if (gripper < self._low).any() or (gripper > self._high).any():
+            return "gripper_out_of_range"
+        return "gripper_jump" if (jump > self._farthest_jump).any() else None

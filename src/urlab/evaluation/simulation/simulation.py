@@ -1,0 +1,240 @@
+"""One robot at one task: the physics behind an episode."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from urlab.compile import CompiledScene
+from urlab.config import RenderProfile
+from urlab.errors import known
+from urlab.evaluation.embodiments import ArmSlots, Embodiment
+from urlab.evaluation.simulation.actions import Action
+from urlab.evaluation.simulation.cameras import CameraRig, CameraView
+from urlab.evaluation.simulation.commands import CommandMemory
+from urlab.evaluation.simulation.kinematics import Array, EePose, Kinematics
+from urlab.evaluation.simulation.scene import ROBOT, build_scene
+from urlab.evaluation.tasks.layout import Layout
+from urlab.evaluation.tasks.task import Task
+from urlab.geometry import Pose
+from urlab.physics.engine import Engine
+
+SUBSTEPS = 16
+"""One control step is 1/30 s."""
+
+SETTLE_STEPS = 50
+
+_BAD_STATES = [
+    int(kind)
+    for kind in (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
+]
+
+
+class Simulation:
+    """`reset` comes first. One thread at a time. The same layout and actions give the same bits, with cameras or not.
+
+    Vectors of joints are in the order of actions (rad, and m for sliding fingers).
+    """
+
+    def __init__(
+        self, task: Task, embodiment: Embodiment, *, cameras: bool, profile: RenderProfile = RenderProfile.AUTO
+    ) -> None:
+        self.task, self.embodiment = task, embodiment
+        scene = build_scene(task, embodiment, cameras=cameras)
+        self._engine = Engine(scene.model)
+        self._robot = RobotPort(scene.model, ROBOT, embodiment)
+        self._objects = ObjectPort(scene, task.objects)
+        self._kinematics = Kinematics(embodiment)
+        self._memory = CommandMemory(embodiment, self._kinematics)
+        self._rig = CameraRig(scene, embodiment.cameras, profile) if cameras else None
+
+    def reset(self, layout: Layout) -> None:
+        """Put everything in its place, let it come to rest, and take the joints measured then as the command."""
+        data = self._data
+        with self._engine.locked():
+            self._engine.reset()
+            self._robot.put(data, np.array(self.embodiment.home))
+            self._objects.put(data, layout)
+            for _ in range(SETTLE_STEPS * SUBSTEPS):
+                self._engine.step_once()
+            self._memory.reset(self._robot.joints(data))
+            self._engine.publish()
+
+    def step(self, action: Action) -> None:
+        """Carry out one action for one control step, as far as the robot gets in that time."""
+        data = self._data
+        with self._engine.locked():
+            targets = self._memory.apply(action, self._robot.joints(data))
+            for controls in self._robot.ramp(data, targets, SUBSTEPS):
+                data.ctrl[:] = controls
+                self._engine.step_once()
+            self._engine.publish()
+
+    @property
+    def joints(self) -> Array:
+        """The measured joints."""
+        return self._robot.joints(self._data)
+
+    @property
+    def ee_poses(self) -> tuple[EePose, ...]:
+        """Per arm, where the hand is in the frame of the arm's base, by the measured joints."""
+        return self._kinematics.ee_poses(self.joints)
+
+    @property
+    def commanded_joints(self) -> Array:
+        """The joints last commanded: what the next relative action adds to."""
+        return self._memory.joints
+
+    @property
+    def is_held(self) -> tuple[bool, ...]:
+        """Per arm, whether the last action asked for a pose out of reach, so that the arm holds still."""
+        return self._memory.is_held
+
+    @property
+    def is_stable(self) -> bool:
+        """False once MuJoCo has found the state to be nonsense (and has begun anew) since the last reset."""
+        return not self._data.warning.number[_BAD_STATES].any()
+
+    @property
+    def objects(self) -> dict[str, Pose]:
+        """Where the task's objects are in the world."""
+        return self._objects.poses(self._data)
+
+    @property
+    def object_joints(self) -> dict[str, dict[str, float]]:
+        """Joint positions (rad or m) of those objects that have joints."""
+        return self._objects.joints(self._data)
+
+    def render(self) -> dict[str, CameraView]:
+        """What the cameras see now, by name; nothing without cameras."""
+        return {} if self._rig is None else self._rig.take(self._engine.snapshot)
+
+    def close(self) -> None:
+        """Give back GL memory and threads. May be called twice."""
+        if self._rig is not None:
+            self._rig.close()
+        self._engine.close()
+
+    @property
+    def _data(self) -> Any:
+        return self._engine.data
+
+
+class RobotPort:
+    """Reads and drives the robot whose compiled names begin with ``prefix``. The caller owns the data.
+
+    A motor's setpoint moves towards its target at the embodiment's greatest joint speed, a gripper's goes at once.
+    """
+
+    def __init__(self, model: Any, prefix: str, embodiment: Embodiment) -> None:
+        names = [f"{prefix}_{joint}" for joint in embodiment.joints]
+        self._qpos = np.array([int(model.joint(name).qposadr[0]) for name in names])
+        pairs = [pair for slot in embodiment.slots for pair in _drives(slot)]
+        self._motors = np.array([int(model.actuator(f"{prefix}_{motor}").id) for motor, _, _ in pairs])
+        self._entries = np.array([entry for _, entry, _ in pairs])
+        self._low, self._high = _ranges(model, self._motors)
+        speed, timestep_s = embodiment.max_joint_speed_rad_s, float(model.opt.timestep)
+        self._stride = np.array([speed * timestep_s if is_slewed else np.inf for *_, is_slewed in pairs])
+
+    def joints(self, data: Any) -> Array:
+        """The measured joints in the order of actions; a copy."""
+        joints: Array = data.qpos[self._qpos]
+        return joints
+
+    def put(self, data: Any, joints: Array) -> None:
+        """Place the robot and tell its motors to stay."""
+        data.qpos[self._qpos] = joints
+        data.ctrl[self._motors] = self._setpoints(joints)
+
+    def ramp(self, data: Any, targets: Array, substeps: int) -> Array:
+        """The model's controls for each of the next sub-steps, (substeps, nu), for targets in the order of actions."""
+        now = data.ctrl[self._motors]
+        strides = self._stride * np.arange(1, substeps + 1)[:, None]
+        controls = np.tile(data.ctrl, (substeps, 1))
+        controls[:, self._motors] = now + np.clip(self._setpoints(targets) - now, -strides, strides)
+        return controls
+
+    def _setpoints(self, joints: Array) -> Array:
+        """Within the motors' ranges."""
+        setpoints: Array = np.clip(joints[self._entries], self._low, self._high)
+        return setpoints
+
+
+def _drives(slot: ArmSlots) -> list[tuple[str, int, bool]]:
+    """Motor, entry of the action, and whether its speed is limited; gripper motors take the gripper's first entries."""
+    arm, gripper = slot.arm.actuators, slot.arm.gripper.actuators
+    return [(motor, slot.joints.start + index, True) for index, motor in enumerate(arm)] + [
+        (motor, slot.gripper.start + index, False) for index, motor in enumerate(gripper)
+    ]
+
+
+def _ranges(model: Any, motors: Any) -> tuple[Array, Array]:
+    is_limited = model.actuator_ctrllimited[motors].astype(bool)
+    low, high = model.actuator_ctrlrange[motors].T
+    return np.where(is_limited, low, -np.inf), np.where(is_limited, high, np.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an object's numbers are: its seven of ``qpos``, or its row of ``mocap_pos``; and its joints in ``qpos``."""
+
+    free: slice | None
+    mocap: int
+    joints: Mapping[str, int]
+
+
+class ObjectPort:
+    """Reads and places objects. The caller owns the data."""
+
+    def __init__(self, scene: CompiledScene, names: Mapping[str, Any]) -> None:
+        """``names`` has the objects by name, each with its ``joints`` by name."""
+        roots = {one.actor.name: one.body_names[0] for one in scene.placed if one.actor.name in names}
+        self._places = {name: _find(scene.model, name, roots[name], one.joints) for name, one in names.items()}
+
+    def poses(self, data: Any) -> dict[str, Pose]:
+        """Where the objects are in the world."""
+        return {name: _pose(data, place) for name, place in self._places.items()}
+
+    def joints(self, data: Any) -> dict[str, dict[str, float]]:
+        """Joint positions (rad or m) of those objects that have joints."""
+        return {
+            name: {joint: float(data.qpos[index]) for joint, index in place.joints.items()}
+            for name, place in self._places.items()
+            if place.joints
+        }
+
+    def put(self, data: Any, layout: Layout) -> None:
+        """Place every object; ValueError when the layout is of other objects."""
+        if layout.poses.keys() != self._places.keys():
+            raise ValueError(f"the layout has {known(layout.poses)}; the scene has {known(self._places)}")
+        for name, place in self._places.items():
+            _put(data, place, layout.poses[name])
+            for joint, value in layout.joints.get(name, {}).items():
+                data.qpos[place.joints[joint]] = value
+
+
+def _find(model: Any, name: str, root: str, joints: Mapping[str, Any]) -> _Place:
+    body = model.body(root)
+    mocap = int(body.mocapid[0])
+    start = int(model.jnt_qposadr[body.jntadr[0]]) if mocap < 0 else 0
+    return _Place(
+        free=slice(start, start + 7) if mocap < 0 else None,
+        mocap=mocap,
+        joints={joint: int(model.joint(f"{name}_{joint}").qposadr[0]) for joint in joints},
+    )
+
+
+def _pose(data: Any, place: _Place) -> Pose:
+    if place.free is None:
+        return Pose.of(data.mocap_pos[place.mocap].tolist(), data.mocap_quat[place.mocap].tolist())
+    numbers = data.qpos[place.free].tolist()
+    return Pose.of(numbers[:3], numbers[3:])
+
+
+def _put(data: Any, place: _Place, pose: Pose) -> None:
+    if place.free is None:
+        data.mocap_pos[place.mocap], data.mocap_quat[place.mocap] = pose.pos, pose.quat_wxyz
+    else:
+        data.qpos[place.free] = (*pose.pos, *pose.quat_wxyz)

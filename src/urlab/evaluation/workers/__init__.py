@@ -1,0 +1,1 @@
+"""Worker processes, each with one simulation, and the pool that hands a run's episodes to them."""

@@ -1,0 +1,147 @@
+"""What the server and a worker process send each other through their pipe. Both ends are ours.
+
+A message is a few typed values; what is large or has no type for it goes along as its body. In the pipe a frame is two
+lengths, the message in msgpack, and the body as it is. The worker reads and writes by `WorkerPipe`, the server by
+`process.WorkerProcess`.
+"""
+
+import socket
+import struct
+from typing import Any, NamedTuple
+
+import msgspec
+
+from urlab.evaluation.encoding import Wire
+from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.simulation.actions import Action
+
+FRAME_LENGTHS = struct.Struct("<QQ")
+"""Of message and body."""
+
+_JOINED_BYTES = 64 << 10
+"""Up to here a copy is cheaper than a second call."""
+
+
+class WorkerSettings(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """The first message: how the worker runs all its episodes."""
+
+    cameras: bool
+    privileged: bool
+    videos: bool
+
+
+class Begin(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Begin an episode; one that is running is given up. The body is a pickled task. Answer: `StepReply`."""
+
+    seed: int
+    hold_steps: int
+    episode_id: str
+    folder: str
+    wire: Wire
+
+
+class Step(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Carry out actions until they or the episode end. Answer: `StepReply`.
+
+    It has the observation after the last action, encoded for ``wire``; if the episode ended, only with ``terminal``.
+    """
+
+    actions: tuple[Action, ...]
+    wire: Wire
+    terminal: bool = False
+
+
+class Flush(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Wait until all evidence is on disk. Answer: `StepReply`."""
+
+
+class Stop(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """Flush and end. No answer."""
+
+
+class StepReply(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """The body is an observation as `EncodedObservation.encode` makes it, or empty.
+
+    ``result`` is there when the episode has ended, after ``executed`` actions. ``problems`` are about evidence.
+    """
+
+    result: EpisodeResult | None = None
+    executed: int = 0
+    problems: tuple[str, ...] = ()
+
+
+class Failed(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """The worker could not do it; its episode is lost, the process lives on."""
+
+    reason: str
+
+
+Message = WorkerSettings | Begin | Step | Flush | Stop | StepReply | Failed
+Body = bytes | memoryview
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Message)
+
+
+class WorkerFrame(NamedTuple):
+    """A message and its body; a large body that was received is a view of the buffer that it was read into."""
+
+    message: Any
+    body: Body = b""
+
+
+def frame_parts(frame: WorkerFrame) -> tuple[Body, ...]:
+    """What is sent, one after the other."""
+    message = _encoder.encode(frame.message)
+    head = FRAME_LENGTHS.pack(len(message), len(frame.body)) + message
+    return (head + frame.body,) if len(frame.body) <= _JOINED_BYTES else (head, frame.body)
+
+
+def decode_message(data: memoryview | bytearray) -> Any:
+    """One of `Message`."""
+    return _decoder.decode(data)
+
+
+class PipeBroken(Exception):
+    """The other end of the pipe is gone."""
+
+
+class WorkerPipe:
+    """The worker's end of the pipe. Blocks. One thread."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+
+    def fileno(self) -> int:
+        """The descriptor, to be polled."""
+        return self._socket.fileno()
+
+    def send(self, frame: WorkerFrame) -> None:
+        """PipeBroken if the server will not read it."""
+        try:
+            for part in frame_parts(frame):
+                self._socket.sendall(part)
+        except OSError as problem:
+            raise PipeBroken from problem
+
+    def receive(self) -> WorkerFrame:
+        """The next frame, once it is there; PipeBroken if none will come."""
+        message, body = FRAME_LENGTHS.unpack(self._read(FRAME_LENGTHS.size))
+        return WorkerFrame(decode_message(self._read(message)), bytes(self._read(body)))
+
+    def _read(self, size: int) -> bytearray:
+        buffer = bytearray(size)
+        with memoryview(buffer) as view:
+            at = 0
+            while at < size:
+                at += self._read_into(view[at:])
+        return buffer
+
+    def _read_into(self, view: memoryview) -> int:
+        try:
+            count = self._socket.recv_into(view)
+        except OSError as problem:
+            raise PipeBroken from problem
+        if count == 0:
+            raise PipeBroken
+        return count

@@ -1,0 +1,433 @@
+"""The workers of a server and the run they work on. Everything here is called on the server's event loop.
+
+A `WorkerSlot` is a worker id: its process, its episode, its last reply. The `WorkerPool` has the slots, steps them side
+by side and ends them. A slot's `reset`, `step` and `look` return the reply. What a reply tells once (an episode's
+result, a warning) is kept until the pool has the replies of all workers of the request: a request that fails for one
+worker loses nothing of the others.
+"""
+
+import asyncio
+import contextlib
+import logging
+import pickle
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, TypeVar
+
+from urlab.errors import known
+from urlab.evaluation.encoding import EncodedObservation, Wire
+from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.errors import BadAction, TooManyWorkers, UnknownWorker, WorkerTimeLimit
+from urlab.evaluation.runs.job import ActiveRun, EpisodeKey
+from urlab.evaluation.settings import ServerSettings, TimeLimits
+from urlab.evaluation.simulation.actions import Action, ActionError, parse_action
+from urlab.evaluation.workers.messages import (
+    Begin,
+    Body,
+    Failed,
+    Flush,
+    PipeBroken,
+    Step,
+    StepReply,
+    WorkerFrame,
+    WorkerSettings,
+)
+from urlab.evaluation.workers.process import NoAnswer, WorkerProcess
+
+log = logging.getLogger("urlab.evaluation")
+
+T = TypeVar("T")
+
+_TIMED_OUT = "the episode begins again: its worker was ended by a time limit"
+
+
+class EpisodeLost(Exception):
+    """The process died or its episode failed; the text says how."""
+
+
+class ReplyFormat(NamedTuple):
+    """How a reply is wanted: in which language, with the last observation of an episode or not."""
+
+    wire: Wire
+    terminal: bool = False
+
+
+class StepRequest(NamedTuple):
+    """Actions for the episode that was running when they were read; ``key`` is None if nothing is left to run."""
+
+    key: EpisodeKey | None
+    actions: tuple[Action, ...] = ()
+
+
+class EndedEpisode(NamedTuple):
+    """An episode's result and, if it was asked for, its last observation."""
+
+    result: EpisodeResult
+    terminal: EncodedObservation | None = None
+
+
+@dataclass(frozen=True)
+class WorkerReply:
+    """Where a worker stands. ``observation`` is None when nothing is left to run; then ``is_done``.
+
+    ``ended`` and ``warnings`` are told once. ``executed`` actions of the request were carried out; ``is_over`` if the
+    episode that they were for has ended or begun again.
+    """
+
+    observation: EncodedObservation | None = None
+    ended: EndedEpisode | None = None
+    warnings: tuple[str, ...] = ()
+    is_done: bool = False
+    executed: int = 0
+    is_over: bool = False
+
+    def as_body(self, run: ActiveRun, wire: Wire) -> dict[str, Any]:
+        """The worker's part of a reply in ``wire``, as of now.
+
+        ``metric`` is None until nothing is left for the worker: the oldest clients stop as soon as there is one.
+        """
+        body = {"obs": _embedded(self.observation, wire), "episode_result": self._result(run, wire)}
+        if self.warnings:
+            body["warning"] = "; ".join(self.warnings)
+        return body | {"metric": run.job.scores() if self.is_done else None}
+
+    def _result(self, run: ActiveRun, wire: Wire) -> dict[str, Any] | None:
+        if self.ended is None:
+            return None
+        result, terminal = self.ended.result.as_reply(run.name), self.ended.terminal
+        return result if terminal is None else result | {"terminal_obs": terminal.embedded_in(wire)}
+
+
+def _embedded(observation: EncodedObservation | None, wire: Wire) -> Any:
+    return None if observation is None else observation.embedded_in(wire)
+
+
+class WorkerSlot:
+    """A worker id. Messages to its process go one at a time; a slot that was ended stays so.
+
+    A process that dies is replaced: the same episode begins again, and the reply says so in ``warnings``.
+    """
+
+    def __init__(self, worker_id: str, run: ActiveRun, settings: WorkerSettings, limits: TimeLimits) -> None:
+        self.worker_id = worker_id
+        self._run, self._settings, self._limits = run, settings, limits
+        self._hold_steps = 0
+        self._lock = asyncio.Lock()
+        self._process: WorkerProcess | None = None
+        self._is_running = self._is_ended = False
+        self._is_delivered = True
+        """False from the begin of an episode until its first observation has been delivered."""
+        self._reply = WorkerReply()
+
+    @property
+    def key(self) -> EpisodeKey | None:
+        """The episode it is running."""
+        return self._run.job.current(self.worker_id)
+
+    async def reset(self, wanted: ReplyFormat, hold_steps: int) -> WorkerReply:
+        """Begin its episode, or begin it again; the job's next one if it has none."""
+        async with self._lock:
+            self._hold_steps = hold_steps
+            return await self._begin(wanted)
+
+    async def step(self, request: StepRequest, wanted: ReplyFormat) -> WorkerReply:
+        """Carry out ``request``. When the episode ends, the next one has begun: the reply has its first observation.
+
+        A request for an episode that is no longer running is ignored: the reply shows what is.
+        """
+        async with self._lock:
+            if not self._is_delivered:
+                return self._not_moved(is_over=True)
+            if not self._is_running and not self._reply.is_done:
+                return await self._begin(
+                    wanted, warning="the episode begins again: its worker was ended by a time limit"
+                )
+            if request.key is None or request.key != self.key:
+                return self._not_moved(is_over=request.key is not None)
+            return await self._step(request, wanted)
+
+    async def look(self) -> WorkerReply:
+        """Where it stands, once what is under way is done."""
+        async with self._lock:
+            return self._reply
+
+    def peek(self) -> WorkerReply:
+        """Where it stands whatever is under way, without what is told once."""
+        return replace(self._reply, ended=None, warnings=())
+
+    def delivered(self, reply: WorkerReply) -> None:
+        """The client gets ``reply``: what it told once is not told again."""
+        if self._reply is not reply:
+            return
+        self._is_delivered = True
+        if reply.ended is not None or reply.warnings:
+            self._reply = self.peek()
+
+    async def end(self) -> None:
+        """Give its episode back and end its process, once it has finished its files.
+
+        A process that is busy gets a moment to answer; a request that waits for it longer fails with UnknownWorker.
+        """
+        self._is_ended = True
+        patience = asyncio.get_running_loop().call_later(self._limits.busy_s, self._kill)
+        async with self._lock:
+            patience.cancel()
+            self._run.job.give_back(self.worker_id)
+            self._is_running = False
+            process, self._process = self._process, None
+            if process is not None:
+                await process.end(self._limits.end_s)
+
+    def _not_moved(self, *, is_over: bool) -> WorkerReply:
+        self._reply = replace(self._reply, executed=0, is_over=is_over)
+        return self._reply
+
+    async def _begin(
+        self, wanted: ReplyFormat, ended: EndedEpisode | None = None, warning: str | None = None, executed: int = 0
+    ) -> WorkerReply:
+        """Episodes that are lost while they begin are tried again until the run gives them up."""
+        self._is_running = False
+        ended = ended or self._reply.ended
+        self._reply = replace(self._reply, ended=ended, is_done=False)
+        while (begin := self._begin_frame(wanted)) is not None:
+            try:
+                answer, body = await self._request(begin, self._limits.reset_s)
+            except EpisodeLost as lost:
+                given_up = await self._lose(lost)
+                warning, ended = _lost_in_words(lost, given_up), ended or given_up
+                continue
+            self._is_running, self._is_delivered = True, False
+            warnings = self._warnings(answer, warning)
+            self._reply = WorkerReply(self._encoded(body, wanted), ended, warnings, executed=executed, is_over=True)
+            return self._reply
+        await self._flush()
+        warnings = () if warning is None else (warning,)
+        self._reply = WorkerReply(None, ended, warnings, is_done=True, executed=executed, is_over=True)
+        return self._reply
+
+    def _begin_frame(self, wanted: ReplyFormat) -> WorkerFrame | None:
+        """The worker's episode from its start; None when nothing is left for it."""
+        if self._is_ended:
+            raise self._ended()
+        run = self._run
+        key = run.job.take(self.worker_id)
+        if key is None:
+            return None
+        log.debug("worker %s begins %s/%s", self.worker_id, key.task, key.seed_text)
+        folder = str(run.episode_folder(key))
+        begin = Begin(key.seed, self._hold_steps, run.episode_id(key), folder, wanted.wire)
+        return WorkerFrame(begin, pickle.dumps(run.tasks[key.task]))
+
+    async def _step(self, request: StepRequest, wanted: ReplyFormat) -> WorkerReply:
+        log.debug("worker %s carries out %d actions", self.worker_id, len(request.actions))
+        step = WorkerFrame(Step(request.actions, wanted.wire, terminal=wanted.terminal))
+        try:
+            answer, body = await self._request(step, self._limits.step_s * max(1, len(request.actions)))
+        except EpisodeLost as lost:
+            given_up = await self._lose(lost)
+            return await self._begin(wanted, given_up, _lost_in_words(lost, given_up))
+        if answer.result is not None:
+            self._warnings(answer)
+            await self._run.finish(self.worker_id, answer.result)
+            ended = EndedEpisode(answer.result, self._encoded(body, wanted) if wanted.terminal else None)
+            return await self._begin(wanted, ended, executed=answer.executed)
+        warnings = self._warnings(answer)
+        self._reply = WorkerReply(self._encoded(body, wanted), None, warnings, executed=answer.executed)
+        return self._reply
+
+    async def _flush(self) -> None:
+        """Nothing is left to run: when a client gets to know, the files are there."""
+        if self._process is None:
+            return
+        with contextlib.suppress(EpisodeLost, WorkerTimeLimit):
+            answer, _ = await self._request(WorkerFrame(Flush()), self._limits.flush_s)
+            self._warnings(answer)
+
+    def _encoded(self, body: Body, wanted: ReplyFormat) -> EncodedObservation:
+        return EncodedObservation(body, wanted.wire, has_pictures=self._settings.cameras)
+
+    def _warnings(self, answer: StepReply, warning: str | None = None) -> tuple[str, ...]:
+        """For the reply; the run notes the problems too."""
+        for problem in answer.problems:
+            self._run.note(f"worker {self.worker_id}: {problem}")
+        return answer.problems if warning is None else (warning, *answer.problems)
+
+    async def _request(self, frame: WorkerFrame, limit_s: float) -> tuple[StepReply, Body]:
+        """The answer and its body; EpisodeLost when there is none to be had, WorkerTimeLimit when it takes too long."""
+        process = await self._living()
+        try:
+            answer, body = await process.request(frame, limit_s)
+        except PipeBroken as broken:
+            how = await process.how_it_died()
+            self._kill()
+            raise EpisodeLost(f"its worker died ({how})") from broken
+        except NoAnswer as late:
+            self._kill()
+            given_up = await self._run.lose(self.worker_id, f"no answer within {limit_s:g} s")
+            if given_up is not None and self._reply.ended is None:
+                self._reply = replace(self._reply, ended=EndedEpisode(given_up))
+            raise WorkerTimeLimit(
+                f"worker {self.worker_id} timed out after {limit_s:g}s; its episode begins again with the next request"
+            ) from late
+        except asyncio.CancelledError:
+            self._kill()
+            raise
+        if isinstance(answer, Failed):
+            self._is_running = False
+            raise EpisodeLost(f"its worker failed ({answer.reason})")
+        return answer, body
+
+    async def _lose(self, lost: EpisodeLost) -> EndedEpisode | None:
+        """The result if the episode is given up; one whose worker was ended on purpose is not lost."""
+        if self._is_ended:
+            raise self._ended()
+        given_up = await self._run.lose(self.worker_id, str(lost))
+        return None if given_up is None else EndedEpisode(given_up)
+
+    def _ended(self) -> UnknownWorker:
+        return UnknownWorker(f"worker {self.worker_id} was ended; reset it to go on")
+
+    async def _living(self) -> WorkerProcess:
+        """Its process, which is started if there is none."""
+        if self._process is None:
+            self._process = await WorkerProcess.start(self._settings)
+            if self._is_ended:
+                raise EpisodeLost("its worker was ended")
+        return self._process
+
+    def _kill(self) -> None:
+        """A request that waits for its answer fails as if the process had died."""
+        process, self._process = self._process, None
+        self._is_running = False
+        if process is not None:
+            process.kill()
+
+
+def _lost_in_words(lost: EpisodeLost, given_up: EndedEpisode | None) -> str:
+    return f"the episode {'begins again' if given_up is None else 'is given up'}: {lost}"
+
+
+class WorkerPool:
+    """Starts workers when they are reset, steps them side by side, ends them. A bad request moves no worker."""
+
+    def __init__(self, settings: ServerSettings, run: ActiveRun) -> None:
+        self.run = run
+        self._settings = settings
+        self._slots: dict[str, WorkerSlot] = {}
+        self._ending: dict[str, asyncio.Event] = {}
+
+    @property
+    def worker_ids(self) -> list[str]:
+        """The workers that exist."""
+        return list(self._slots)
+
+    async def reset(self, hold_steps: Mapping[str, int], wanted: ReplyFormat) -> dict[str, WorkerReply]:
+        """Begin an episode with each worker; those that do not exist are made."""
+        for ending in [self._ending[one] for one in hold_steps if one in self._ending]:
+            await ending.wait()
+        self._make(hold_steps)
+        slots = [self._slot(one) for one in hold_steps]
+        return await _replies(slots, [slot.reset(wanted, hold_steps[slot.worker_id]) for slot in slots])
+
+    async def step(self, chunks: Mapping[str, Sequence[object]], wanted: ReplyFormat) -> dict[str, WorkerReply]:
+        """Actions for each of some workers, at the same time; each stops at the end of its own episode.
+
+        So what a worker does never depends on which others are in the request.
+        """
+        slots = [self._slot(one) for one in chunks]
+        requests = [self._request(slot, chunks[slot.worker_id]) for slot in slots]
+        steps = [slot.step(request, wanted) for slot, request in zip(slots, requests, strict=True)]
+        return await _replies(slots, steps)
+
+    async def look(self, worker_ids: Sequence[str]) -> dict[str, WorkerReply]:
+        """Where the workers stand."""
+        slots = [self._slot(one) for one in dict.fromkeys(worker_ids)]
+        return await _replies(slots, [slot.look() for slot in slots])
+
+    def peek(self, worker_ids: Sequence[str]) -> dict[str, WorkerReply]:
+        """As `look`, but without what is told once, and at once: these workers may be another request's."""
+        return {one: self._slot(one).peek() for one in worker_ids}
+
+    async def kill(self, worker_ids: Sequence[str]) -> None:
+        """End workers; those that do not exist are ended already."""
+        await _all([self._end(self._slots.pop(one)) for one in dict.fromkeys(worker_ids) if one in self._slots])
+
+    async def close(self) -> None:
+        """End all workers, and wait for those that are ending already."""
+        await self.kill(self.worker_ids)
+        for ending in list(self._ending.values()):
+            await ending.wait()
+
+    async def start(self, run: ActiveRun) -> None:
+        """End all workers and go on with another run."""
+        while self._slots:
+            await self.close()
+        self.run = run
+
+    async def _end(self, slot: WorkerSlot) -> None:
+        """A reset of a worker of the same id waits for it: both would have the same episode."""
+        self._ending[slot.worker_id] = ended = asyncio.Event()
+        try:
+            await slot.end()
+        finally:
+            self._ending.pop(slot.worker_id, None)
+            ended.set()
+
+    def _request(self, slot: WorkerSlot, raws: Sequence[object]) -> StepRequest:
+        if slot.key is None:
+            return StepRequest(None)
+        embodiment, is_rel = self.run.embodiment(slot.key), not self._settings.absolute
+        try:
+            return StepRequest(slot.key, tuple([parse_action(raw, embodiment, default_is_rel=is_rel) for raw in raws]))
+        except ActionError as problem:
+            raise BadAction(f"worker {slot.worker_id}: {problem.message}") from problem
+
+    def _slot(self, worker_id: str) -> WorkerSlot:
+        slot = self._slots.get(worker_id)
+        if slot is None:
+            raise UnknownWorker(
+                f"there is no worker {worker_id[:40]!r}: reset it first; workers that exist: {known(self._slots)}"
+            )
+        return slot
+
+    def _make(self, worker_ids: Iterable[str]) -> None:
+        missing = [one for one in worker_ids if one not in self._slots]
+        count, limit = len(self._slots) + len(missing), self._settings.workers
+        if count > limit:
+            raise TooManyWorkers(
+                f"that would be {count} workers and {limit} are allowed: start the server with --workers {count}, "
+                f"or kill some; workers that exist: {known(self._slots)}"
+            )
+        cameras = self._settings.cameras
+        settings = WorkerSettings(cameras, self._settings.privileged, self._settings.videos and cameras)
+        for one in missing:
+            self._slots[one] = WorkerSlot(one, self.run, settings, self._settings.limits)
+
+
+async def _replies(slots: Sequence[WorkerSlot], works: Sequence[Awaitable[WorkerReply]]) -> dict[str, WorkerReply]:
+    """The replies of all slots, once all have one; if one fails, the others keep theirs for the next request."""
+    replies = await _all(works)
+    for slot, reply in zip(slots, replies, strict=True):
+        slot.delivered(reply)
+    return {slot.worker_id: reply for slot, reply in zip(slots, replies, strict=True)}
+
+
+async def _all(works: Sequence[Awaitable[T]]) -> list[T]:
+    """Everything at once; when something fails the rest is finished first."""
+    if not works:
+        return []
+    others = [asyncio.ensure_future(one) for one in works[1:]]
+    try:
+        first = await works[0]
+    finally:
+        for one in others:
+            await _settled(one)
+    return [first, *(one.result() for one in others)]
+
+
+async def _settled(task: "asyncio.Future[T]") -> None:
+    """Until it has ended, in whatever way; what it raised counts as handled."""
+    if not task.done():
+        await asyncio.wait((task,))
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,307 @@
+"""From a handshake to handles: the local model, the articulations with their parts, the entities and the cameras."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+from urlab_client.enums import ActuatorType, CameraMode, coerce
+from urlab_client.handles.actuator import Actuator
+from urlab_client.handles.articulation import URLabArticulation
+from urlab_client.handles.body import Body
+from urlab_client.handles.camera import GLOBAL, URLabCameraView
+from urlab_client.handles.controller import make_controller
+from urlab_client.handles.entity import URLabEntity
+from urlab_client.handles.joint import Joint
+from urlab_client.handles.sensor import Sensor
+from urlab_wire.enums import ControlMode
+from urlab_wire.ops.session import ArticulationBlock, CameraTopic, EntityBlock, HelloReply
+
+if TYPE_CHECKING:
+    from urlab_client.client import URLabClient
+
+
+Handle = TypeVar("Handle")
+
+
+Bucket = list[tuple[int, str]]
+"""Ids and short names of one articulation's elements of one kind, in id order."""
+
+_MJB_NAME = "scene.mjb"
+_OBJ = mujoco.mjtObj
+_FREE = int(mujoco.mjtJoint.mjJNT_FREE)
+_DIMS = {_FREE: (7, 6), int(mujoco.mjtJoint.mjJNT_BALL): (4, 3)}
+_JOINT_DRIVEN = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+
+
+class HandleTable(dict[str, Handle]):
+    """A dict of handles. A missing key is a KeyError that lists the keys there are."""
+
+    __slots__ = ("kind",)
+
+    def __init__(self, kind: str, handles: Mapping[str, Handle] | None = None) -> None:
+        super().__init__(handles or {})
+        self.kind = kind
+
+    def __missing__(self, key: str) -> NoReturn:
+        known = f"there are {', '.join(self)}" if self else "there are none (discover() and sim.start() bring them)"
+        raise KeyError(f"no {self.kind} {key!r}; {known}")
+
+
+class ModelParts:
+    """Sorts the named elements of a model by articulation, once for all of them.
+
+    An element belongs to the prefix P when its name is P or begins with ``P_``; the longest such prefix wins.
+    """
+
+    def __init__(self, model: mujoco.MjModel, prefixes: Collection[str]) -> None:
+        self._model = model
+        self._actuators = _buckets(model, _OBJ.mjOBJ_ACTUATOR, model.nu, prefixes)
+        self._joints = _buckets(model, _OBJ.mjOBJ_JOINT, model.njnt, prefixes)
+        self._sensors = _buckets(model, _OBJ.mjOBJ_SENSOR, model.nsensor, prefixes)
+        self._bodies = _buckets(model, _OBJ.mjOBJ_BODY, model.nbody, prefixes)
+
+    def give_to(self, articulation: URLabArticulation, actuator_types: Mapping[str, str]) -> None:
+        """Attach an articulation's parts, and tell it its root."""
+        prefix = articulation.prefix
+        articulation.attach(
+            self._make_actuators(articulation, actuator_types),
+            self._make_joints(prefix),
+            {short: self._sensor(i, short, articulation) for i, short in self._sensors[prefix]},
+            {short: Body(short, i, articulation) for i, short in self._bodies[prefix]},
+        )
+        self._set_root(articulation)
+
+    def _make_actuators(self, articulation: URLabArticulation, types: Mapping[str, str]) -> dict[str, Actuator]:
+        made = {}
+        for local, (i, short) in enumerate(self._actuators[articulation.prefix]):
+            kind = types.get(short) or types.get(f"{articulation.prefix}_{short}")
+            made[short] = self._actuator(i, short, kind, articulation, local)
+        return made
+
+    def _actuator(self, i: int, short: str, kind: str | None, owner: URLabArticulation, local: int) -> Actuator:
+        model = self._model
+        gainprm = model.actuator_gainprm[i].copy()
+        return Actuator(
+            name=short,
+            id=i,
+            type=ActuatorType(kind) if kind in set(ActuatorType) else None,
+            joint=self._driven_joint(i, owner.prefix),
+            ctrlrange=_range(model.actuator_ctrllimited[i], model.actuator_ctrlrange[i]),
+            forcerange=_range(model.actuator_forcelimited[i], model.actuator_forcerange[i]),
+            kp=float(gainprm[0]),
+            kv=float(gainprm[1]),
+            trn_type=int(model.actuator_trntype[i]),
+            gear=model.actuator_gear[i].copy(),
+            gainprm=gainprm,
+            dynprm=model.actuator_dynprm[i].copy(),
+            _articulation=owner,
+            _local=local,
+        )
+
+    def _driven_joint(self, actuator: int, prefix: str) -> str | None:
+        if int(self._model.actuator_trntype[actuator]) not in _JOINT_DRIVEN:
+            return None
+        name = mujoco.mj_id2name(self._model, _OBJ.mjOBJ_JOINT, int(self._model.actuator_trnid[actuator, 0]))
+        return _short(name, prefix) if name else None
+
+    def _make_joints(self, prefix: str) -> dict[str, Joint]:
+        made: dict[str, Joint] = {}
+        qpos_local = qvel_local = 0
+        for i, short in self._joints[prefix]:
+            made[short] = joint = self._joint(i, short, qpos_local, qvel_local)
+            qpos_local += joint.qpos_dim
+            qvel_local += joint.qvel_dim
+        return made
+
+    def _joint(self, i: int, short: str, qpos_local: int, qvel_local: int) -> Joint:
+        model = self._model
+        kind = int(model.jnt_type[i])
+        qpos_dim, qvel_dim = _DIMS.get(kind, (1, 1))
+        return Joint(
+            name=short,
+            id=i,
+            jnt_type=kind,
+            body_id=int(model.jnt_bodyid[i]),
+            qpos_offset=int(model.jnt_qposadr[i]),
+            qpos_local_offset=qpos_local,
+            qpos_dim=qpos_dim,
+            qvel_offset=int(model.jnt_dofadr[i]),
+            qvel_local_offset=qvel_local,
+            qvel_dim=qvel_dim,
+            range=_range(model.jnt_limited[i], model.jnt_range[i]),
+        )
+
+    def _sensor(self, i: int, short: str, owner: URLabArticulation) -> Sensor:
+        model = self._model
+        dim, kind, offset = int(model.sensor_dim[i]), int(model.sensor_type[i]), int(model.sensor_adr[i])
+        return Sensor(short, i, dim, kind, offset, owner.observed)
+
+    def _set_root(self, articulation: URLabArticulation) -> None:
+        first = next(iter(articulation.joints.values()), None)
+        if first is not None and first.jnt_type == _FREE:
+            articulation.has_free_base = True
+            articulation.free_joint = mujoco.mj_id2name(self._model, _OBJ.mjOBJ_JOINT, first.id)
+            articulation.free_joint_id = first.id
+            articulation.qpos_offset, articulation.qvel_offset = first.qpos_offset, first.qvel_offset
+            articulation.body_id = first.body_id
+        elif articulation.bodies:
+            articulation.body_id = next(iter(articulation.bodies.values())).id
+
+
+def owner_of(name: str, prefixes: Collection[str]) -> str | None:
+    """The longest prefix that an element's name belongs to, or None."""
+    if name in prefixes:
+        return name
+    end = name.rfind("_")
+    while end > 0:
+        if name[:end] in prefixes:
+            return name[:end]
+        end = name.rfind("_", 0, end)
+    return None
+
+
+def _buckets(
+    model: mujoco.MjModel, kind: mujoco.mjtObj, count: int, prefixes: Collection[str]
+) -> defaultdict[str, Bucket]:
+    buckets: defaultdict[str, Bucket] = defaultdict(list)
+    for i in range(count):
+        name = mujoco.mj_id2name(model, kind, i)
+        owner = owner_of(name, prefixes) if name else None
+        if owner is not None:
+            buckets[owner].append((i, _short(name, owner)))
+    return buckets
+
+
+def _short(name: str, prefix: str) -> str:
+    return name.removeprefix(f"{prefix}_")
+
+
+def _range(limited: bool, bounds: npt.NDArray[np.float64]) -> tuple[float, float] | None:
+    return (float(bounds[0]), float(bounds[1])) if limited else None
+
+
+class UnreadableModelError(ValueError):
+    """The compiled model of a handshake cannot be loaded by this MuJoCo build."""
+
+
+def is_foreign(hello: HelloReply) -> bool:
+    """Whether the server names another MuJoCo version than ours."""
+    return bool(hello.mujoco_version) and hello.mujoco_version != mujoco.__version__
+
+
+def load_model(hello: HelloReply) -> mujoco.MjModel | None:
+    """The MjModel of a handshake, or None when it carries none.
+
+    The binary is only good for the build that wrote it: a foreign server's XML and assets, when sent, come first.
+    """
+    source, binary = hello.mjcf_compiled, hello.mjb
+    if source and (is_foreign(hello) or not binary):
+        return mujoco.MjModel.from_xml_string(source, hello.vfs_assets or {})
+    if not binary:
+        return None
+    try:
+        return mujoco.MjModel.from_binary_path(_MJB_NAME, {_MJB_NAME: binary})
+    except ValueError as broken:
+        if source:
+            return mujoco.MjModel.from_xml_string(source, hello.vfs_assets or {})
+        raise UnreadableModelError(f"the server's compiled model cannot be loaded: {broken}") from broken
+
+
+def build_articulations(
+    hello: HelloReply, model: mujoco.MjModel | None, client: "URLabClient"
+) -> dict[str, URLabArticulation]:
+    """The articulations by prefix, in handshake order, with the parts that the model has for them."""
+    blocks = {block.prefix: block for block in hello.articulations if block.prefix}
+    parts = ModelParts(model, blocks) if model is not None else None
+    built = {prefix: _articulation(block, client) for prefix, block in blocks.items()}
+    if parts is not None:
+        for prefix, articulation in built.items():
+            parts.give_to(articulation, blocks[prefix].actuator_types)
+    return built
+
+
+def build_entities(hello: HelloReply, client: "URLabClient") -> dict[str, URLabEntity]:
+    """The bodies outside the articulations, by compiled name."""
+    return {name: _entity(name, block, client) for name, block in (hello.entities or {}).items()}
+
+
+def setpoints_of(hello: HelloReply) -> dict[str, list[float]]:
+    """The setpoints in force, by prefix, of the articulations whose block tells them."""
+    return {block.prefix: block.setpoints for block in hello.articulations if block.prefix and block.setpoints}
+
+
+def remember_initial_state(
+    model: mujoco.MjModel, articulations: Iterable[URLabArticulation], entities: Iterable[URLabEntity]
+) -> None:
+    """Tell handles that will have no local model the state that the model starts in."""
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    robots = list(articulations)
+    for one in robots:
+        one.observed.qpos, one.observed.qvel = data.qpos[one._qpos_index].tolist(), data.qvel[one._qvel_index].tolist()
+    for entity in (*robots, *entities):
+        if 0 <= entity.body_id < model.nbody:
+            entity._initial_pose = {key: getattr(data, key)[entity.body_id].copy() for key in ("xpos", "xquat")}
+
+
+def build_cameras(
+    topics: Mapping[str, CameraTopic], lock: "threading.RLock", owner: str = ""
+) -> dict[str, URLabCameraView]:
+    """The cameras of one owner, by name; ``lock`` is the client's data lock."""
+    return HandleTable("camera", {name: _camera(name, topic, lock, owner) for name, topic in topics.items()})
+
+
+def camera_keys(views: Iterable[URLabCameraView]) -> dict[str, URLabCameraView]:
+    """The names that a reply may call a camera by: ``owner/name`` (the scene's owner is ``global``), and the bare name
+    where only one has it."""
+    table: dict[str, URLabCameraView] = {}
+    same_name: dict[str, list[URLabCameraView]] = defaultdict(list)
+    for view in views:
+        same_name[view.name].append(view)
+        table[f"{view.owner or GLOBAL}/{view.name}"] = view
+    return table | {name: group[0] for name, group in same_name.items() if len(group) == 1}
+
+
+def _articulation(block: ArticulationBlock, client: "URLabClient") -> URLabArticulation:
+    names = block.original_names
+    built = URLabArticulation(
+        block.prefix,
+        actor_id=block.actor_id,
+        control_mode=block.default_control_mode or ControlMode.RAW,
+        controller=make_controller(block.prefix, block.controller, client),
+        original_names={"joints": names.joints, "actuators": names.actuators},
+        client=client,
+    )
+    built.cameras = build_cameras(block.camera_topics, client._data_lock, block.prefix)
+    return built
+
+
+def _entity(name: str, block: EntityBlock, client: "URLabClient") -> URLabEntity:
+    return URLabEntity(
+        name,
+        block.id or -1,  # the world is no entity: 0 stands for an id that was left out
+        block.has_free_base,
+        block.free_joint,
+        block.free_joint_id,
+        block.qpos_offset,
+        block.qvel_offset,
+        client=client,
+    )
+
+
+def _camera(name: str, topic: CameraTopic, lock: "threading.RLock", owner: str) -> URLabCameraView:
+    return URLabCameraView(
+        name=name,
+        mode=coerce(CameraMode, topic.mode or None, default=CameraMode.REAL),
+        resolution=topic.resolution,
+        fovy=topic.fovy,
+        owner=owner,
+        zmq_endpoint=topic.zmq_endpoint,
+        zmq_topic=topic.zmq_topic,
+        lock=lock,
+    )

@@ -1,0 +1,346 @@
+"""Typed results and arguments of the namespaces.
+
+Lengths are metres. ``rotation_quat`` is x, y, z, w, ``quat`` is w, x, y, z as in MuJoCo, euler angles are degrees.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from urlab_wire.enums import PIEState
+
+if TYPE_CHECKING:
+    from urlab_client.client import URLabClient
+    from urlab_client.handles.articulation import URLabArticulation
+
+
+Vec3 = tuple[float, float, float]
+Vec4 = tuple[float, float, float, float]
+Vec6 = tuple[float, float, float, float, float, float]
+
+IDENTITY_XYZW: Vec4 = (0.0, 0.0, 0.0, 1.0)
+IDENTITY_WXYZ: Vec4 = (1.0, 0.0, 0.0, 0.0)
+
+
+def vec3(values: Sequence[float], default: Vec3 = (0.0, 0.0, 0.0)) -> Vec3:
+    """Three numbers of a reply, or the default where it left them out."""
+    if not values:
+        return default
+    x, y, z = values
+    return x, y, z
+
+
+def vec4(values: Sequence[float], default: Vec4) -> Vec4:
+    """Four numbers of a reply, or the default where it left them out."""
+    if not values:
+        return default
+    a, b, c, d = values
+    return a, b, c, d
+
+
+def vec6(values: Sequence[float]) -> Vec6:
+    """Six numbers of a reply, or zeros where it left them out."""
+    a, b, c, d, e, f = values or (0.0,) * 6
+    return a, b, c, d, e, f
+
+
+@dataclass
+class URLabAsset:
+    """One actor of ``scene.apply_scene``: a model file (absolute path on the server's machine) and its pose."""
+
+    actor_id: str
+    xml: str
+    location: Sequence[float] = (0, 0, 0)
+    rotation_quat: Sequence[float] | None = None
+    rotation_euler: Sequence[float] | None = None
+    scale: Sequence[float] = (1, 1, 1)
+
+
+@dataclass
+class URLabBlueprint:
+    """An imported model, ready to spawn. ``imported_now`` says that this call imported it."""
+
+    class_path: str
+    short_name: str
+    imported_now: bool
+
+
+@dataclass
+class URLabSpawnHandle:
+    """An actor of the level."""
+
+    actor_id: str
+    actor_name: str
+    actor_path: str
+    blueprint_class_path: str
+    location: Vec3 = (0.0, 0.0, 0.0)
+    rotation_quat: Vec4 = IDENTITY_XYZW
+    was_existing: bool = False
+    requires_pie_restart: bool = False
+
+    def runtime(self, client: "URLabClient") -> "URLabArticulation | None":
+        """The running articulation of this actor, or None while it is not simulated."""
+        by_id = client.articulations_by_id.get(self.actor_id) if self.actor_id else None
+        return by_id or client.articulations.get(self.actor_name)
+
+
+@dataclass
+class URLabLightHandle:
+    """A light of the level."""
+
+    actor_id: str
+    actor_name: str
+    actor_path: str
+    kind: str
+    location: Vec3 = (0.0, 0.0, 0.0)
+    rotation_euler: Vec3 = (0.0, 0.0, 0.0)
+    intensity: float = 5000.0
+    color: Vec3 = (1.0, 1.0, 1.0)
+    requires_pie_restart: bool = False
+
+
+@dataclass
+class PIEStartResult:
+    """How ``sim.start`` ended. ``handshake_payload`` is there on READY, and already absorbed."""
+
+    state: PIEState
+    compile_error: str = ""
+    handshake_payload: dict[str, Any] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the simulation runs."""
+        return self.state == PIEState.READY
+
+
+@dataclass
+class PIEStatus:
+    """Where the play lifecycle stands; ``sim_time`` in seconds while a simulation runs.
+
+    ``level``, ``mode`` and ``paused`` are there when the server tells them (an extension of ours).
+    """
+
+    state: PIEState
+    compile_error: str = ""
+    sim_time: float | None = None
+    level: str | None = None
+    mode: str | None = None
+    paused: bool | None = None
+
+
+@dataclass
+class RecordingHandle:
+    """A recording that has begun. ``max_duration_s`` is its rolling window of simulated time."""
+
+    name: str
+    max_duration_s: float | None = None
+
+
+@dataclass
+class RecordingSummary:
+    """What a recording holds: one frame per physics step."""
+
+    frame_count: int
+    sim_duration_s: float
+
+
+@dataclass
+class ReplaySession:
+    """A recording that is loaded for replay."""
+
+    name: str
+    total_frames: int = 0
+    source_path: Path | None = None
+
+
+@dataclass
+class ReplayStatus:
+    """What is being replayed."""
+
+    active_session: str
+    total_frames: int = 0
+
+
+@dataclass
+class ActorInfo:
+    """One actor. The fields from ``static`` on describe its quick convert, and are None without one."""
+
+    name: str
+    actor_class: str
+    actor_id: str
+    is_articulation: bool
+    has_quick_convert: bool
+    location: Vec3
+    rotation_quat: Vec4
+    is_static_mesh_actor: bool = False
+    is_light: bool = False
+    static: bool | None = None
+    complex_mesh: bool | None = None
+    coacd_threshold: float | None = None
+    driven_by_unreal: bool | None = None
+    friction: Vec3 | None = None
+    label: str = ""
+
+
+@dataclass
+class BlueprintInfo:
+    """One blueprint of the project."""
+
+    class_path: str
+    short_name: str
+
+
+@dataclass
+class ActorBounds:
+    """Axis-aligned box around an actor; ``extents`` are half sizes."""
+
+    actor_name: str
+    min: Vec3
+    max: Vec3
+    center: Vec3
+    extents: Vec3
+
+
+@dataclass
+class SceneSnapshotActor:
+    """One actor of a snapshot; ``urlab`` lists the element names of an articulation."""
+
+    name: str
+    actor_class: str
+    actor_id: str
+    label: str
+    location: Vec3
+    rotation_quat: Vec4
+    tags: list[str] = field(default_factory=list)
+    urlab: dict[str, Any] | None = None
+
+
+@dataclass
+class SceneSnapshot:
+    """Everything in the level."""
+
+    level_path: str
+    in_pie: bool
+    actors: list[SceneSnapshotActor] = field(default_factory=list)
+
+
+@dataclass
+class ActorHierarchyNode:
+    """A part of an actor and the parts attached to it."""
+
+    name: str
+    actor_class: str
+    location: Vec3
+    children: list["ActorHierarchyNode"] = field(default_factory=list)
+
+
+@dataclass
+class SimOptions:
+    """The physics options in force on the server, SI units; None where the server did not echo a field."""
+
+    timestep: float | None = None
+    gravity: Vec3 | None = None
+    wind: Vec3 | None = None
+    magnetic: Vec3 | None = None
+    density: float | None = None
+    viscosity: float | None = None
+    impratio: float | None = None
+    tolerance: float | None = None
+    iterations: int | None = None
+    ls_iterations: int | None = None
+    integrator: str | None = None
+    cone: str | None = None
+    solver: str | None = None
+    noslip_iterations: int | None = None
+    noslip_tolerance: float | None = None
+    ccd_iterations: int | None = None
+    ccd_tolerance: float | None = None
+    enable_multiccd: bool | None = None
+    enable_sleep: bool | None = None
+    sleep_tolerance: float | None = None
+    disableflags: int | None = None
+    enableflags: int | None = None
+    num_worker_threads: int | None = None
+
+
+@dataclass
+class MocapPose:
+    """World pose of a mocap body."""
+
+    body: str
+    pos: Vec3
+    quat: Vec4
+
+
+@dataclass
+class Contact:
+    """One contact. ``force`` is (fx, fy, fz, tx, ty, tz) in the contact frame; ``dist`` < 0 penetrates."""
+
+    geom1: str
+    geom2: str
+    body1: str
+    body2: str
+    pos: Vec3
+    normal: Vec3
+    dist: float
+    force: Vec6
+
+
+@dataclass
+class ContactsResult:
+    """The contacts that were asked for; ``truncated`` says that there were more."""
+
+    n_contacts: int
+    truncated: bool
+    contacts: list[Contact] = field(default_factory=list)
+
+
+@dataclass
+class KeyframeInfo:
+    """One keyframe; arrays are those of the compiled model, flat."""
+
+    name: str
+    time: float
+    qpos: list[float] = field(default_factory=list)
+    qvel: list[float] = field(default_factory=list)
+    ctrl: list[float] = field(default_factory=list)
+    mocap_pos: list[float] = field(default_factory=list)
+    mocap_quat: list[float] = field(default_factory=list)
+
+
+@dataclass
+class CameraPose:
+    """The viewport camera. ``rotation_quat`` is x, y, z, w; euler in degrees; ``fov`` horizontal degrees."""
+
+    location: Vec3
+    rotation_quat: Vec4
+    rotation_euler: Vec3
+    fov: float
+
+
+@dataclass(frozen=True)
+class SegmentInfo:
+    """One colour of segmentation pictures: ``color`` is (r, g, b) within 0 and 255, ``name`` what it stands for."""
+
+    id: int
+    color: tuple[int, int, int]
+    name: str
+
+    @property
+    def bgra(self) -> tuple[int, int, int, int]:
+        """The colour as a pixel of a semantic or instance frame has it."""
+        red, green, blue = self.color
+        return blue, green, red, 255
+
+
+@dataclass
+class CameraStreaming:
+    """How a camera streams: whether at all, over what, how often a second, and where."""
+
+    streaming: bool
+    zmq: bool
+    shm: bool
+    rate_hz: float
+    zmq_endpoint: str | None = None
+    zmq_topic: str | None = None
