@@ -34,7 +34,7 @@ from urlab.ros2 import convert, messages
 from urlab.ros2.backend import Publisher
 from urlab.ros2.dds import DdsBackend
 from urlab.ros2.qos import PICTURES, Qos
-from urlab.ros2.topics import IMAGE, Choice, SceneTopics, clock_topic
+from urlab.ros2.topics import IMAGE, SceneTopics, TopicChoice, clock_topic
 from urlab_client import URLabClient
 from urlab_client.live import Channel, StreamListener
 from urlab_client.transports.zmq_streams import CameraChannel, StateChannel
@@ -196,20 +196,20 @@ class SceneSources:
     """
 
     def __init__(self, client: URLabClient) -> None:
-        found = SceneTopics(client, Choice())
+        found = SceneTopics(client, TopicChoice())
         self.physics_hz = 1 / float(client.model.opt.timestep)
         self.state_endpoint = str(client.streams["state"])
         self._payload = _first(lambda take: StateChannel(self.state_endpoint, take))[0]
         clock = clock_topic()
         self.topics: dict[str, Topic] = {"clock": _topic(*clock)}
         self.make: dict[str, Callable[[], Any]] = {}
-        by_name = {one.names[-1].strip("/"): one for one in found.told}
+        by_name = {one.names[-1].strip("/"): one for one in found.states}
         state = self.decode()
         for word in ("joint_states", "tf"):
             one = by_name[word]
             self.topics[word] = _topic(one.names[0], one.type_name, one.qos)
             self.make[word] = lambda one=one: one.convert(state)  # type: ignore[misc]
-        camera = found.pictured[0]
+        camera = found.cameras[0]
         view = camera.view
         data, meta, *_ = _first(lambda take: CameraChannel(view.zmq_endpoint or "", view.zmq_topic or "", take))
         self.topics[_IMAGE] = _topic(camera.images[0], IMAGE, PICTURES)

@@ -1,13 +1,15 @@
-"""What the bridge needs of a ROS graph, in a few words; a backend knows nothing of messages but their bytes.
+"""What the bridge needs of a ROS graph; a backend knows nothing of messages but their bytes.
 
 Whatever crosses this interface is serialised CDR, its 4-byte header included. Topics and services are fully qualified
 ROS names (``/panda/joint_states``), types are ROS's (``sensor_msgs/msg/JointState``, ``std_srvs/srv/Trigger``).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Protocol, runtime_checkable
 
-from urlab.ros2.qos import Qos
+from urlab.ros2.qos import Qos, QosRule
 
 OnMessage = Callable[[bytes], None]
 """Takes one message, on a thread of the backend. What it raises is logged; the next message comes all the same."""
@@ -20,15 +22,11 @@ class BackendError(Exception):
     """The middleware refused; the message says what was asked of it and why it would not."""
 
 
-class ServicesUnavailable(BackendError):
-    """This backend cannot serve that service; the message says why, and what can."""
-
-
 class Publisher(Protocol):
     """Sends messages on one topic. Any thread may use it."""
 
     def publish(self, cdr: bytes | memoryview) -> None:
-        """Send to whoever listens; nothing once closed. It never blocks for long: a stalled reader loses messages."""
+        """Send to the subscribers; nothing once closed. It never blocks for long: a stalled reader loses messages."""
 
     @property
     def subscribers(self) -> int:
@@ -49,13 +47,13 @@ class Subscription(Protocol):
 
 
 @runtime_checkable
-class Attributed(Protocol):
+class AttributedSubscription(Protocol):
     """A subscription that can tell whose message it delivers. Not every backend can."""
 
     def source(self) -> str | None:
         """The writer of the message that is being delivered, by its GID as graph tools print it; None if it has gone.
 
-        It is for whoever is called back, during the call.
+        Only the function that is called back may ask, during the call.
         """
 
 
@@ -70,10 +68,53 @@ class Backend(Protocol):
         """Offer a topic."""
 
     def subscription(self, topic: str, type_name: str, qos: Qos, on_message: OnMessage) -> Subscription:
-        """Listen to a topic."""
+        """Subscribe to a topic."""
 
     def service(self, name: str, type_name: str, serve: Serve) -> Subscription:
-        """Serve requests, one after the other; they never delay messages. Raises `ServicesUnavailable`."""
+        """Serve requests, one after the other; they never delay messages. `BackendError` where it cannot."""
 
     def close(self) -> None:
         """End everything, the node included; no thread is left. Never from a callback; once more is harmless."""
+
+
+class RuledBackend:
+    """A backend whose topics follow rules; of several that fit, the later ones win. The rest is as the backend's."""
+
+    def __init__(self, backend: Backend, rules: Iterable[QosRule]) -> None:
+        self._backend = backend
+        self._rules = tuple(rules)
+        self._used: set[str] = set()
+
+    @property
+    def name(self) -> str:
+        """The backend's."""
+        return self._backend.name
+
+    @property
+    def unused(self) -> list[str]:
+        """The patterns of those rules that no topic has fitted so far."""
+        return [rule.pattern for rule in self._rules if rule.pattern not in self._used]
+
+    def publisher(self, topic: str, type_name: str, qos: Qos) -> Publisher:
+        """Offer a topic, as the rules say."""
+        return self._backend.publisher(topic, type_name, self.ruled(topic, qos))
+
+    def subscription(self, topic: str, type_name: str, qos: Qos, on_message: OnMessage) -> Subscription:
+        """Subscribe to a topic, as the rules say."""
+        return self._backend.subscription(topic, type_name, self.ruled(topic, qos), on_message)
+
+    def service(self, name: str, type_name: str, serve: Serve) -> Subscription:
+        """Serve requests; rules are for topics."""
+        return self._backend.service(name, type_name, serve)
+
+    def close(self) -> None:
+        """End the backend."""
+        self._backend.close()
+
+    def ruled(self, topic: str, qos: Qos) -> Qos:
+        """What a topic of that usual quality gets."""
+        for rule in self._rules:
+            if fnmatchcase(topic, rule.pattern):
+                self._used.add(rule.pattern)
+                qos = replace(qos, **rule.changes)  # type: ignore[arg-type]  # fields of Qos, by parse_rule
+        return qos

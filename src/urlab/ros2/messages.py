@@ -45,7 +45,7 @@ def _open_store() -> Typestore:
 
 
 typestore: Final = _open_store()
-"""Every type that is known, for whoever needs more than the functions below."""
+"""Every type that is known, for code that needs more than the functions below."""
 
 
 def make(type_name: str, **fields: Any) -> Any:
@@ -62,7 +62,7 @@ def make(type_name: str, **fields: Any) -> Any:
 
 
 def serialise(msg: Any, type_name: str) -> memoryview:
-    """The message as little-endian CDR, with its 4-byte header; read-only, and nobody else's.
+    """The message as little-endian CDR, with its 4-byte header; read-only, in memory of its own.
 
     It is a view because a second copy of a picture costs more than all the rest: `bytes` makes one where it must be.
     """

@@ -7,7 +7,6 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_]+")
 _REPEATED = re.compile(r"__+")
 _TOPIC = re.compile(r"(/[A-Za-z_][A-Za-z0-9_]*)+")
 _TYPE = re.compile(r"([a-z][a-z0-9_]*)/(msg|srv)/([A-Z][A-Za-z0-9_]*)")
-_DDS_TYPE = re.compile(r"([a-z][a-z0-9_]*)::(msg|srv)::dds_::([A-Z][A-Za-z0-9_]*)_")
 _LONGEST_TOPIC = 247
 _LONGEST_TOKEN = 90
 """Two of them, and what the bridge puts before and after them, fit into a topic."""
@@ -26,17 +25,31 @@ def legal_token(text: str) -> str:
 
 
 def legal_tokens(texts: Iterable[str]) -> dict[str, str]:
-    """A token for every text, no two the same: whoever comes later gets ``_2``, ``_3`` ...
+    """A token for every text, no two the same: later ones get ``_2``, ``_3`` ...
 
-    Texts that are legal as they stand come first, so that nobody takes their name.
+    Texts that are legal as they stand come first, so that no other takes their name.
     """
     wanted = list(dict.fromkeys(texts))
-    tokens: dict[str, str] = {}
-    taken: set[str] = set()
-    for text in sorted(wanted, key=lambda text: legal_token(text) != text):
-        tokens[text] = _free(legal_token(text), taken)
-        taken.add(tokens[text])
+    names = UniqueNames()
+    by_legality = sorted(wanted, key=lambda text: legal_token(text) != text)
+    tokens = {text: names.claim(legal_token(text)) for text in by_legality}
     return {text: tokens[text] for text in wanted}
+
+
+class UniqueNames:
+    """Hands out names that differ: one that is taken gets ``_2``, ``_3`` and so on."""
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._taken = set(reserved)
+
+    def claim(self, wanted: str) -> str:
+        """That name, or the first free one like it."""
+        name, count = wanted, 1
+        while name in self._taken:
+            count += 1
+            name = f"{wanted}_{count}"
+        self._taken.add(name)
+        return name
 
 
 def topic_to_dds(topic: str) -> str:
@@ -54,11 +67,6 @@ def reply_to_dds(service: str) -> str:
     return f"rr{checked(service)}Reply"
 
 
-def topic_from_dds(dds_topic: str) -> str | None:
-    """The ROS topic of that name in DDS; None if it is not a ROS topic."""
-    return dds_topic[2:] if dds_topic.startswith("rt/") else None
-
-
 def type_to_dds(type_name: str) -> str:
     """``sensor_msgs/msg/JointState`` -> ``sensor_msgs::msg::dds_::JointState_``."""
     match = _TYPE.fullmatch(type_name)
@@ -66,12 +74,6 @@ def type_to_dds(type_name: str) -> str:
         raise ValueError(f"{type_name!r} is not the name of a ROS type, such as 'std_msgs/msg/String'")
     package, kind, name = match.groups()
     return f"{package}::{kind}::dds_::{name}_"
-
-
-def type_from_dds(dds_type: str) -> str | None:
-    """The ROS type of that name in DDS; None if it is not a ROS type."""
-    match = _DDS_TYPE.fullmatch(dds_type)
-    return "/".join(match.groups()) if match else None
 
 
 def checked(name: str) -> str:
@@ -84,12 +86,3 @@ def checked(name: str) -> str:
     if len(name) > _LONGEST_TOPIC:
         raise ValueError(f"{name!r} has {len(name)} characters; a ROS name may have {_LONGEST_TOPIC}")
     return name
-
-
-def _free(token: str, taken: set[str]) -> str:
-    if token not in taken:
-        return token
-    number = 2
-    while f"{token}_{number}" in taken:
-        number += 1
-    return f"{token}_{number}"

@@ -4,8 +4,8 @@ rclpy is not on PyPI; it is there after ``source /opt/ros/<distro>/setup.bash``,
 Messages stay bytes: they are published serialised and subscribed to raw. Only services have to be taken apart and put
 together, as rclpy has no raw ones.
 
-What has been tried: the tests run this file against a stand-in of rclpy's API (``rclpy_stand_in.py``), written after
-rclpy's sources, and against rclpy itself wherever it can be imported.
+What has been tried: rclpy can be had neither from PyPI nor from Debian, so where the tests usually run they cover only
+what needs none of it. Where ROS 2 is sourced, ``tests/urlab/ros2/test_rclpy_backend.py`` runs against it.
 """
 
 import importlib
@@ -53,20 +53,20 @@ class RclpyBackend:
 
     def publisher(self, topic: str, type_name: str, qos: Qos) -> Publisher:
         """Offer a topic."""
-        made = self._create(self._node.create_publisher, _interface(type_name), checked(topic), _profile(qos))
-        return self._hold(_Published(made, self._node.destroy_publisher))
+        made = self._create(self._node.create_publisher, interface_class(type_name), checked(topic), _profile(qos))
+        return self._hold(_RclpyPublisher(made, self._node.destroy_publisher))
 
     def subscription(self, topic: str, type_name: str, qos: Qos, on_message: OnMessage) -> Subscription:
-        """Listen to a topic."""
-        called = _Called(topic, on_message)
-        places = _interface(type_name), checked(topic), called.hear, _profile(qos)
+        """Subscribe to a topic."""
+        called = _RclpySubscription(topic, on_message)
+        places = interface_class(type_name), checked(topic), called.take, _profile(qos)
         made = self._create(self._node.create_subscription, *places, callback_group=self._messages, raw=True)
         return self._hold(called.until(lambda: self._node.destroy_subscription(made)))
 
     def service(self, name: str, type_name: str, serve: Serve) -> Subscription:
         """Serve requests of every client that the RMW in use can talk to."""
-        kind = _interface(type_name)
-        called = _Served(name, kind, serve)
+        kind = interface_class(type_name)
+        called = _RclpyService(name, kind, serve)
         made = self._create(
             self._node.create_service, kind, checked(name), called.answer, callback_group=self._requests
         )
@@ -92,7 +92,7 @@ class RclpyBackend:
             return create(*args, **kwargs)
 
     def _hold(self, held: _Held) -> _Held:
-        """Remember to close it, if somebody still has it then."""
+        """Remember to close it, if it is still in use then."""
         self._held.add(held)
         return held
 
@@ -106,7 +106,7 @@ class RclpyBackend:
                     log.exception("a request was not served")
 
 
-class _Published:
+class _RclpyPublisher:
     """A publisher of rclpy; its handle must not be touched once it is destroyed."""
 
     def __init__(self, publisher: Any, destroy: Callable[[Any], object]) -> None:
@@ -137,7 +137,7 @@ class _Closing:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._destroy: Callable[[], object] = _nothing
+        self._destroy: Callable[[], object] = _noop
         self._open = True
         # Held during a call, so that closing waits for it; it is re-entrant for a call that closes.
         self._lock = threading.RLock()
@@ -157,14 +157,14 @@ class _Closing:
 _ClosingT = TypeVar("_ClosingT", bound=_Closing)
 
 
-class _Called(_Closing):
+class _RclpySubscription(_Closing):
     """Hands messages to a function."""
 
     def __init__(self, topic: str, on_message: OnMessage) -> None:
         super().__init__(topic)
         self._on_message = on_message
 
-    def hear(self, cdr: bytes) -> None:
+    def take(self, cdr: bytes) -> None:
         with self._lock:
             if not self._open:
                 return
@@ -174,7 +174,7 @@ class _Called(_Closing):
                 log.exception("%s: a message of %d bytes was not taken", self._name, len(cdr))
 
 
-class _Served(_Closing):
+class _RclpyService(_Closing):
     """Hands requests to a function, and its replies back."""
 
     def __init__(self, name: str, kind: Any, serve: Serve) -> None:
@@ -191,8 +191,8 @@ class _Served(_Closing):
             return self._serialization.deserialize_message(bytes(reply), self._kind.Response)
 
 
-def _nothing() -> None:
-    """Not created yet."""
+def _noop() -> None:
+    """For what is not created yet."""
 
 
 def _rclpy() -> Any:
@@ -207,8 +207,8 @@ def _rclpy() -> Any:
     return rclpy
 
 
-def _interface(type_name: str) -> Any:
-    """The Python class of a message or service type."""
+def interface_class(type_name: str) -> Any:
+    """The Python class of a message or service type; `BackendError` names the package that this ROS lacks."""
     package, kind, name = type_name.split("/")
     try:
         return getattr(importlib.import_module(f"{package}.{kind}"), name)

@@ -16,23 +16,23 @@ from typing import Any
 import pytest
 from rich.console import Console, Group
 
-from urlab.cli.ros2.table import heading, live_table
+from urlab.cli.ros2 import heading, live_table
 from urlab.ros2 import messages
 from urlab.ros2.dds import DdsBackend
-from urlab.ros2.dds.writer import Writer
+from urlab.ros2.dds.endpoints import DdsWriter
 from urlab.ros2.names import request_to_dds, type_to_dds
+from urlab.ros2.publishers import TopicStatistics
 from urlab.ros2.qos import CLOCK, LATCHED, RELIABLE
-from urlab.ros2.simulation_messages import PACKAGE
-from urlab.ros2.tally import TopicTally
+from urlab.ros2.services.messages import PACKAGE
 
 LIMIT_S = 20.0
 DOMAIN = 101
 JOINT = "sensor_msgs/msg/JointState"
-BLOCKER = """
+WITHOUT_ROSBAGS = """
 import sys
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {blocked!r}:
+        if name.partition(".")[0] == "rosbags":
             raise ImportError("no " + name)
 sys.meta_path.insert(0, Blocker())
 from urlab.cli.main import main
@@ -82,27 +82,27 @@ def end(process: "subprocess.Popen[str]") -> tuple[int, str]:
     return process.returncode, said
 
 
-def test_what_there_would_be_is_listed(demo_server: Any, cli: Any):
-    done = cli("ros2", "--step-port", demo_server.port, "--list", "--json")
+def test_what_there_would_be_is_listed(demo_server: Any, cli_here: Any):
+    done = cli_here("ros2", "--step-port", demo_server.port, "--list", "--json")
     assert done.returncode == 0, done.stderr
     rows = {row["topic"]: row for row in json.loads(done.stdout)}
     assert rows["/clock"] == {"topic": "/clock", "type": "rosgraph_msgs/msg/Clock", "direction": "published"}
     assert rows["/panda/joint_states"]["type"] == JOINT
     assert rows["/panda/joint_command"]["direction"] == "heard"
     assert rows["/quadruped/odom"]["type"] == "nav_msgs/msg/Odometry"
-    table = cli("ros2", "--step-port", demo_server.port, "--list", "--robots", "panda")
+    table = cli_here("ros2", "--step-port", demo_server.port, "--list", "--robots", "panda")
     assert "/joint_states" in table.stdout
     assert "quadruped/" not in table.stdout
 
 
-def test_a_robot_that_is_not_there_is_named_with_those_that_are(demo_server: Any, cli: Any):
-    done = cli("ros2", "--step-port", demo_server.port, "--list", "--robots", "cat")
+def test_a_robot_that_is_not_there_is_named_with_those_that_are(demo_server: Any, cli_here: Any):
+    done = cli_here("ros2", "--step-port", demo_server.port, "--list", "--robots", "cat")
     assert done.returncode == 0
     assert "there is no robot 'cat'" in done.stderr
     assert "panda" in done.stderr
 
 
-def test_it_is_a_node_of_the_environment_s_domain_until_it_is_asked_to_end(
+def test_it_is_a_node_of_the_environment_s_domain_and_a_stuck_server_does_not_hold_up_its_end(
     demo_server: Any, bridge: Started, tmp_path: Path
 ):
     process = bridge(demo_server.port)
@@ -111,20 +111,25 @@ def test_it_is_a_node_of_the_environment_s_domain_until_it_is_asked_to_end(
     ready = json.loads(ready_file.read_text())
     assert (ready["pid"], ready["backend"]) == (process.pid, "dds")
     assert {"/clock", "/tf", "/panda/joint_states"} <= set(ready["topics"])
-    ear = DdsBackend(domain=DOMAIN, node="ear")
-    heard: dict[str, Any] = {}
-    for topic, type_name, qos in (
-        ("/clock", "rosgraph_msgs/msg/Clock", CLOCK),
-        ("/panda/joint_states", JOINT, RELIABLE),
-        ("/panda/robot_description", "std_msgs/msg/String", LATCHED),
-    ):
-        ear.subscription(topic, type_name, qos, lambda cdr, topic=topic: heard.update({topic: cdr}))
-    try:
+    with caller("/get_entities", f"{PACKAGE}/srv/GetEntities") as (node, call):
+        heard: dict[str, Any] = {}
+        for topic, type_name, qos in (
+            ("/clock", "rosgraph_msgs/msg/Clock", CLOCK),
+            ("/panda/joint_states", JOINT, RELIABLE),
+            ("/panda/robot_description", "std_msgs/msg/String", LATCHED),
+        ):
+            node.subscription(topic, type_name, qos, lambda cdr, topic=topic: heard.update({topic: cdr}))
         until(lambda: len(heard) == 3)
         assert "joint1" in messages.deserialise(heard["/panda/joint_states"], JOINT).name
-        assert end(process)[0] == 0
-    finally:
-        ear.close()
+        os.kill(demo_server.process.pid, signal.SIGSTOP)
+        try:
+            call()
+            time.sleep(1.5)  # by now bridge and service have asked, and got no answer
+            code, said = end(process)
+        finally:
+            os.kill(demo_server.process.pid, signal.SIGCONT)
+    assert code == 0, said
+    assert "Traceback" not in said
     assert not ready_file.exists()
 
 
@@ -139,49 +144,33 @@ def test_without_a_server_it_says_that_it_waits_and_ends_well(bridge: Started):
     assert "Traceback" not in said
 
 
-def test_a_server_that_is_stuck_does_not_hold_up_the_end(serving: Any, arm: str, bridge: Started, tmp_path: Path):
-    server = serving(arm)
-    process = bridge(server.port)
-    until((tmp_path / "bridge.json").exists)
-    with caller("/get_entities", f"{PACKAGE}/srv/GetEntities") as call:
-        os.kill(server.process.pid, signal.SIGSTOP)
-        try:
-            call()
-            time.sleep(1.5)  # by now bridge and service have asked, and got no answer
-            code, said = end(process)
-        finally:
-            os.kill(server.process.pid, signal.SIGCONT)
-    assert code == 0, said
-    assert "Traceback" not in said
-
-
 @contextlib.contextmanager
-def caller(service: str, type_name: str) -> Iterator[Callable[[], None]]:
+def caller(service: str, type_name: str) -> Iterator[tuple[DdsBackend, Callable[[], None]]]:
     """A node that calls a service as one on rmw_cyclonedds_cpp does, and waits for nothing."""
     kind = f"{type_name}_Request"
     request = bytes(messages.serialise(messages.make(kind), kind))
     backend = DdsBackend(domain=DOMAIN, node="caller")
-    writer = Writer(backend._participant, request_to_dds(service), type_to_dds(kind), RELIABLE, "clientid=1.2.3;")
+    writer = DdsWriter(backend._participant, request_to_dds(service), type_to_dds(kind), RELIABLE, "clientid=1.2.3;")
     until(lambda: writer.readers)
-    yield lambda: writer.write(request[:4], struct.pack("<Qq", 1, 1), request[4:])
+    yield backend, lambda: writer.write(request[:4], struct.pack("<Qq", 1, 1), request[4:])
     writer.close()
     backend.close()
 
 
-@pytest.mark.parametrize("blocked", ["rosbags", "cyclonedds"])
-def test_a_missing_extra_is_answered_with_the_line_that_installs_it(blocked: str):
-    command = [sys.executable, "-c", BLOCKER.format(blocked=blocked), "ros2", "--backend", "dds"]
+def test_a_missing_extra_is_answered_with_the_line_that_installs_it():
+    command = [sys.executable, "-c", WITHOUT_ROSBAGS, "ros2", "--backend", "dds"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert done.returncode == 1
     assert "pip install 'urlab-headless[ros2]'" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_rclpy_without_ros_says_what_to_do():
-    command = [sys.executable, "-c", BLOCKER.format(blocked="rclpy"), "ros2", "--backend", "rclpy"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+def test_rclpy_without_ros_says_what_to_do(cli_here: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "rclpy", None)
+    done = cli_here("ros2", "--backend", "rclpy")
     assert done.returncode == 1
     assert done.stderr.count("--backend dds") == 1
+    assert "Traceback" not in done.stderr
 
 
 WRONG = [
@@ -194,9 +183,16 @@ WRONG = [
 
 @pytest.mark.parametrize(("options", "environment", "code", "why"), WRONG, ids=[one[3] for one in WRONG])
 def test_what_can_never_work_ends_at_once_with_the_reason(
-    cli: Any, options: tuple[str, ...], environment: dict[str, str], code: int, why: str
+    cli_here: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    environment: dict[str, str],
+    code: int,
+    why: str,
 ):
-    done = cli("ros2", "--backend", "dds", *options, env=os.environ | environment | {"COLUMNS": "200"})
+    for name, value in (environment | {"COLUMNS": "200"}).items():
+        monkeypatch.setenv(name, value)
+    done = cli_here("ros2", "--backend", "dds", *options)
     assert done.returncode == code, done.stderr
     assert why in done.stderr
     assert "Traceback" not in done.stderr
@@ -211,10 +207,10 @@ def test_what_is_wrong_is_said_across_the_terminal():
 
 def test_topics_in_use_come_first_in_the_table():
     topics = {
-        "/a": TopicTally(JOINT, 0),
-        "/b": TopicTally(JOINT, None, refused=3),
-        "/y": TopicTally(JOINT, None, rate_hz=5.0),
-        "/z": TopicTally(JOINT, 1, rate_hz=200.0),
+        "/a": TopicStatistics(JOINT, 0),
+        "/b": TopicStatistics(JOINT, None, refused=3),
+        "/y": TopicStatistics(JOINT, None, rate_hz=5.0),
+        "/z": TopicStatistics(JOINT, 1, rate_hz=200.0),
     }
     table = live_table(topics)
     assert list(table.columns[0].cells) == ["/y", "/z", "/a", "/b"]

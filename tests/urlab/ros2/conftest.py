@@ -5,7 +5,6 @@ All of them stay on the loopback, in their own domain.
 
 import contextlib
 import hashlib
-import importlib.util
 import itertools
 import os
 import shutil
@@ -26,7 +25,6 @@ from urlab.ros2.dds import DdsBackend
 from urlab_client import URLabClient
 
 PATIENCE_S = 10.0
-STAND_IN = Path(__file__).parent / "rclpy_stand_in.py"
 PEER_SOURCE = Path(__file__).parent / "peer" / "peer.cpp"
 PEER_PACKAGES = "apt-get install g++ libfastrtps-dev"
 DOMAINS = range(30, 100)
@@ -69,18 +67,6 @@ def backend(domain: int) -> Iterator[DdsBackend]:
     backend = DdsBackend(domain=domain)
     yield backend
     backend.close()
-
-
-@pytest.fixture
-def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    """rclpy of `rclpy_stand_in`, as if it were installed."""
-    spec = importlib.util.spec_from_file_location("rclpy_stand_in", STAND_IN)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, made in module.modules().items():
-        monkeypatch.setitem(sys.modules, name, made)
 
 
 @pytest.fixture(scope="session")
@@ -134,6 +120,7 @@ class Peer:
         self.process = subprocess.Popen(
             [binary, str(domain), str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
+        self._is_leaving = self._is_closed = False
         self._folder = folder
         self._said: list[Event] = []
         self._more = threading.Condition()
@@ -192,12 +179,19 @@ class Peer:
             self.write(writer, payload)
             time.sleep(0.02)
 
+    def leave(self) -> None:
+        """Let it end, in its own time: Fast DDS takes a fifth of a second. `close` waits for that."""
+        if self.process.poll() is None and not self._is_leaving:
+            self._is_leaving = True
+            self.process.send_signal(signal.SIGCONT)
+            with contextlib.suppress(BrokenPipeError):
+                self.do("quit")
+
     def close(self) -> None:
-        if self.process.returncode is not None:
+        if self._is_closed:
             return
-        self.process.send_signal(signal.SIGCONT)
-        with contextlib.suppress(BrokenPipeError):
-            self.do("quit")
+        self._is_closed = True
+        self.leave()
         try:
             self.process.wait(PATIENCE_S)
         finally:
@@ -205,7 +199,8 @@ class Peer:
             self.process.wait()
             self._thread.join()
             for pipe in filter(None, (self.process.stdin, self.process.stdout)):
-                pipe.close()
+                with contextlib.suppress(BrokenPipeError):
+                    pipe.close()
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
@@ -220,9 +215,17 @@ def _begins(said: Event, words: tuple[str | None, ...]) -> bool:
 
 
 @pytest.fixture(scope="session")
-def start_peer(peer_binary: Path) -> Callable[[int, Path], Peer]:
-    """Starts a peer in a domain, with a folder for its files; whoever asks closes it."""
-    return lambda domain, folder: Peer(peer_binary, domain, folder)
+def start_peer(peer_binary: Path) -> Iterator[Callable[[int, Path], Peer]]:
+    """Starts a peer in a domain, with a folder for its files; those that still run in the end are closed."""
+    started: list[Peer] = []
+
+    def start(domain: int, folder: Path) -> Peer:
+        started.append(Peer(peer_binary, domain, folder))
+        return started[-1]
+
+    yield start
+    for peer in started:
+        peer.close()
 
 
 @pytest.fixture
@@ -230,7 +233,7 @@ def peer(start_peer: Callable[[int, Path], Peer], domain: int, tmp_path: Path) -
     """Another participant in the domain of the backend; ask for it before the backend, so that it is there first."""
     peer = start_peer(domain, tmp_path)
     yield peer
-    peer.close()
+    peer.leave()
 
 
 class BridgeProcess:
@@ -238,7 +241,7 @@ class BridgeProcess:
 
     def __init__(self, step_port: int, domain: int, folder: Path, *options: str) -> None:
         self._log = folder / "bridge.log"
-        ready = folder / "bridge.json"
+        self.ready_file = ready = folder / "bridge.json"
         command = [sys.executable, "-m", "urlab", "ros2", "--backend", "dds", "--domain", str(domain)]
         command += ["--step-port", str(step_port), "--ready-file", str(ready), *options]
         environment = {name: value for name, value in os.environ.items() if name not in UNSET} | ONLY_HERE
@@ -299,8 +302,8 @@ class World:
 
     def kill_server(self) -> None:
         """End it without warning."""
-        self.server.process.kill()
-        self.server.process.communicate()
+        self.server.kill()
+        self.server.stop()
 
     def start_server_again(self) -> None:
         """On the ports that it had."""

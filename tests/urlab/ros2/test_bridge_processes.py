@@ -1,36 +1,46 @@
-"""`urlab ros2` with a server that dies, readers that hang, and commands of another vendor's DDS: all are processes."""
+"""`urlab ros2`, `urlab serve` and a participant of another vendor's DDS: three processes, as their users see them.
 
-import itertools
+All tests share them. In order: what is discovered, rates under load and with readers that hang, commands, contents
+(with the simulation paused, so that all of them are of one moment), and last a server that dies and a bridge that ends.
+"""
+
 import math
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import mujoco
+import numpy as np
 import pytest
 
 from urlab.ros2 import messages
-from urlab.ros2.qos import CLOCK, PICTURES, RELIABLE, Qos
+from urlab.ros2.qos import CLOCK, LATCHED, PICTURES, RELIABLE, SENSOR_DATA, TF, Qos
 from urlab_client import URLabClient
+from urlab_wire.ops.stepping import split_s
 
-JOINT_STATE, ARRAY, TWIST = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray", "geometry_msgs/msg/Twist"
-IMAGE, ODOMETRY, CLOCK_TYPE = "sensor_msgs/msg/Image", "nav_msgs/msg/Odometry", "rosgraph_msgs/msg/Clock"
-PICTURE_TOPIC = "panda/camera/overhead/image_raw"
+JOINT_STATE, CLOCK_TYPE, TRANSFORMS = "sensor_msgs/msg/JointState", "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessage"
+IMAGE, CAMERA_INFO, STRING = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo", "std_msgs/msg/String"
+TWIST, ARRAY = "geometry_msgs/msg/Twist", "std_msgs/msg/Float64MultiArray"
+CAMERA = "panda/camera/overhead"
+PICTURE_TOPIC = f"{CAMERA}/image_raw"
 WATCHED_S = 1.0
-CART = """<mujoco model="cart">
-  <worldbody><geom type="plane" size="5 5 .1" friction="1"/>
-    <body name="hull" pos="0 0 .1"><freejoint name="root"/><geom type="box" size=".2 .1 .03" mass="4"/>
-      <geom name="caster" size=".05" pos="-.15 0 -.05" friction="0" mass=".1"/>
-      <body name="left" pos=".1 .15 0"><joint name="left" axis="0 1 0"/>
-        <geom type="cylinder" size=".1 .02" euler="90 0 0" mass=".3"/></body>
-      <body name="right" pos=".1 -.15 0"><joint name="right" axis="0 1 0"/>
-        <geom type="cylinder" size=".1 .02" euler="90 0 0" mass=".3"/></body>
-    </body></worldbody>
-  <actuator><velocity name="left" joint="left" kv="2"/><velocity name="right" joint="right" kv="2"/></actuator>
-</mujoco>"""
-RADIUS, HALF_TRACK = 0.1, 0.15
+WRITTEN = {
+    "clock": (CLOCK_TYPE, CLOCK),
+    "tf": (TRANSFORMS, TF),
+    "tf_static": (TRANSFORMS, LATCHED),
+    "joint_states": (JOINT_STATE, RELIABLE),
+    "panda/joint_states": (JOINT_STATE, RELIABLE),
+    "robot_description": (STRING, LATCHED),
+    f"{CAMERA}/image_raw": (IMAGE, PICTURES),
+    f"{CAMERA}/camera_info": (CAMERA_INFO, PICTURES),
+    "camera/image_raw": (IMAGE, PICTURES),
+    "sensor_data": (ARRAY, replace(SENSOR_DATA, reliable=True)),
+}
+READ = {"panda/joint_command": JOINT_STATE, "joint_command": JOINT_STATE, "control": ARRAY, "cmd_vel": TWIST}
 
 
 def dds_type(type_name: str) -> str:
@@ -39,13 +49,14 @@ def dds_type(type_name: str) -> str:
 
 
 def words(qos: Qos) -> tuple[str, str, int, str]:
-    return "reliable" if qos.reliable else "best_effort", "volatile", qos.depth, "-"
+    durability = "transient_local" if qos.transient_local else "volatile"
+    return "reliable" if qos.reliable else "best_effort", durability, qos.depth, "-"
 
 
 @pytest.fixture(scope="module")
 def world(start_world: Any) -> Any:
     """One robot in live mode, and somebody who counts what is said of it, pictures included."""
-    world = start_world("panda")
+    world = start_world("panda", bridge=("--qos", "/sensor_data=reliable"))
     for name, topic, type_name, qos in (
         ("clock", "clock", CLOCK_TYPE, CLOCK),
         ("joints", "joint_states", JOINT_STATE, RELIABLE),
@@ -58,10 +69,6 @@ def world(start_world: Any) -> Any:
 
 @pytest.fixture
 def advertise(world: Any) -> Callable[..., Any]:
-    return advertiser(world)
-
-
-def advertiser(world: Any) -> Callable[..., Any]:
     """Makes writers of the peer's; what it returns writes a message.
 
     Nothing tells when a reader of the bridge's has matched the writer: what is said at first may be lost.
@@ -86,6 +93,25 @@ def until(holds: Callable[[], object], limit_s: float = 10.0) -> None:
     while not holds():
         assert time.monotonic() < give_up_s, "it did not happen"
         time.sleep(0.01)
+
+
+# -- discovery --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("topic", WRITTEN)
+def test_topics_are_found_under_their_ros_names_with_type_and_quality(world: Any, topic: str) -> None:
+    type_name, qos = WRITTEN[topic]
+    found = world.peer.event("writer", "alive", None, f"rt/{topic}")
+    assert found[4] == dds_type(type_name)
+    assert bytes.fromhex(found[5]).decode() == f"typehash={messages.type_hash(type_name)};"
+    assert found[6:] == list(words(qos)[:2])
+
+
+@pytest.mark.parametrize("topic", READ)
+def test_commands_are_awaited_under_their_ros_names(world: Any, topic: str) -> None:
+    found = world.peer.event("reader", "alive", None, f"rt/{topic}")
+    assert found[4] == dds_type(READ[topic])
+    assert found[6:] == list(words(RELIABLE)[:2])
 
 
 # -- load and hung readers ------------------------------------------------------------------------------------------
@@ -213,52 +239,112 @@ def test_a_bad_command_is_refused_and_the_log_says_whose_it_was(
     assert received(looker) == before + 1, "bad commands do not reach the server"
 
 
-def test_a_twist_drives_a_robot_through_whoever_follows_it(start_world: Any, tmp_path: Path) -> None:
-    """The server keeps a twist for a policy. This one turns it into speeds of two wheels, in live mode."""
-    model = tmp_path / "cart.xml"
-    model.write_text(CART)
-    world = start_world(str(model))
-    say = advertiser(world)("cart/cmd_vel", TWIST)
-    policy = world.connect(camera_streams=False)
-    cart = policy.articulations["cart"]
-
-    def follow(reached: Callable[[], bool], **twist: Any) -> None:
-        until_s = time.monotonic() + 10
-        for number in itertools.count():
-            if reached():
-                return
-            assert time.monotonic() < until_s, f"it is at {cart.qpos_array}"
-            if number % 50 == 0:
-                say(**twist)
-            vx, yaw_rate = cart.twist_linear[0], cart.twist_angular[2]
-            cart.set_ctrl(
-                {"left": (vx - yaw_rate * HALF_TRACK) / RADIUS, "right": (vx + yaw_rate * HALF_TRACK) / RADIUS}
-            )
-            policy.step()
-
-    assert abs(cart.qpos_array[0]) < 0.05
-    follow(lambda: cart.qpos_array[0] > 0.4, linear=messages.make("geometry_msgs/msg/Vector3", x=0.8))
-    assert abs(cart.qpos_array[1]) < 0.1, "straight on"
-    turn = messages.make("geometry_msgs/msg/Vector3", z=-1.5)
-    follow(lambda: yaw(cart.qpos_array[3:7]) < -0.5, angular=turn)
-    policy.runtime.set_paused(True)
-    policy.step()
-    world.peer.do("subscribe", "odom", "rt/odom", dds_type(ODOMETRY), *words(RELIABLE))
-    heard = messages.deserialise(world.peer.sample("odom", after=1), ODOMETRY).pose.pose
-    place, facing = heard.position, heard.orientation
-    assert (place.x, place.y, place.z) == tuple(cart.qpos_array[:3])
-    assert (facing.w, facing.x, facing.y, facing.z) == pytest.approx(tuple(cart.qpos_array[3:7]))
+# -- contents, while paused -------------------------------------------------------------------------------------------
 
 
-def yaw(quat_wxyz: Any) -> float:
-    w, x, y, z = quat_wxyz
-    return math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+@pytest.fixture(scope="module")
+def driver(world: Any) -> Any:
+    """A client that has moved the arm from where it began, and paused; its state is that of the pause."""
+    driver = world.connect()
+    arm = driver.articulations["panda"]
+    arm.set_ctrl(dict.fromkeys(list(arm.actuators)[:3], 0.3))
+    while abs(arm.get_qpos()["joint1"]) < 0.05:
+        driver.step()
+    driver.runtime.set_paused(True)
+    driver.step()
+    assert driver.data.time == driver.sim.status().sim_time
+    return driver
 
 
-# -- a server that dies; the last test, since the others want the world as it was ------------------------------------
+@pytest.fixture(scope="module")
+def hear(world: Any, driver: Any) -> Callable[..., Any]:
+    """The first message on a topic that is of the pause, or that fits otherwise."""
+    now = split_s(driver.data.time)
+
+    def is_now(message: Any) -> bool:
+        stamps = [message.clock] if hasattr(message, "clock") else [one.header.stamp for one in headed(message)]
+        return all((one.sec, one.nanosec) == now for one in stamps)
+
+    def hear(topic: str, fits: Callable[[Any], bool] = is_now) -> Any:
+        type_name, qos = WRITTEN[topic]
+        reader = "now-" + topic.replace("/", "-")
+        world.peer.do("subscribe", reader, f"rt/{topic}", dds_type(type_name), *words(qos))
+        for number in range(1000):
+            message = messages.deserialise(world.peer.sample(reader, after=number), type_name)
+            if fits(message):
+                return message
+        raise AssertionError(f"nothing on {topic} fits")
+
+    return hear
 
 
-def test_a_server_that_is_killed_and_comes_back_is_bridged_again(world: Any, advertise: Any) -> None:
+def headed(message: Any) -> list[Any]:
+    return list(message.transforms) if hasattr(message, "transforms") else [message]
+
+
+@pytest.mark.parametrize("topic", ["joint_states", "panda/joint_states"])
+def test_joint_states_are_those_of_the_client_at_that_stamp(driver: Any, hear: Any, topic: str) -> None:
+    heard, arm = hear(topic), driver.articulations["panda"]
+    assert heard.name == list(arm.joints)
+    assert heard.position.tolist() == arm.qpos_array.tolist()
+    assert heard.velocity.tolist() == arm.qvel_array.tolist()
+    assert abs(heard.position[0]) >= 0.05, "it has moved"
+
+
+def test_the_clock_stands_where_the_server_does(hear: Any) -> None:
+    hear("clock")
+
+
+def test_transforms_lead_to_where_mujoco_has_the_bodies(driver: Any, hear: Any) -> None:
+    moving, fixed = hear("tf"), hear("tf_static", lambda one: len(one.transforms) > 0)
+    edges = {one.child_frame_id: one for one in (*fixed.transforms, *moving.transforms)}
+    data = mujoco.MjData(driver.model)
+    data.qpos[:] = driver.data.qpos
+    mujoco.mj_kinematics(driver.model, data)
+    for name in ("link1", "link4", "link7", "hand", "finger1"):
+        body = data.body(f"panda_{name}")
+        place, turn = world_pose(f"panda/{name}", edges)
+        assert place == pytest.approx(body.xpos, abs=1e-9)
+        assert turn == pytest.approx(body.xmat.reshape(3, 3), abs=1e-9)
+
+
+def world_pose(frame: str, edges: dict[str, Any]) -> tuple[Any, Any]:
+    """Where a frame is in the world, (3,) and (3, 3), along the transforms that lead to it."""
+    place, turn = np.zeros(3), np.eye(3)
+    while frame != "world":
+        edge = edges[frame]
+        by, at = edge.transform.rotation, edge.transform.translation
+        rotation = np.empty(9)
+        mujoco.mju_quat2Mat(rotation, np.array([by.w, by.x, by.y, by.z]))
+        place = np.array([at.x, at.y, at.z]) + rotation.reshape(3, 3) @ place
+        turn = rotation.reshape(3, 3) @ turn
+        frame = edge.header.frame_id
+    return place, turn
+
+
+def test_a_picture_has_the_pixels_and_the_stamp_that_the_client_gets(driver: Any, hear: Any) -> None:
+    view = driver.articulations["panda"].cameras["overhead"]
+    while view.sim_time != driver.data.time:
+        view.wait_for_frame()
+    heard = hear(f"{CAMERA}/image_raw")
+    assert (heard.width, heard.height, heard.step, heard.encoding) == (640, 480, 1920, "bgr8")
+    pixels = heard.data.reshape(480, 640, 3)[..., ::-1]
+    assert np.array_equal(pixels, view.latest_frame[..., :3])
+    assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 100, "it shows something"
+    info = hear(f"{CAMERA}/camera_info")
+    assert info.header == heard.header
+    assert (info.k[0], info.k[2]) == pytest.approx((view.intrinsics[0, 0], view.intrinsics[0, 2] - 0.5))
+
+
+def test_a_late_joiner_gets_the_description_of_the_robot(hear: Any) -> None:
+    assert 'name="joint7"' in hear("robot_description", lambda _: True).data
+
+
+# -- a server that dies, a bridge that ends; last, since the others want the world as it was --------------------------
+
+
+def test_a_server_that_is_killed_and_comes_back_is_bridged_again(world: Any, driver: Any, advertise: Any) -> None:
+    driver.runtime.set_paused(False)
     assert world.peer.counted("joints", 0.2).samples > 10
     world.kill_server()
     until(lambda: "waiting: " in world.bridge.said)
@@ -272,3 +358,12 @@ def test_a_server_that_is_killed_and_comes_back_is_bridged_again(world: Any, adv
         client.discover()
         say = advertise("panda/joint_command", JOINT_STATE)
         until(lambda: say(name=["joint1"], position=[0.3]) or received(client) > 0)
+
+
+def test_a_bridge_that_is_asked_to_end_leaves_the_graph_and_no_ready_file(world: Any) -> None:
+    assert world.bridge.ready_file.exists()
+    world.bridge.process.send_signal(signal.SIGTERM)
+    assert world.bridge.process.wait(10) == 0, world.bridge.said
+    assert not world.bridge.ready_file.exists()
+    world.peer.event("writer", "gone", None, "rt/joint_states")
+    assert "Traceback" not in world.bridge.said

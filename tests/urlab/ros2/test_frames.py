@@ -59,12 +59,6 @@ def test_a_fixed_robot_stands_in_the_world(demo):
     assert frames.robots["panda"].odom is None
 
 
-def test_map_to_odom_can_be_left_to_somebody_else(demo):
-    parents = edges(SceneFrames(demo, map_to_odom=False))
-    assert line(parents, "quadruped/base_link")[-1] == "quadruped/odom"
-    assert parents["quadruped/map"] == WORLD
-
-
 def test_names_of_entities_and_cameras_are_legal_and_bound_to_their_bodies(demo):
     frames = SceneFrames(demo)
     assert frames.entities["box-2"].frame_id == frames.entities["box-2"].topic_name == "box_2"

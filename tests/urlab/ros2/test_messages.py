@@ -107,7 +107,7 @@ def test_definitions_are_those_of_the_distribution(
 
 @pytest.mark.parametrize(
     ("module", "missing"),
-    [("urlab.ros2.messages", "rosbags"), ("urlab.ros2.dds.library", "cyclonedds"), ("urlab.ros2.dds", "cyclonedds")],
+    [("urlab.ros2.messages", "rosbags"), ("urlab.ros2.dds", "cyclonedds")],
 )
 def test_a_missing_library_is_named_with_the_line_that_installs_it(module: str, missing: str) -> None:
     code = f"import sys; sys.modules[{missing!r}] = None; import {module}"

@@ -12,9 +12,7 @@ from urlab.ros2.names import (
     legal_tokens,
     reply_to_dds,
     request_to_dds,
-    topic_from_dds,
     topic_to_dds,
-    type_from_dds,
     type_to_dds,
 )
 
@@ -69,16 +67,11 @@ def test_topics_and_services_have_prefixes_in_dds() -> None:
     assert topic_to_dds("/panda/joint_states") == "rt/panda/joint_states"
     assert request_to_dds("/panda/reset") == "rq/panda/resetRequest"
     assert reply_to_dds("/panda/reset") == "rr/panda/resetReply"
-    assert topic_from_dds("rt/panda/joint_states") == "/panda/joint_states"
-    assert topic_from_dds("rq/panda/resetRequest") is None
-    assert topic_from_dds("ros_discovery_info") is None
 
 
 def test_types_have_a_namespace_of_their_own_in_dds() -> None:
     assert type_to_dds("sensor_msgs/msg/JointState") == "sensor_msgs::msg::dds_::JointState_"
     assert type_to_dds("std_srvs/srv/Trigger_Request") == "std_srvs::srv::dds_::Trigger_Request_"
-    assert type_from_dds("sensor_msgs::msg::dds_::JointState_") == "sensor_msgs/msg/JointState"
-    assert type_from_dds("HelloWorld") is None
 
 
 @pytest.mark.parametrize("name", ["JointState", "sensor_msgs/JointState", "sensor_msgs/msg/joint_state", "a/b/C", ""])

@@ -1,7 +1,10 @@
-"""What every backend does alike: the one on DDS, the one on rclpy, and that one on rclpy's stand-in."""
+"""The backend on rclpy: what it says where ROS 2 or a package is missing; its services, where ROS 2 is sourced.
 
+What it does like every other backend is in test_backend.py.
+"""
+
+import importlib
 import importlib.util
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,173 +12,30 @@ import pytest
 
 from urlab.ros2 import messages
 from urlab.ros2.backend import Backend, BackendError
-from urlab.ros2.dds import DdsBackend
-from urlab.ros2.qos import LATCHED, RELIABLE, SENSOR_DATA, Qos
-from urlab.ros2.rclpy_backend import RclpyBackend
+from urlab.ros2.qos import RELIABLE
+from urlab.ros2.rclpy_backend import RclpyBackend, interface_class
 
 STRING, SET_BOOL = "std_msgs/msg/String", "std_srvs/srv/SetBool"
 HAS_ROS = importlib.util.find_spec("rclpy") is not None
-ROS = pytest.param("rclpy", marks=pytest.mark.skipif(not HAS_ROS, reason="ROS 2 is not installed, or not sourced"))
+needs_ros = pytest.mark.skipif(not HAS_ROS, reason="ROS 2 is not installed, or not sourced")
 
-Join = Callable[..., Backend]
+
+@pytest.mark.skipif(HAS_ROS, reason="ROS 2 is installed")
+def test_without_ros_the_error_says_what_to_do() -> None:
+    with pytest.raises(ImportError, match=r"source /opt/ros/<distro>/setup.bash, or use --backend dds"):
+        RclpyBackend()
+
+
+def test_a_type_that_this_ros_lacks_is_named_with_its_package() -> None:
+    with pytest.raises(BackendError, match=r"no nowhere_msgs/msg/Thing .* apt install ros-\$ROS_DISTRO-nowhere-msgs"):
+        interface_class("nowhere_msgs/msg/Thing")
 
 
 @pytest.fixture
-def joined(domain: int) -> Iterator[Callable[[type], Join]]:
-    """Makes backends in one domain, which end with the test."""
-    made: list[Backend] = []
-
-    def of(kind: Any) -> Join:
-        def join(node: str = "urlab") -> Backend:
-            made.append(kind(domain=domain, node=node))
-            return made[-1]
-
-        return join
-
-    yield of
-    for backend in made:
-        backend.close()
-
-
-@pytest.fixture(params=["dds", "stand-in", ROS])
-def join(request: pytest.FixtureRequest, joined: Any) -> Join:
-    if request.param == "stand-in":
-        request.getfixturevalue("stand_in")
-    made: Join = joined(DdsBackend if request.param == "dds" else RclpyBackend)
-    return made
-
-
-@pytest.fixture(params=["stand-in", ROS])
-def join_rclpy(request: pytest.FixtureRequest, joined: Any) -> Join:
-    if request.param == "stand-in":
-        request.getfixturevalue("stand_in")
-    made: Join = joined(RclpyBackend)
-    return made
-
-
-def said(text: str) -> bytes:
-    return bytes(messages.serialise(messages.make(STRING, data=text), STRING))
-
-
-def texts(heard: list[bytes]) -> list[str]:
-    return [messages.deserialise(cdr, STRING).data for cdr in heard]
-
-
-def test_one_node_hears_what_another_says(join: Join, wait_until: Any) -> None:
-    heard: list[bytes] = []
-    kept = join("listener").subscription("/chat", STRING, RELIABLE, heard.append)
-    publisher = join("talker").publisher("/chat", STRING, RELIABLE)
-    wait_until(lambda: publisher.subscribers == 1)
-    publisher.publish(said("bytes"))
-    publisher.publish(memoryview(said("a view")))
-    wait_until(lambda: len(heard) == 2)
-    assert texts(heard) == ["bytes", "a view"]
-    assert all(type(cdr) is bytes for cdr in heard)
-    kept.close()
-    wait_until(lambda: publisher.subscribers == 0)
-
-
-def test_a_late_joiner_hears_what_is_latched(join: Join, wait_until: Any) -> None:
-    backend = join()
-    publisher = backend.publisher("/robot_description", STRING, LATCHED)
-    publisher.publish(said("old"))
-    publisher.publish(said("new"))
-    heard: list[bytes] = []
-    backend.subscription("/robot_description", STRING, LATCHED, heard.append)
-    wait_until(lambda: heard)
-    assert texts(heard) == ["new"]
-
-
-@pytest.mark.parametrize(("asked", "count"), [(SENSOR_DATA, 1), (RELIABLE, 0), (LATCHED, 0)])
-def test_a_reader_that_asks_for_more_than_is_offered_is_no_match(
-    join: Join, wait_until: Any, asked: Qos, count: int
-) -> None:
-    backend = join()
-    heard: list[bytes] = []
-    modest: list[bytes] = []
-    backend.subscription("/scan", STRING, asked, heard.append)
-    backend.subscription("/scan", STRING, SENSOR_DATA, modest.append)
-    publisher = backend.publisher("/scan", STRING, SENSOR_DATA)
-    wait_until(lambda: publisher.subscribers == 1 + count)
-    publisher.publish(said("a"))
-    wait_until(lambda: len(modest) == 1 and len(heard) == count)
-
-
-def test_a_message_that_is_not_taken_is_logged_and_the_next_one_comes(
-    join: Join, wait_until: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    heard: list[bytes] = []
-
-    def picky(cdr: bytes) -> None:
-        if texts([cdr]) == ["bad"]:
-            raise RuntimeError("I do not like it")
-        heard.append(cdr)
-
-    backend = join()
-    backend.subscription("/chat", STRING, RELIABLE, picky)
-    publisher = backend.publisher("/chat", STRING, RELIABLE)
-    wait_until(lambda: publisher.subscribers == 1)
-    publisher.publish(said("bad"))
-    publisher.publish(said("good"))
-    wait_until(lambda: heard)
-    assert texts(heard) == ["good"]
-    assert "/chat: a message of" in caplog.text
-    assert "I do not like it" in caplog.text
-
-
-def test_closing_a_subscription_waits_for_the_message_under_way(join: Join, wait_until: Any) -> None:
-    begun, finish, done = threading.Event(), threading.Event(), threading.Event()
-
-    def slow(_cdr: bytes) -> None:
-        begun.set()
-        assert finish.wait(10)
-        done.set()
-
-    backend = join()
-    subscription = backend.subscription("/chat", STRING, RELIABLE, slow)
-    publisher = backend.publisher("/chat", STRING, RELIABLE)
-    wait_until(lambda: publisher.subscribers == 1)
-    publisher.publish(said("a"))
-    assert begun.wait(10)
-    seen: list[bool] = []
-    closing = threading.Thread(target=lambda: (subscription.close(), seen.append(done.is_set())))
-    closing.start()
-    finish.set()
-    closing.join()
-    assert seen == [True]
-
-
-def test_a_closed_backend_is_silent(join: Join) -> None:
-    backend = join()
-    publisher = backend.publisher("/chat", STRING, RELIABLE)
-    subscription = backend.subscription("/chat", STRING, RELIABLE, print)
+def backend(domain: int) -> Iterator[Backend]:
+    backend = RclpyBackend(domain=domain)
+    yield backend
     backend.close()
-    backend.close()
-    publisher.publish(said("into the void"))
-    assert publisher.subscribers == 0
-    publisher.close()
-    subscription.close()
-    with pytest.raises(BackendError, match=f"the {'DDS' if backend.name == 'dds' else 'rclpy'} backend is closed"):
-        backend.publisher("/chat", STRING, RELIABLE)
-
-
-def test_a_closed_backend_leaves_no_thread(join: Join, wait_until: Any) -> None:
-    before = set(threading.enumerate())
-    backend = join()
-    assert set(threading.enumerate()) > before
-    backend.close()
-    wait_until(lambda: set(threading.enumerate()) <= before)
-
-
-def test_an_illegal_name_is_refused(join: Join) -> None:
-    backend = join()
-    for refused in (
-        lambda: backend.publisher("/panda-2", STRING, RELIABLE),
-        lambda: backend.subscription("chat", STRING, RELIABLE, print),
-        lambda: backend.service("/a__b", SET_BOOL, bytes),
-    ):
-        with pytest.raises(ValueError, match="not a ROS name"):
-            refused()
 
 
 class Caller:
@@ -207,7 +67,7 @@ class Caller:
 
 
 @pytest.fixture
-def caller(join_rclpy: Join, domain: int) -> Iterator[Caller]:
+def caller(backend: Backend, domain: int) -> Iterator[Caller]:
     caller = Caller(domain)
     yield caller
     caller.close()
@@ -218,63 +78,45 @@ def enable(request: bytes) -> memoryview:
     asked = messages.deserialise(request, f"{SET_BOOL}_Request")
     if not asked.data:
         raise RuntimeError("never")
-    return messages.serialise(
-        messages.make(f"{SET_BOOL}_Response", success=True, message="done"), f"{SET_BOOL}_Response"
-    )
+    response = messages.make(f"{SET_BOOL}_Response", success=True, message="done")
+    return messages.serialise(response, f"{SET_BOOL}_Response")
 
 
-def test_rclpy_serves_requests(join_rclpy: Join, caller: Caller, wait_until: Any) -> None:
-    join_rclpy().service("/enable", SET_BOOL, enable)
-    wait_until(caller.sees_it)
-    response = caller.call(True)
-    assert (response.success, response.message) == (True, "done")
-
-
-def test_a_request_that_fails_on_rclpy_gets_no_reply_and_the_next_one_does(
-    join_rclpy: Join, caller: Caller, caplog: pytest.LogCaptureFixture, wait_until: Any
+@needs_ros
+def test_requests_are_served_and_one_that_fails_gets_no_reply(
+    backend: Backend, caller: Caller, caplog: pytest.LogCaptureFixture, wait_until: Callable[..., None]
 ) -> None:
-    join_rclpy().service("/enable", SET_BOOL, enable)
+    backend.service("/enable", SET_BOOL, enable)
     wait_until(caller.sees_it)
     assert caller.call(False, patience_s=0.2) is None
-    assert caller.call(True).success
+    response = caller.call(True)
+    assert (response.success, response.message) == (True, "done")
     wait_until(lambda: "never" in caplog.text)
 
 
-def test_a_slow_request_on_rclpy_does_not_delay_messages(join_rclpy: Join, caller: Caller, wait_until: Any) -> None:
-    backend = join_rclpy()
+@needs_ros
+def test_a_slow_request_does_not_delay_messages(
+    backend: Backend, caller: Caller, wait_until: Callable[..., None]
+) -> None:
     heard: list[bytes] = []
     backend.subscription("/chat", STRING, RELIABLE, heard.append)
     publisher = backend.publisher("/chat", STRING, RELIABLE)
     wait_until(lambda: publisher.subscribers == 1)
 
-    def chatty(request: bytes) -> memoryview:
-        publisher.publish(said("during the request"))
+    def slow(request: bytes) -> memoryview:
+        publisher.publish(messages.serialise(messages.make(STRING, data="meanwhile"), STRING))
         wait_until(lambda: heard)
         return enable(request)
 
-    backend.service("/enable", SET_BOOL, chatty)
+    backend.service("/enable", SET_BOOL, slow)
     wait_until(caller.sees_it)
     assert caller.call(True).success
-    assert texts(heard) == ["during the request"]
 
 
-def test_a_closed_service_on_rclpy_is_withdrawn(join_rclpy: Join, caller: Caller, wait_until: Any) -> None:
-    service = join_rclpy().service("/enable", SET_BOOL, enable)
+@needs_ros
+def test_a_closed_service_is_withdrawn(backend: Backend, caller: Caller, wait_until: Callable[..., None]) -> None:
+    service = backend.service("/enable", SET_BOOL, enable)
     wait_until(caller.sees_it)
     service.close()
     service.close()
     wait_until(lambda: not caller.sees_it())
-
-
-def test_a_type_that_this_ros_lacks_is_named_with_its_package(join_rclpy: Join) -> None:
-    backend = join_rclpy()
-    with pytest.raises(BackendError, match=r"no nowhere_msgs/msg/Thing .* ros-\$ROS_DISTRO-nowhere-msgs"):
-        backend.publisher("/chat", "nowhere_msgs/msg/Thing", RELIABLE)
-    with pytest.raises(BackendError, match="no std_msgs/msg/Nothing"):
-        backend.publisher("/chat", "std_msgs/msg/Nothing", RELIABLE)
-
-
-@pytest.mark.skipif(HAS_ROS, reason="ROS 2 is installed")
-def test_without_ros_the_error_says_what_to_do() -> None:
-    with pytest.raises(ImportError, match=r"source /opt/ros/<distro>/setup.bash, or use --backend dds"):
-        RclpyBackend()

@@ -8,7 +8,7 @@ import pytest
 from urlab.app import Server
 from urlab.config import Ports, ServerConfig
 from urlab.ros2.names import checked
-from urlab.ros2.topics import Choice, SceneTopics
+from urlab.ros2.topics import SceneTopics, TopicChoice
 from urlab_client import URLabClient
 
 SCOUT = """<mujoco model="scout-1">
@@ -37,13 +37,13 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[URLabClient]:
 
 
 def names(topics: SceneTopics) -> list[str]:
-    said = [name for one in (*topics.told, *topics.constants, *topics.heard) for name in one.names]
-    pictured = [(*one.images, *one.infos, *one.compressed) for one in topics.pictured]
+    said = [name for one in (*topics.states, *topics.constants, *topics.commands) for name in one.names]
+    pictured = [(*one.images, *one.infos, *one.compressed) for one in topics.cameras]
     return said + [name for each in pictured for name in each]
 
 
 def test_every_name_is_legal_and_there_once(client: URLabClient):
-    all_names = names(SceneTopics(client, Choice()))
+    all_names = names(SceneTopics(client, TopicChoice()))
     assert len(all_names) == len(set(all_names))
     for name in all_names:
         checked(name)
@@ -51,30 +51,30 @@ def test_every_name_is_legal_and_there_once(client: URLabClient):
 
 
 def test_cameras_whose_names_ros_takes_for_one_get_two(client: URLabClient):
-    topics = SceneTopics(client, Choice())
-    images = {one.view.name: one.images[0] for one in topics.pictured}
+    topics = SceneTopics(client, TopicChoice())
+    images = {one.view.name: one.images[0] for one in topics.cameras}
     assert images["eye_left"] == "/scout_1/camera/eye_left/image_raw"
     assert images["eye-left"] == "/scout_1/camera/eye_left_2/image_raw"
 
 
 def test_sensors_of_one_kind_are_told_apart_by_name(client: URLabClient):
-    imus = [name for name in names(SceneTopics(client, Choice())) if name.startswith("/scout_1/imu")]
+    imus = [name for name in names(SceneTopics(client, TopicChoice())) if name.startswith("/scout_1/imu")]
     assert len(imus) == 2
     assert all(name.count("/") == 3 for name in imus)
 
 
 def test_a_choice_of_cameras_keeps_their_names(client: URLabClient):
-    topics = SceneTopics(client, Choice(cameras=("eye-left",)))
-    assert [one.images for one in topics.pictured] == [
+    topics = SceneTopics(client, TopicChoice(cameras=("eye-left",)))
+    assert [one.images for one in topics.cameras] == [
         ("/scout_1/camera/eye_left_2/image_raw", "/camera/image_raw"),
     ]
 
 
 def test_what_is_chosen_and_is_not_there_is_told(client: URLabClient):
-    topics = SceneTopics(client, Choice(robots=("dog",), cameras=("tail",)))
+    topics = SceneTopics(client, TopicChoice(robots=("dog",), cameras=("tail",)))
     assert topics.warnings == [
         "there is no robot 'dog' to bridge; there are: scout-1",
         "there is no camera 'tail' to bridge; there are: scout-1/eye-left, scout-1/eye_left",
     ]
-    assert not topics.heard
-    assert not SceneTopics(client, Choice(robots=("scout-1",), cameras=("scout-1/eye_left",))).warnings
+    assert not topics.commands
+    assert not SceneTopics(client, TopicChoice(robots=("scout-1",), cameras=("scout-1/eye_left",))).warnings

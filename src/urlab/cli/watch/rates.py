@@ -142,7 +142,7 @@ class TopicCounter:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class StreamSubscription:
     """What is wanted from an endpoint; the newest payload of the topic ``kept`` is. ``queue`` is in messages."""
 
     endpoint: str
@@ -158,11 +158,11 @@ class Subscriptions:
     """
 
     def __init__(self) -> None:
-        self._counters: dict[Subscription, TopicCounter] = {}
-        self._followed: list[Subscription] = []
+        self._counters: dict[StreamSubscription, TopicCounter] = {}
+        self._followed: list[StreamSubscription] = []
         self._listener: StreamListener | None = None
 
-    def follow(self, wanted: Sequence[Subscription]) -> None:
+    def follow(self, wanted: Sequence[StreamSubscription]) -> None:
         """Listen to these and no others. Nothing happens where nothing changed."""
         if list(wanted) == self._followed:
             return
@@ -184,7 +184,7 @@ class Subscriptions:
         """Whether each of them has brought something."""
         return all(self._counters[one].tallies() for one in self._followed)
 
-    def newest(self, subscription: Subscription) -> bytes | None:
+    def newest(self, subscription: StreamSubscription) -> bytes | None:
         """The newest payload that is kept of a subscription, the same object until there is a newer one."""
         counter = self._counters.get(subscription)
         return None if counter is None else counter.newest

@@ -8,7 +8,7 @@ from typing import Any, Self
 from urlab.cli.complaint import WRONG_USE, CommandError
 from urlab.cli.console import print_json, stdout
 from urlab.cli.watch.display import Display, beats, report, table
-from urlab.cli.watch.rates import Pace, Rate, RateWindow, Subscription, Subscriptions
+from urlab.cli.watch.rates import Pace, Rate, RateWindow, StreamSubscription, Subscriptions
 from urlab.cli.watch.readings import CameraReading, Reading, RobotReading, fits, read_robot
 from urlab.cli.watch.server import WatchedServer
 from urlab_client import URLabCameraView
@@ -87,16 +87,16 @@ class SceneMonitor:
         self._states.follow([self._of_states()])
         self._pictures.follow([one for view in views if (one := self._of_camera(view)) is not None])
 
-    def _of_states(self) -> Subscription:
+    def _of_states(self) -> StreamSubscription:
         topics = ("",) if self._robot is None else (STATE_TOPIC, f"{self._robot}/")
-        return Subscription(self._server.state_endpoint, topics, STATE_TOPIC, _STATE_QUEUE)
+        return StreamSubscription(self._server.state_endpoint, topics, STATE_TOPIC, _STATE_QUEUE)
 
-    def _of_camera(self, view: URLabCameraView) -> Subscription | None:
+    def _of_camera(self, view: URLabCameraView) -> StreamSubscription | None:
         if not (view.zmq_endpoint and view.zmq_topic):
             return None
         topic = _topic(view)
         endpoint = self._server.stream_endpoint(view.zmq_endpoint)
-        return Subscription(endpoint, (meta_topic(topic), topic), meta_topic(topic), _CAMERA_QUEUE)
+        return StreamSubscription(endpoint, (meta_topic(topic), topic), meta_topic(topic), _CAMERA_QUEUE)
 
     def _watched_cameras(self) -> dict[str, URLabCameraView]:
         if not self._with_cameras:

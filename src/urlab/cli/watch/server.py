@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from urlab.cli.connecting import connected
 from urlab_client import PIEState, URLabArticulation, URLabCameraView, URLabClient, URLabRPCError, ZmqTransport
+from urlab_client.following import ServerFollower
 from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
 from urlab_client.transports.zmq import endpoint
 from urlab_client.types import PIEStatus
-from urlab_wire.errors import ErrorCode
 
 POLL_S = 1.0
 _ANSWER_LIMIT_MS = 500
@@ -46,15 +46,10 @@ class WatchedServer:
 
     Its session is an observer's: it takes nothing over and drives nothing. ``status`` is None while it does not answer.
     ``handshakes`` grows whenever robots and cameras are new objects, ``interruptions`` whenever the server was gone.
-    For one thread.
+    ``is_stale`` is set by the monitor that finds another scene in its streams. For one thread.
     """
 
     def __init__(self, where: WatchedAddress, tell: Tell) -> None:
-        self.status: PIEStatus | None = None
-        self.handshakes = 0
-        self.interruptions = 0
-        self.is_stale = False
-        """To be set by the monitor that notices that the scene is another one."""
         self._where = where
         self._tell = tell
         self._next_poll_s = 0.0
@@ -65,10 +60,35 @@ class WatchedServer:
             transport=self._transport, observer=True, step_mode="direct", local_model=False,
             mujoco_version_check=False, rcv_timeout_ms=_ANSWER_LIMIT_MS,
         )  # fmt: skip
+        self._follower = ServerFollower(self._client)
+
+    @property
+    def status(self) -> PIEStatus | None:
+        """What the server last said of itself."""
+        return self._follower.status
+
+    @property
+    def handshakes(self) -> int:
+        """How often there have been new robots and cameras."""
+        return self._follower.handshakes
+
+    @property
+    def interruptions(self) -> int:
+        """How often the server was gone."""
+        return self._follower.interruptions
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the next poll shakes hands again."""
+        return self._follower.is_stale
+
+    @is_stale.setter
+    def is_stale(self, stale: bool) -> None:
+        self._follower.is_stale = stale
 
     @property
     def endpoint(self) -> str:
-        """WatchedAddress requests go."""
+        """Where requests go."""
         return self._transport.step_endpoint
 
     @property
@@ -78,7 +98,7 @@ class WatchedServer:
 
     @property
     def state_endpoint(self) -> str:
-        """WatchedAddress states and rows are published: the port that was asked for, else what the server tells."""
+        """Where states and rows are published: the port that was asked for, else what the server tells."""
         address, port = self._where.address, self._where.state_port
         told = None if port else self._transport.state_endpoint
         return told or endpoint(address, port or DEFAULT_STATE_PORT)
@@ -110,7 +130,7 @@ class WatchedServer:
         return {segment.bgra: segment.name for segment in self._client.segmentation.get(mode, ())}
 
     def stream_endpoint(self, told: str) -> str:
-        """WatchedAddress this machine reaches a stream that the server binds at ``told``."""
+        """Where this machine reaches a stream that the server binds at ``told``."""
         return stream_endpoint(told, self.endpoint.rpartition(":")[0])
 
     def start_stream(self, view: URLabCameraView) -> None:
@@ -124,17 +144,24 @@ class WatchedServer:
 
     def join(self) -> None:
         """Open the session; whatever goes wrong is raised."""
-        self._shake_hands()
-        self.status = self._client.sim.status()
+        self._poll()
 
     def tend(self) -> None:
         """Ask how the server is, if that was a while ago; shake hands again where it is another scene."""
         if time.monotonic() < self._next_poll_s:
             return
+        was_answering, interruptions = self.status is not None, self.interruptions
         try:
-            self._follow(self._ask())
+            self._poll()
         except URLabRPCError as lost:
-            self._note_loss(lost)
+            if was_answering:
+                self._tell(f"{lost.message} Waiting for it to come back.")
+        else:
+            was_restarted = self.interruptions > interruptions
+            if was_restarted:
+                self._tell(f"{self.endpoint} was restarted")
+            if was_restarted or (self.interruptions and not was_answering):
+                self._tell(f"{self.endpoint} is back")
         self._next_poll_s = time.monotonic() + POLL_S
 
     def trouble(self) -> str | None:
@@ -147,41 +174,13 @@ class WatchedServer:
 
     def close(self) -> None:
         """Leave the server."""
-        self._client.close()
+        self._follower.close()
 
-    def _ask(self) -> PIEStatus:
-        try:
-            return self._client.sim.status()
-        except URLabRPCError as refused:
-            if refused.code != ErrorCode.SESSION_EXPIRED:
-                raise
-        if self.status is not None:
-            self.interruptions += 1
-            self._tell(f"{self.endpoint} was restarted")
-            self.status = None
-        self._shake_hands()
-        return self._client.sim.status()
-
-    def _follow(self, status: PIEStatus) -> None:
-        before = self.status
-        if before is None and self.interruptions:
-            self._tell(f"{self.endpoint} is back")
-        if self.is_stale or before is None or (before.state, before.level) != (status.state, status.level):
-            self._shake_hands()
-        self.status = status
-
-    def _note_loss(self, lost: URLabRPCError) -> None:
-        if self.status is not None:
-            self.interruptions += 1
-            self._tell(f"{lost.message} Waiting for it to come back.")
-        self.status = None
-
-    def _shake_hands(self) -> None:
+    def _poll(self) -> None:
+        """Poll the server; what a handshake warns of is told once."""
         with warnings.catch_warnings(record=True) as noticed:
             warnings.simplefilter("always")
-            self._client.discover()
-        self.is_stale = False
-        self.handshakes += 1
+            self._follower.poll()
         for text in dict.fromkeys(str(one.message) for one in noticed):
             if text not in self._told:
                 self._told.add(text)

@@ -6,51 +6,42 @@ use them; a state that belongs to another scene raises `SceneChanged`. Messages 
 serialise them, do not write into them.
 """
 
-from urlab.ros2.convert.camera import camera_info, camera_transform, compressed, compressed_depth, image
-from urlab.ros2.convert.commands import BadCommand, ControlCommand, JointCommand, Quantity, Setpoints, twist_command
-from urlab.ros2.convert.entities import EntityFrame, EntityPoses
-from urlab.ros2.convert.joint_states import JointStates
-from urlab.ros2.convert.odometry import Odometry
-from urlab.ros2.convert.picture import BadPicture, Picture
-from urlab.ros2.convert.robot_state import SceneChanged
-from urlab.ros2.convert.sensor_sources import ArraySource, ImuSource, RangeSource, SensorData, WrenchSource
-from urlab.ros2.convert.sensors import RobotSensors, Source
-from urlab.ros2.convert.stamps import clock, time_message, time_of_s
-from urlab.ros2.convert.transforms import RobotTransforms, SceneTransforms, static_transforms
-from urlab.ros2.convert.urdf import robot_description, urdf
+from urlab.ros2.convert.cameras import (
+    BadPicture,
+    Picture,
+    camera_info,
+    camera_transform,
+    compressed,
+    compression_name,
+    image,
+)
+from urlab.ros2.convert.commands import BadCommand, ControlCommand, JointCommand, Setpoints, twist_command
+from urlab.ros2.convert.robots import JointStates, Odometry, SceneChanged
+from urlab.ros2.convert.sensors import RobotSensors
+from urlab.ros2.convert.transforms import EntityPoses, SceneTransforms, static_transforms
+from urlab.ros2.convert.urdf import robot_description
+from urlab.ros2.geometry import clock
 
 __all__ = [
-    "ArraySource",
     "BadCommand",
     "BadPicture",
     "ControlCommand",
-    "EntityFrame",
     "EntityPoses",
-    "ImuSource",
     "JointCommand",
     "JointStates",
     "Odometry",
     "Picture",
-    "Quantity",
-    "RangeSource",
     "RobotSensors",
-    "RobotTransforms",
     "SceneChanged",
     "SceneTransforms",
-    "SensorData",
     "Setpoints",
-    "Source",
-    "WrenchSource",
     "camera_info",
     "camera_transform",
     "clock",
     "compressed",
-    "compressed_depth",
+    "compression_name",
     "image",
     "robot_description",
     "static_transforms",
-    "time_message",
-    "time_of_s",
     "twist_command",
-    "urdf",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from urlab.ros2.convert.links import HINGE, SLIDE
+from urlab.ros2.frames import HINGE, SLIDE
 from urlab_client import Actuator, ActuatorType, ControlMode, URLabArticulation, URLabPDController
 
 Setpoints = dict[str, float]
@@ -42,7 +42,7 @@ class JointCommand:
     A joint is named by its short name; an actuator that drives no single joint (a gripper's tendon) by its own. Each
     takes its number from the array that it understands: ``position`` for position servos and for joints under a PD
     controller, ``velocity`` for velocity servos, ``effort`` for all others, which get it as their raw signal. Arrays
-    that nobody needs may be there. Made once per scene; any thread.
+    that no actuator needs may be there. Made once per scene; any thread.
     """
 
     type_name = "sensor_msgs/msg/JointState"
@@ -65,10 +65,12 @@ class JointCommand:
         self._check_names(names)
         setpoints: Setpoints = {}
         for place, name in enumerate(names):
-            told = {drive: float(given[quantity][place]) for drive, quantity in self._drives[name] if quantity in given}
-            if not told:
+            numbers = {
+                drive: float(given[quantity][place]) for drive, quantity in self._drives[name] if quantity in given
+            }
+            if not numbers:
                 self._refuse(f"nothing says what {name!r} is to do: it wants {self._wants(name)}")
-            setpoints |= told
+            setpoints |= numbers
         return setpoints
 
     def _arrays(self, message: Any) -> dict[Quantity, Sequence[float]]:

@@ -1,7 +1,11 @@
 """The functions of Cyclone DDS's C library that the backend calls, with their types.
 
-All of them are in its public headers, and every call lets other Python threads run. Handles of entities are ints,
-negative ones are errors (`check`).
+The C library is the one inside the wheel ``cyclonedds``, of which the extra ``ros2`` pins 11.x (``>=11,<12``). All
+functions are in its installed headers, but ``ddsi_serdata_*``, by which bytes go in and out as they are, is not a
+stable interface: it may change with any version. Widen the pin only after the tests against another vendor's DDS
+(``tests/urlab/ros2/test_dds_*.py``) have passed with the new one.
+
+Every call lets other Python threads run. Handles of entities are ints, negative ones are errors (`check`).
 """
 
 import ctypes as ct
@@ -64,8 +68,8 @@ class MatchedStatus(ct.Structure):
     ]
 
 
-class Endpoint(ct.Structure):
-    """What discovery told about a reader or writer."""
+class EndpointData(ct.Structure):
+    """What discovery found out about a reader or writer."""
 
     _fields_ = [
         ("key", Guid),
@@ -130,9 +134,9 @@ _SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {
     "dds_get_guid": (_CODE, _ENTITY, ct.POINTER(Guid)),
     "dds_get_publication_matched_status": (_CODE, _ENTITY, ct.POINTER(MatchedStatus)),
     "dds_get_matched_subscriptions": (_CODE, _ENTITY, ct.POINTER(_HANDLE), _SIZE),
-    "dds_get_matched_subscription_data": (ct.POINTER(Endpoint), _ENTITY, _HANDLE),
-    "dds_get_matched_publication_data": (ct.POINTER(Endpoint), _ENTITY, _HANDLE),
-    "dds_builtintopic_free_endpoint": (None, ct.POINTER(Endpoint)),
+    "dds_get_matched_subscription_data": (ct.POINTER(EndpointData), _ENTITY, _HANDLE),
+    "dds_get_matched_publication_data": (ct.POINTER(EndpointData), _ENTITY, _HANDLE),
+    "dds_builtintopic_free_endpoint": (None, ct.POINTER(EndpointData)),
     "dds_get_entity_sertype": (_CODE, _ENTITY, ct.POINTER(_PTR)),
     "dds_writecdr": (_CODE, _ENTITY, _PTR),
     "dds_takecdr": (_CODE, _ENTITY, ct.POINTER(_PTR), _U32, ct.POINTER(SampleInfo), _U32),

@@ -14,9 +14,7 @@ import logging
 import time
 
 from urlab.ros2.backend import Serve
-from urlab.ros2.dds.reader import Reader
-from urlab.ros2.dds.user_data import of_readers, of_type, of_writer
-from urlab.ros2.dds.writer import Writer
+from urlab.ros2.dds.endpoints import DdsReader, DdsWriter, type_user_data, user_data_of_readers, user_data_of_writer
 from urlab.ros2.names import reply_to_dds, request_to_dds, type_to_dds
 from urlab.ros2.qos import RELIABLE
 
@@ -29,8 +27,8 @@ _REPLY_READER_LIMIT_S = 0.2
 _LOOK_AGAIN_S = 0.005
 
 
-class Service:
-    """Reads requests and writes replies; `answer` is called for each request on the services' thread."""
+class DdsService:
+    """Reads requests and writes replies; `answer` is called for each request on the thread of requests."""
 
     def __init__(self, participant: int, name: str, type_name: str, identity: str, serve: Serve) -> None:
         """``identity`` says in the graph that reader and writer belong together; it is unique in it."""
@@ -39,21 +37,21 @@ class Service:
         self._ignored: set[int] = set()
         who = f"serviceid={identity};"
         request, reply = f"{type_name}_Request", f"{type_name}_Response"
-        described = who + of_type(request), who + of_type(reply)
-        self.reader = Reader(participant, request_to_dds(name), type_to_dds(request), RELIABLE, described[0])
-        self.writer = Writer(participant, reply_to_dds(name), type_to_dds(reply), RELIABLE, described[1])
+        described = who + type_user_data(request), who + type_user_data(reply)
+        self.reader = DdsReader(participant, request_to_dds(name), type_to_dds(request), RELIABLE, described[0])
+        self.writer = DdsWriter(participant, reply_to_dds(name), type_to_dds(reply), RELIABLE, described[1])
 
     def answer(self, payload: bytes, writer: int) -> None:
         """Serve one request of the client that wrote it."""
-        told = of_writer(self.reader.handle, writer)
-        if told is None:
+        caller = user_data_of_writer(self.reader.handle, writer)
+        if caller is None:
             return
-        if _CLIENT not in told or len(payload) < _CDR_HEADER_BYTES + _REQUEST_HEADER_BYTES:
+        if _CLIENT not in caller or len(payload) < _CDR_HEADER_BYTES + _REQUEST_HEADER_BYTES:
             self._ignore(writer)
             return
         cdr_header, rest = payload[:_CDR_HEADER_BYTES], payload[_CDR_HEADER_BYTES:]
         reply = self._serve(cdr_header + rest[_REQUEST_HEADER_BYTES:])
-        self._await_reader(told[_CLIENT])
+        self._await_reader(caller[_CLIENT])
         body = memoryview(reply)
         self.writer.write(body[:_CDR_HEADER_BYTES], rest[:_REQUEST_HEADER_BYTES], body[_CDR_HEADER_BYTES:])
 
@@ -64,7 +62,7 @@ class Service:
             time.sleep(_LOOK_AGAIN_S)
 
     def _is_matched(self, client: str) -> bool:
-        return any(told.get(_CLIENT) == client for told in of_readers(self.writer.handle))
+        return any(reader.get(_CLIENT) == client for reader in user_data_of_readers(self.writer.handle))
 
     def _ignore(self, writer: int) -> None:
         if writer not in self._ignored:

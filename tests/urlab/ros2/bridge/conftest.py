@@ -13,10 +13,10 @@ import pytest
 from urlab.app import Server
 from urlab.config import Ports, ServerConfig
 from urlab.ros2 import messages
-from urlab.ros2.backend import OnMessage, Serve, ServicesUnavailable
-from urlab.ros2.bridge import Bridge, Settings
+from urlab.ros2.backend import BackendError, OnMessage, Serve
+from urlab.ros2.bridge import Bridge, BridgeSettings
 from urlab.ros2.qos import RELIABLE, Qos
-from urlab.ros2.topics import Choice
+from urlab.ros2.topics import TopicChoice
 from urlab_client import URLabClient
 
 PATIENCE_S = 10.0
@@ -33,7 +33,18 @@ POST = """<mujoco model="post">
   <worldbody><body name="pole"><joint name="swing" axis="0 1 0"/><geom size=".1" pos="0 0 .3"/>
     <camera name="deep" resolution="16 12" output="depth"/></body></worldbody>
   <actuator><motor name="push" joint="swing"/></actuator></mujoco>"""
-LEVELS = {"lab": ["rover"], "duo": ["rover", "post"], "yard": ["post"]}
+CART = """<mujoco model="cart">
+  <worldbody><geom type="plane" size="5 5 .1" friction="1"/>
+    <body name="hull" pos="0 0 .1"><freejoint name="root"/><geom type="box" size=".2 .1 .03" mass="4"/>
+      <geom name="caster" size=".05" pos="-.15 0 -.05" friction="0" mass=".1"/>
+      <body name="left" pos=".1 .15 0"><joint name="left" axis="0 1 0"/>
+        <geom type="cylinder" size=".1 .02" euler="90 0 0" mass=".3"/></body>
+      <body name="right" pos=".1 -.15 0"><joint name="right" axis="0 1 0"/>
+        <geom type="cylinder" size=".1 .02" euler="90 0 0" mass=".3"/></body>
+    </body></worldbody>
+  <actuator><velocity name="left" joint="left" kv="2"/><velocity name="right" joint="right" kv="2"/></actuator>
+</mujoco>"""
+LEVELS = {"lab": ["rover"], "duo": ["rover", "post"], "yard": ["post"], "track": ["cart"]}
 
 
 class Publication:
@@ -85,7 +96,7 @@ class Graph:
         return hearing
 
     def service(self, name: str, type_name: str, serve: Serve) -> Any:
-        raise ServicesUnavailable(f"{name} {type_name} {serve}")
+        raise BackendError(f"{name} {type_name} {serve}")
 
     def deliver(self, by: Publication, cdr: bytes) -> None:
         if by not in self.offered:
@@ -159,7 +170,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = tmp_path_factory.mktemp("project")
     levels = project / "Levels"
     levels.mkdir()
-    for name, text in {"rover": ROVER, "post": POST}.items():
+    for name, text in {"rover": ROVER, "post": POST, "cart": CART}.items():
         (levels / f"{name}.xml").write_text(text)
     for name, robots in LEVELS.items():
         actors = [
@@ -226,11 +237,11 @@ def graph() -> Graph:
 
 
 @pytest.fixture
-def run() -> Iterator[Callable[[Graph, Settings], Bridge]]:
+def run() -> Iterator[Callable[[Graph, BridgeSettings], Bridge]]:
     """Runs bridges; each ends with the test."""
     running: list[tuple[Bridge, threading.Thread]] = []
 
-    def start(graph: Graph, settings: Settings) -> Bridge:
+    def start(graph: Graph, settings: BridgeSettings) -> Bridge:
         bridge = Bridge(graph, settings)
         thread = threading.Thread(target=bridge.run)
         thread.start()
@@ -252,7 +263,8 @@ def bridged(run: Run, graph: Graph, wait_until: Callable[..., None]) -> Run:
     """A bridge to a server, once it is ready."""
 
     def start(server: Lab, **choice: Any) -> Bridge:
-        bridge = run(graph, Settings(step_port=server.port, choice=Choice(**choice)))
+        settings = BridgeSettings(step_port=server.port, choice=TopicChoice(**choice), poll_s=0.1, timeout_ms=300)
+        bridge = run(graph, settings)
         wait_until(lambda: bridge.is_ready)
         return bridge
 
@@ -274,7 +286,7 @@ def shared_bridge(project: Path, wait_until: Callable[..., None]) -> Iterator[tu
     server.begin()
     server.open_sockets()
     graph = Graph()
-    bridge = Bridge(graph, Settings(step_port=server.port))
+    bridge = Bridge(graph, BridgeSettings(step_port=server.port))
     thread = threading.Thread(target=bridge.run)
     thread.start()
     wait_until(lambda: bridge.is_ready)

@@ -1,18 +1,24 @@
 """Which topics there are, and how they follow a server that comes, goes and changes."""
 
+import contextlib
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zmq
 
-from urlab.ros2.bridge import Bridge, Settings
+from urlab.ros2.bridge import Bridge, BridgeSettings
 from urlab.ros2.qos import LATCHED
 from urlab_client import URLabClient
+from urlab_wire.codec import encode
 from urlab_wire.ops.stepping import split_s
 
 PATIENCE_S = 10.0
 JOINT = "sensor_msgs/msg/JointState"
+QUICK: Any = {"poll_s": 0.1, "timeout_ms": 300}
+"""How often the bridge asks the server, and for how long it waits."""
 
 
 def stamped(message: Any, seconds: float) -> bool:
@@ -51,14 +57,6 @@ def test_a_late_joiner_hears_the_description(shared_bridge: Any):
     assert "rover/eye_optical_frame" in {one.child_frame_id for one in still.first().transforms}
 
 
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bridge looks after the server more often than it otherwise does, and waits for less long."""
-    monkeypatch.setattr("urlab.ros2.bridge._STATUS_S", 0.1)
-    monkeypatch.setattr("urlab.ros2.bridge._PATIENCE_MS", 300)
-
-
-@pytest.mark.usefixtures("impatient")
 def test_another_level_brings_other_topics(server: Any, driver: URLabClient, bridged: Any, graph: Any, wait_until: Any):
     bridged(server)
     driver.sim.start(level_path="/Game/Levels/yard")
@@ -69,7 +67,6 @@ def test_another_level_brings_other_topics(server: Any, driver: URLabClient, bri
     assert joints.after(0).name == ["swing"]
 
 
-@pytest.mark.usefixtures("impatient")
 def test_a_play_that_stops_is_waited_for(
     server: Any, driver: URLabClient, bridged: Any, graph: Any, caplog: pytest.LogCaptureFixture, wait_until: Any
 ):
@@ -103,7 +100,6 @@ def test_a_reset_keeps_topics_streams_and_session(server: Any, driver: URLabClie
     assert listening <= {one.ident for one in threading.enumerate()}
 
 
-@pytest.mark.usefixtures("impatient")
 def test_a_server_that_is_restarted_is_found_again(serve: Any, bridged: Any, graph: Any, wait_until: Any):
     server = serve()
     ports = server.ports
@@ -115,25 +111,54 @@ def test_a_server_that_is_restarted_is_found_again(serve: Any, bridged: Any, gra
     graph.ear("/rover/joint_states", JOINT).after(0)
 
 
-@pytest.mark.usefixtures("impatient")
+@contextlib.contextmanager
+def refusing(port: int) -> Iterator[list[bytes]]:
+    """A server that refuses every request, and keeps them."""
+    received: list[bytes] = []
+    refusal = encode({"op": "error", "code": "busy", "message": "not yet"})
+    ending = threading.Event()
+    with zmq.Context.instance().socket(zmq.REP) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.bind(f"tcp://127.0.0.1:{port}")
+
+        def answer() -> None:
+            while not ending.is_set():
+                if socket.poll(20):
+                    received.append(socket.recv())
+                    socket.send(refusal)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        yield received
+        ending.set()
+        thread.join()
+
+
 def test_a_server_that_is_not_there_yet_is_waited_for_and_that_is_said_once(
-    serve: Any, run: Any, graph: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, wait_until: Any
+    serve: Any, run: Any, graph: Any, caplog: pytest.LogCaptureFixture, wait_until: Any
 ):
-    met: list[Bridge] = []
-    meet = Bridge._meet
-    monkeypatch.setattr(Bridge, "_meet", lambda self: met.append(self) or meet(self))
     gone = serve()
     ports = gone.ports
     gone.close()
-    bridge = run(graph, Settings(step_port=ports.step))
-    wait_until(lambda: "waiting:" in caplog.text)
-    wait_until(lambda: len(met) >= 3)
-    assert caplog.text.count("waiting:") == 1
+    bridge = run(graph, BridgeSettings(step_port=ports.step, **QUICK))
+    wait_until(lambda: "no server listens" in caplog.text)
     assert not bridge.is_ready
     assert not graph.topics
     serve(ports=ports)
     wait_until(lambda: bridge.is_ready)
+    assert caplog.text.count("waiting:") == 1
     graph.ear("/joint_states", JOINT).after(0)
+
+
+def test_a_server_that_refuses_is_asked_again_and_that_is_said_once(
+    run: Any, graph: Any, caplog: pytest.LogCaptureFixture, lasting_port: Any, wait_until: Any
+):
+    port = lasting_port()
+    with refusing(port) as received:
+        bridge = run(graph, BridgeSettings(step_port=port, **QUICK))
+        wait_until(lambda: len(received) >= 3)
+    assert caplog.text.count("waiting:") == 1
+    assert "not yet" in str(bridge.problem)
 
 
 def test_whoever_drives_is_not_disturbed(serve: Any, bridged: Any, graph: Any):
@@ -150,7 +175,6 @@ def test_whoever_drives_is_not_disturbed(serve: Any, bridged: Any, graph: Any):
         assert times == sorted(times)
 
 
-@pytest.mark.usefixtures("impatient")
 def test_many_plays_leave_nothing_behind(server: Any, driver: URLabClient, bridged: Any, graph: Any, wait_until: Any):
     bridge = bridged(server)
     pictures = [graph.ear(f"/{name}/image_raw", "sensor_msgs/msg/Image") for name in ("rover/camera/eye", "camera")]
@@ -178,7 +202,7 @@ def used() -> tuple[int, int, int]:
 
 def test_stopping_leaves_no_thread_and_no_topic(server: Any, graph: Any):
     before = {one.ident for one in threading.enumerate()}
-    bridge = Bridge(graph, Settings(step_port=server.port))
+    bridge = Bridge(graph, BridgeSettings(step_port=server.port))
     thread = threading.Thread(target=bridge.run)
     thread.start()
     graph.ear("/rover/camera/eye/image_raw", "sensor_msgs/msg/Image").after(0)

@@ -1,12 +1,16 @@
 """Commands from the graph: good ones reach the robot, bad ones are refused, logged and counted."""
 
+import itertools
 import logging
 import math
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from urlab.ros2 import messages
+from urlab_client import URLabClient
 
 
 def turned(server: Any) -> float:
@@ -33,8 +37,44 @@ def test_commands_move_the_robot(server: Any, bridged: Any, graph: Any, wait_unt
     graph.say("/cmd_vel", TWIST, linear=linear, angular=messages.make("geometry_msgs/msg/Vector3", z=-0.2))
     twist = server.play.manager.articulations["rover"].twist
     wait_until(lambda: "0.3" in str(vars(twist)) and "-0.2" in str(vars(twist)))
-    assert bridge.look()["/cmd_vel"].messages == 1
-    assert bridge.look()["/cmd_vel"].refused == 0
+    assert bridge.statistics()["/cmd_vel"].messages == 1
+    assert bridge.statistics()["/cmd_vel"].refused == 0
+
+
+RADIUS, HALF_TRACK = 0.1, 0.15
+
+
+def test_a_twist_drives_a_robot_through_a_policy_that_follows_it(serve: Any, bridged: Any, graph: Any):
+    """The server keeps a twist for a policy. This one turns it into speeds of two wheels, in live mode."""
+    server = serve("track")
+    bridged(server)
+    with URLabClient("tcp://127.0.0.1", step_port=server.port, step_mode="live", camera_streams=False) as policy:
+        policy.discover()
+        cart = policy.articulations["cart"]
+
+        def follow(reached: Callable[[], bool], **twist: Any) -> None:
+            until_s = time.monotonic() + 20
+            for number in itertools.count():
+                if reached():
+                    return
+                assert time.monotonic() < until_s, f"it is at {cart.qpos_array}"
+                if number % 50 == 0:  # those of the first moments may be lost
+                    graph.say("/cart/cmd_vel", TWIST, **twist)
+                vx, yaw_rate = cart.twist_linear[0], cart.twist_angular[2]
+                cart.set_ctrl(
+                    {"left": (vx - yaw_rate * HALF_TRACK) / RADIUS, "right": (vx + yaw_rate * HALF_TRACK) / RADIUS}
+                )
+                policy.step()
+
+        assert abs(cart.qpos_array[0]) < 0.05
+        follow(lambda: cart.qpos_array[0] > 0.4, linear=messages.make("geometry_msgs/msg/Vector3", x=0.8))
+        assert abs(cart.qpos_array[1]) < 0.1, "straight on"
+        follow(lambda: yaw(cart.qpos_array[3:7]) < -0.5, angular=messages.make("geometry_msgs/msg/Vector3", z=-1.5))
+
+
+def yaw(quat_wxyz: Any) -> float:
+    w, x, y, z = quat_wxyz
+    return math.atan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
 
 
 BAD = [
@@ -73,9 +113,9 @@ def test_a_bad_command_is_refused_logged_and_counted(
     server, graph, bridge = shared_bridge
     graph.say(topic, type_name, **GOOD[topic])  # a good one in between: the first bad one of a series is logged
     wait_until(lambda: is_settled(server))
-    refused, before = bridge.look()[topic].refused, unchanged(server)
+    refused, before = bridge.statistics()[topic].refused, unchanged(server)
     graph.say(topic, type_name, **fields)
-    assert bridge.look()[topic].refused == refused + 1
+    assert bridge.statistics()[topic].refused == refused + 1
     told = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
     assert len(told) == 1
     assert topic in told[0]
@@ -93,8 +133,8 @@ GOOD: dict[str, dict[str, Any]] = {
 def test_garbage_is_refused_and_a_flood_of_it_is_logged_sparingly(shared_bridge: Any, caplog: pytest.LogCaptureFixture):
     _, graph, bridge = shared_bridge
     graph.say("/control", ARRAY, data=[0.0])
-    before = bridge.look()["/control"].refused
+    before = bridge.statistics()["/control"].refused
     for cdr in [b"", b"\0\1", b"\0\1\0\0" + b"\xff" * 40] * 50:
         graph.utter("/control", cdr)
-    assert bridge.look()["/control"].refused == before + 150
+    assert bridge.statistics()["/control"].refused == before + 150
     assert 1 <= len([one for one in caplog.records if "/control" in one.getMessage()]) <= 2

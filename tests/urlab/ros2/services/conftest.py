@@ -17,14 +17,13 @@ from urlab.app import Server
 from urlab.config import Ports, ServerConfig
 from urlab.ros2 import messages, names
 from urlab.ros2.backend import Backend
-from urlab.ros2.bridge import Bridge, Settings
+from urlab.ros2.bridge import Bridge, BridgeSettings
 from urlab.ros2.dds import DdsBackend
-from urlab.ros2.dds.reader import Reader
-from urlab.ros2.dds.writer import Writer
+from urlab.ros2.dds.endpoints import DdsReader, DdsWriter
 from urlab.ros2.qos import RELIABLE, Qos
 from urlab.ros2.rclpy_backend import RclpyBackend
 from urlab.ros2.services import SERVICES, SimulationServices
-from urlab.ros2.simulation_messages import GENERATION, PACKAGE
+from urlab.ros2.services.messages import GENERATION, PACKAGE
 from urlab_client import URLabClient
 
 PATIENCE_S = 20.0
@@ -113,7 +112,7 @@ class CycloneClient:
 
     def __init__(self, domain: int) -> None:
         self._backend = DdsBackend(domain=domain, node="caller")
-        self._ends: dict[str, tuple[Writer, Reader]] = {}
+        self._ends: dict[str, tuple[DdsWriter, DdsReader]] = {}
         self._listening: list[Any] = []
         self._number = 0
 
@@ -140,11 +139,11 @@ class CycloneClient:
         self._listening.append(self._backend.subscription(topic, type_name, qos, take))
         return heard
 
-    def _join(self, name: str) -> tuple[Writer, Reader]:
+    def _join(self, name: str) -> tuple[DdsWriter, DdsReader]:
         participant, who = self._backend._participant, f"clientid=c0.ff.ee.{len(self._ends):x};"
         request, reply = (names.type_to_dds(f"{TYPES[name]}_{half}") for half in ("Request", "Response"))
-        reader = Reader(participant, names.reply_to_dds(f"/{name}"), reply, RELIABLE, who)
-        writer = Writer(participant, names.request_to_dds(f"/{name}"), request, RELIABLE, who)
+        reader = DdsReader(participant, names.reply_to_dds(f"/{name}"), reply, RELIABLE, who)
+        writer = DdsWriter(participant, names.request_to_dds(f"/{name}"), request, RELIABLE, who)
         until_s = time.monotonic() + PATIENCE_S
         while not writer.readers and time.monotonic() < until_s:
             time.sleep(0.002)
@@ -159,7 +158,7 @@ class CycloneClient:
 
 
 class RclpyClient:
-    """Calls services with rclpy, or with its stand-in."""
+    """Calls services with rclpy."""
 
     def __init__(self, domain: int) -> None:
         rclpy = importlib.import_module("rclpy")
@@ -277,7 +276,7 @@ class Graph(Build):
         return str(one.entity_resource.uri if GENERATION.has_resource else one.uri)
 
 
-Offer = Callable[[int], Graph]
+Offer = Callable[..., Graph]
 ROS = pytest.param("rclpy", marks=pytest.mark.skipif(not HAS_ROS, reason="ROS 2 is not sourced"))
 
 
@@ -286,10 +285,10 @@ def offering(over: str, domain: int) -> Iterator[Offer]:
     """Opens the services of the server at a port; what it returns is a client of theirs."""
     with contextlib.ExitStack() as stack:
 
-        def open_services(step_port: int) -> Graph:
+        def open_services(step_port: int, **options: Any) -> Graph:
             backend: Backend = DdsBackend(domain=domain) if over == "dds" else RclpyBackend(domain=domain)
             stack.callback(backend.close)
-            services = SimulationServices(backend, "tcp://127.0.0.1", step_port)
+            services = SimulationServices(backend, "tcp://127.0.0.1", step_port, **options)
             stack.callback(services.close)
             node: Any = CycloneClient(domain) if over == "dds" else RclpyClient(domain)
             stack.callback(node.close)
@@ -311,11 +310,9 @@ def graph(offer: Offer, server: Lab) -> Graph:
     return offer(server.port)
 
 
-@pytest.fixture(params=["dds", "stand-in", ROS])
+@pytest.fixture(params=["dds", ROS])
 def every_graph(request: pytest.FixtureRequest, domain: int, server: Lab) -> Iterator[Graph]:
     """The same over every backend."""
-    if request.param == "stand-in":
-        request.getfixturevalue("stand_in")
     with offering(request.param, domain) as offer:
         yield offer(server.port)
 
@@ -324,7 +321,7 @@ def every_graph(request: pytest.FixtureRequest, domain: int, server: Lab) -> Ite
 def bridged(server: Lab, domain: int, wait_until: Callable[..., None]) -> Iterator[tuple[Bridge, Graph]]:
     """A whole bridge to the server, once it is ready, and somebody else in the graph."""
     backend, node = DdsBackend(domain=domain), CycloneClient(domain)
-    bridge = Bridge(backend, Settings(step_port=server.port))
+    bridge = Bridge(backend, BridgeSettings(step_port=server.port))
     thread = threading.Thread(target=bridge.run)
     thread.start()
     wait_until(lambda: bridge.is_ready)
