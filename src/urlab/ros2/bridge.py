@@ -23,7 +23,7 @@ from urlab_client import PIEState, URLabClient, URLabRPCError
 from urlab_client.following import ServerFollower
 from urlab_client.live import StreamListener
 from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
-from urlab_client.transports.zmq_streams import ControlSender, CameraChannel, StateChannel
+from urlab_client.transports.zmq_streams import CameraChannel, ControlSender, StateChannel
 from urlab_wire.ops.stepping import ClockBlock
 from urlab_wire.stream_messages import unpack_state
 from urlab_wire.streams import StreamError
