@@ -4,7 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 
 # Extras of pyproject.toml that a developer gets, separated by commas.
-EXTRAS := bench,eval,mesh,ros2,video
+EXTRAS := eval,mesh,ros2,video
 # What MuJoCo needs to draw without a screen.
 SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6
 # A second implementation of DDS, for the tests to talk to.
@@ -20,11 +20,11 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo serve test check bench format clean
+.PHONY: help setup demo serve test check bench bench-test format clean
 
 help: ## list the words
 	@echo "make WORD, where WORD is one of"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
 	@echo 'serve, test and bench pass ARGS on: make test ARGS="-k codec"'
 
 setup: $(ENVIRONMENT) ## create .venv with everything in it
@@ -49,8 +49,11 @@ check: $(ENVIRONMENT) ## style, types and arrows between rooms; stops at the fir
 	@echo "== arrows between rooms (import-linter)"
 	@$(BIN)/lint-imports --no-logo
 
-bench: $(ENVIRONMENT) ## measure (ARGS: options of urlab bench)
-	@$(BIN)/urlab bench $(ARGS)
+bench: $(ENVIRONMENT) ## measure against floors (ARGS: a benchmark and its options; all of them)
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-test: $(ENVIRONMENT) ## run every benchmark in a small way (ARGS: options of pytest)
+	@$(BIN)/python -m pytest benchmarks/tests $(ARGS)
 
 format: $(ENVIRONMENT) ## put the source into shape
 	@$(BIN)/ruff check --fix --quiet
@@ -59,7 +62,7 @@ format: $(ENVIRONMENT) ## put the source into shape
 clean: ## remove what the other words made, .venv included; bench-results stays
 	@rm -rf $(VENV) build dist demo-output MUJOCO_LOG.TXT
 	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	@find src tests $(wildcard examples) -name __pycache__ -type d -prune -exec rm -rf {} +
+	@find src tests benchmarks $(wildcard examples) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml
 	@scripts/create-venv $(PYTHON) $(VENV)

@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -38,3 +39,18 @@ def lasting_port() -> Callable[[], int]:
                     return port
 
     return find
+
+
+@pytest.fixture(scope="session")
+def full_state() -> Callable[[Any], Any]:
+    """The state of an engine as one vector: everything that mj_step depends on."""
+    import mujoco
+    import numpy as np
+
+    def read(engine: Any) -> Any:
+        spec = mujoco.mjtState.mjSTATE_INTEGRATION
+        state = np.empty(mujoco.mj_stateSize(engine.model, spec))
+        mujoco.mj_getState(engine.model, engine.data, state, spec)
+        return state
+
+    return read

@@ -26,7 +26,15 @@ from urlab.scene.level import Actor, Level
 from urlab.scene.level_file import read_level
 from urlab.scene.names import ActorNames, level_name
 from urlab.scene.project import Project
-from urlab.transport import CameraShape, KeptReplies, SharedMemory, ShmUnavailable, Streams, ZmqRpcServer
+from urlab.transport import (
+    ReplyCache,
+    ScenePublisher,
+    SharedMemory,
+    ShmUnavailable,
+    StreamedCamera,
+    Streams,
+    ZmqRpcServer,
+)
 from urlab.viewport import Viewport
 from urlab_client import URLabClient
 from urlab_client.transports import InProcessTransport
@@ -70,13 +78,16 @@ class Server:
         self._viewport = Viewport(StageSource(self.play), overlay)
         self._parts = Parts(self.config, self.play, self.world, overlay, self._viewport)
         self.dispatcher = Dispatcher(self._parts)
-        self._kept = KeptReplies()
+        self._too_large = ReplyCache()
+        self._publishers: list[ScenePublisher] = []
+        self.play.on_start.append(self._attach_publishers)
+        self.play.on_stop.append(self._detach_publishers)
         self._rpc: ZmqRpcServer | None = None
         self._shm: SharedMemory | None = None
         self._streams: Streams | None = None
 
     def begin(self, mode: StepMode = StepMode.LIVE) -> None:
-        """Prepare this process and, unless told otherwise, start to play."""
+        """Prepare this process and, unless the config says no, start to play."""
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         if self.config.play:
             self.play.begin(mode=mode)
@@ -84,12 +95,9 @@ class Server:
     def bind_sockets(self) -> ZmqRpcServer:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
         base, ports = self.config.endpoint_base, self.config.ports
-        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._kept)
-        self._streams = self._parts.streams = Streams(base, ports, avoided_ports=(self.config.web_port,))
-        self.play.on_start.append(self._stream)
-        self.play.on_stop.append(self._stop_streaming)
-        if self.play.is_playing:
-            self._stream(self.play.manager)
+        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._too_large)
+        self._streams = self._parts.streams = Streams(base, ports)
+        self._add_publisher(self._streams)
         return self._rpc
 
     def open_sockets(self) -> None:
@@ -102,33 +110,39 @@ class Server:
     def _open_shared_memory(self) -> None:
         reply_bytes = _largest_reply(self.play.manager) if self.play.is_playing else 0
         try:
-            self._shm = SharedMemory(self.dispatcher.handle, self._kept, reply_bytes=reply_bytes)
+            self._shm = SharedMemory(self.dispatcher.handle, self._too_large, reply_bytes=reply_bytes)
         except ShmUnavailable as missing:
             log.warning("no shared memory, clients use ZeroMQ: %s (--no-shm ends this message)", missing)
             return
         self._parts.shared_memory = self._shm
-        self.play.on_start.append(self._share)
-        self.play.on_stop.append(self._stop_sharing)
-        if self.play.is_playing:
-            self._share(self.play.manager)
+        self._add_publisher(self._shm.streams)
         self._shm.start()
 
-    def _share(self, manager: Manager) -> None:
-        """Let the regions follow a scene that begins to play."""
-        if self._shm is None:
-            return
-        capture, streams = manager.cameras, self._shm.streams
-        channels = capture.cameras.values() if self.config.camera_streams else []
-        shapes = [CameraShape(one.topic, one.owner, one.key, one.frame_bytes) for one in channels]
-        streams.attach(StreamSource(manager, self.config.rows), shapes)
-        for channel in channels:
-            channel.subscribed.append(partial(streams.wants, channel.topic))
-        capture.on_frame.append(lambda channel, frame: streams.publish(channel.topic, frame.metadata(), frame.data))
-        streams.on_reader = capture.wake
+    def _add_publisher(self, publisher: ScenePublisher) -> None:
+        """Let a publisher follow the scene that plays, and all that will."""
+        self._publishers.append(publisher)
+        if self.play.is_playing:
+            self._attach(publisher, self.play.manager)
 
-    def _stop_sharing(self, manager: Manager) -> None:  # noqa: ARG002 - the regions go, whatever was in them
-        if self._shm is not None:
-            self._shm.streams.detach()
+    def _attach_publishers(self, manager: Manager) -> None:
+        for publisher in self._publishers:
+            self._attach(publisher, manager)
+
+    def _attach(self, publisher: ScenePublisher, manager: Manager) -> None:
+        capture = manager.cameras
+        channels = capture.cameras.values() if self.config.camera_streams else []
+        cameras = [StreamedCamera(one.name, one.topic, one.owner, one.key, one.frame_bytes) for one in channels]
+        publisher.attach(StreamSource(manager, self.config.rows), cameras)
+        for channel in channels:
+            channel.subscribed.append(partial(publisher.wants, channel.topic))
+        capture.on_frame.append(lambda channel, frame: publisher.publish(channel.topic, frame.metadata(), frame.data))
+        publisher.on_subscriber = capture.wake
+        capture.wake()
+
+    def _detach_publishers(self, manager: Manager) -> None:
+        manager.cameras.on_frame.clear()
+        for publisher in self._publishers:
+            publisher.detach()
 
     def endpoints(self) -> dict[str, Any]:
         """Where everything is; what this server does not have is None."""
@@ -146,26 +160,6 @@ class Server:
     def shm_folder(self) -> Path | None:
         """Where the regions of shared memory are, if there are any."""
         return self._shm.folder if self._shm is not None else None
-
-    def _stream(self, manager: Manager) -> None:
-        """Let the streams follow a scene that begins to play."""
-        if self._streams is None:
-            return
-        capture, cameras = manager.cameras, self._streams.cameras
-        streaming = capture.cameras if self.config.camera_streams else {}
-        self._streams.attach(
-            StreamSource(manager, self.config.rows), {name: channel.topic for name, channel in streaming.items()}
-        )
-        for channel in streaming.values():
-            channel.subscribed.append(partial(cameras.wanted, channel.topic))
-        capture.on_frame.append(lambda channel, frame: cameras.publish(channel.topic, frame.metadata(), frame.data))
-        cameras.on_subscribe = capture.wake
-        capture.wake()
-
-    def _stop_streaming(self, manager: Manager) -> None:
-        if self._streams is not None:
-            manager.cameras.on_frame.clear()
-            self._streams.detach()
 
     def write_ready_file(self) -> None:
         """Tell the process that waits for it that everything is up."""
@@ -197,6 +191,7 @@ class Server:
         if self._streams is not None:
             self._streams.close()
             self._streams = self._parts.streams = None
+        self._publishers.clear()
         self._viewport.close()
         self._decomposer.close()
 

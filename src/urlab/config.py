@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from urlab.errors import ConfigError
-from urlab_wire.enums import StepMode
+from urlab_wire.enums import RowLayout, StepMode
 
 VERSION = importlib.metadata.version("urlab-headless")
 
@@ -30,13 +30,6 @@ class RenderProfile(StrEnum):
     AUTO = "auto"
     FAST = "fast"
     QUALITY = "quality"
-
-
-class RowLayout(StrEnum):
-    """The generation of the row layouts that the streams use."""
-
-    V1 = "v1"
-    V2 = "v2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +66,7 @@ class FileRoots:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """Everything that `urlab serve` can be told."""
+    """Everything that the options of `urlab serve` say."""
 
     host: str = "127.0.0.1"
     ports: Ports = field(default_factory=Ports)
@@ -83,8 +76,6 @@ class ServerConfig:
     model_roots: tuple[Path, ...] | None = None
     write_roots: tuple[Path, ...] | None = None
     insecure: bool = False
-    web: bool = True
-    web_port: int = 8080
     shm: bool = sys.platform == "linux"
     render_profile: RenderProfile = RenderProfile.AUTO
     camera_streams: bool = True
@@ -106,7 +97,7 @@ class ServerConfig:
                 f"--host {self.host} would let anybody on the network drive this server, which has no "
                 f"authentication. Use --host 127.0.0.1, or add --insecure if you mean it."
             )
-        for name, port in {**asdict(self.ports), "web": self.web_port}.items():
+        for name, port in asdict(self.ports).items():
             if not 0 <= port <= _LAST_PORT:
                 raise ConfigError(f"--{name}-port {port} is not a port: use 1 to {_LAST_PORT}, or 0 for any free one")
         return replace(

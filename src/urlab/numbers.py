@@ -20,17 +20,28 @@ def finite_number(what: str, value: object) -> float:
     return float(value)
 
 
-def finite_numbers(what: str, values: Sequence[float], count: int | None = None) -> NDArray[np.float64]:
-    """``values`` as an array of its own, (count,). DimMismatch for another length, BadValue unless all are finite."""
+def finite_numbers(
+    what: str,
+    values: Sequence[float] | NDArray[np.float64],
+    count: int | None = None,
+    names: Sequence[str] = (),
+) -> NDArray[np.float64]:
+    """``values`` as an array of its own, (count,). DimMismatch for another shape, BadValue unless all are finite.
+
+    ``names`` are what messages call the numbers, if they have names.
+    """
     if count is not None and len(values) != count:
         raise DimMismatch(f"{what} takes {count} numbers, but has {len(values)}")
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise BadValue(f"{what} takes finite numbers, not {values!r}") from None
+    if array.ndim != 1:
+        raise DimMismatch(f"{what} takes {len(values)} numbers, but has the shape {array.shape}")
     if not np.isfinite(array).all():
         wrong = int(np.argmin(np.isfinite(array)))
         stated = str(list(values)) if len(values) <= _FEW else f"{array[wrong]} at index {wrong}"
+        stated = f"{array[wrong]} for {names[wrong]}" if names else stated
         raise BadValue(f"{what} must be finite, but is {stated}")
     return array
 

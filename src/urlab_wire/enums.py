@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from urlab_wire.pixels import PixelFormat
+
 
 class StepMode(StrEnum):
     """Who advances physics. ``AUTO`` means live."""
@@ -56,12 +58,23 @@ class ControllerKind(StrEnum):
 
 
 class CameraMode(StrEnum):
-    """What a camera's pixels mean."""
+    """What a camera's pixels mean; ``pixel_format`` says how to read them, in every mode the same way for a format."""
 
-    REAL = "real"
-    DEPTH = "depth"
-    SEMANTIC = "semantic"
-    INSTANCE = "instance"
+    pixel_format: PixelFormat
+
+    def __new__(cls, word: str, pixel_format: PixelFormat | None = None) -> "CameraMode":
+        """A member is its word on the wire, and carries the format of its frames; ``CameraMode(word)`` finds it."""
+        if pixel_format is None:
+            raise TypeError(f"camera mode {word!r} says no pixel format")
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.pixel_format = pixel_format
+        return member
+
+    REAL = "real", PixelFormat.COLOR_BGRA8
+    DEPTH = "depth", PixelFormat.DEPTH_F32
+    SEMANTIC = "semantic", PixelFormat.LABEL_BGRA8
+    INSTANCE = "instance", PixelFormat.LABEL_BGRA8
 
 
 class CameraTiming(StrEnum):
@@ -117,3 +130,10 @@ class OpCategory(StrEnum):
     EDITOR_ONLY = "editor_only"
     MANAGER_REQUIRED = "manager_required"
     NO_MANAGER = "no_manager"
+
+
+class RowLayout(StrEnum):
+    """The generation of the row layouts that the streams use."""
+
+    V1 = "v1"
+    V2 = "v2"

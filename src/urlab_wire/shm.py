@@ -110,7 +110,7 @@ _BARRIER = threading.Lock()
 def _fence() -> None:
     """Keep what stands before it before what comes after it, on processors that would do otherwise.
 
-    x86 shows stores in the order of the program and loads in order too, so there nobody calls this. Elsewhere it is
+    x86 shows stores in the order of the program and loads in order too, so there it is not called. Elsewhere it is
     the pair in the middle that counts: nothing earlier passes the release, nothing later passes the acquisition, and
     on one lock the two stay in order. It is reasoning about the ARM architecture, not a measurement.
     """

@@ -1,7 +1,7 @@
-"""Waiting until somebody writes a region of shared memory, for the server and for clients.
+"""Waiting until a peer writes a region of shared memory, for the server and for clients.
 
-On Linux the low word of a region's sequence is a futex: `wake`, after a write, ends the waits of whoever sleeps on
-it, in this process or another. A peer that never wakes anybody is served as well, for no sleep is long: as long as
+On Linux the low word of a region's sequence is a futex: `wake`, after a write, ends the waits of the threads that sleep
+on it, in this process or another. A peer that never calls `wake` is served as well, for no sleep is long: as long as
 its changes are found by looking, the sleeps between looks are short. Other systems only look. (Windows has named
 events for this, which the protocol knows and this module leaves out.)
 """
@@ -22,24 +22,20 @@ from typing import Any, Protocol
 from urlab_wire.shm import Region
 
 SPIN_S = 200e-6
-"""For how long a wait may begin by looking again and again, if that has been worth it lately."""
+"""For how long a wait may begin by looking again and again, if that has been worth it lately. A client in lockstep
+that does little between its steps comes back sooner; to spin for longer would lower the median a little further, and
+cost its slowest requests more, where there are few cores."""
 
 _LONGEST_S = 0.1
 _ACTIVE_S = 0.5
 _IDLE_SHARE = 1 / 25
-_MOST_EAGER = 8
-
-_CROWDED_S = 15e-6
-"""A look takes less than one microsecond. After a longer pause, somebody else has run meanwhile."""
-
-_ENOUGH = 3
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5e-3, 0.1
+_HIGHEST_SCORE = 8
 
 _SEQUENCE_OFFSET = 16
 _LOW_WORD = 0xFFFFFFFF
 _FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98}
 _FUTEX_WAIT, _FUTEX_WAKE = 0, 1
-_EVERYBODY = 0x7FFFFFFF
+_ALL_WAITERS = 0x7FFFFFFF
 
 
 def wake(region: Region) -> None:
@@ -57,27 +53,42 @@ def _sleep_for_nothing() -> None:
 _give_way: Callable[[], None] = getattr(os, "sched_yield", _sleep_for_nothing)
 
 
-class SequenceWaiter:
-    """Waits for news in one region. One thread waits, and any thread may `stop` it: before the region is released.
+class AdaptiveSpin:
+    """Whether a wait should begin by looking again and again for ``spin_s`` (``active``), or sleep at once.
 
-    While changes follow each other closely, a wait begins with looking for ``spin_s``: to be woken on a processor that
-    has gone idle costs more than most requests. It then sleeps until it is woken or it is time to look.
+    A thread that sleeps is woken by the kernel, and runs on a cold processor: together that costs more than serving a
+    small request. So while events follow each other closely, it pays to spin. One thread uses it.
     """
 
-    def __init__(self, region: Region, *, spin_s: float = SPIN_S, moves_over: bool = False) -> None:
-        """``moves_over`` is for one of two peers: its thread leaves a processor that it shares with the other."""
+    def __init__(self, spin_s: float = SPIN_S) -> None:
+        self.spin_s = spin_s
+        self.active = False
+        self._score = 0
+
+    def learn(self, soon: bool) -> None:
+        """Learn from one wait: whether its event came within ``spin_s``."""
+        self._score = min(_HIGHEST_SCORE, self._score + 1) if soon else max(0, self._score - 2)
+        self.active = self._score > 0
+
+
+class SequenceWaiter:
+    """Waits for a change of one region. One thread waits, and any thread may `stop` it: before the region is released.
+
+    While changes follow each other closely, a wait begins with looking (`AdaptiveSpin`). It then sleeps until it is
+    woken or it is time to look.
+    """
+
+    def __init__(self, region: Region, *, spin_s: float = SPIN_S) -> None:
         self._region = region
-        self._company = _Company() if moves_over and _current_cpu is not None else None
-        self._spin_s = spin_s
-        self._eagerness = 0
+        self._spin = AdaptiveSpin(spin_s)
         self._stopped = False
         self._resting = False
-        self._told: tuple[int, int] | None = None
+        self._reported: tuple[int, int] | None = None
         self._sleeper: _Sleeper = _new_sleeper(region)
 
     @property
     def stopped(self) -> bool:
-        """Whether somebody has called `stop`."""
+        """Whether `stop` has been called."""
         return self._stopped
 
     def stop(self) -> None:
@@ -92,42 +103,35 @@ class SequenceWaiter:
     def wait(self, seen: int, timeout_s: float | None = None) -> bool:
         """Wait until the sequence is another than ``seen``; False when time is up, or when stopped.
 
-        A change that the caller has been told of and did not take, because the payload cannot be read, is told again
-        only after a pause. So a loop around `wait` and `Region.read` does not spin on a slot that holds rubbish.
+        A change that was reported to the caller, who did not take it because the payload cannot be read, is reported
+        again only after a pause. So a loop around `wait` and `Region.read` does not spin on a slot that holds rubbish.
         """
         if self._stopped:
             return False
         begin = time.perf_counter()
         deadline = math.inf if timeout_s is None else begin + timeout_s
-        if self._told == (seen, self._region.sequence):
-            self._rest(self._told[1], deadline - begin)
-        looked = bool(self._eagerness) and self._look(seen, min(deadline, begin + self._spin_s))
+        if self._reported == (seen, self._region.sequence):
+            self._rest(self._reported[1], deadline - begin)
+        spin = self._spin
+        looked = spin.active and self._look(seen, min(deadline, begin + spin.spin_s))
         changed = (looked or self._sleep(seen, deadline)) and not self._stopped
-        self._learn(changed and time.perf_counter() - begin < self._spin_s)
+        spin.learn(changed and time.perf_counter() - begin < spin.spin_s)
         if changed:
-            self._tell((seen, self._region.sequence))
+            self._report((seen, self._region.sequence))
         return changed
 
-    def _tell(self, change: tuple[int, int]) -> None:
-        if change != self._told:
-            self._told = change
+    def _report(self, change: tuple[int, int]) -> None:
+        if change != self._reported:
+            self._reported = change
             self._sleeper.pace.hurry()
 
     def _look(self, seen: int, until: float) -> bool:
         """Look until then. Other threads of the process, and other processes, get their turn between any two looks."""
-        region, company = self._region, self._company
-        if company is not None:
-            company.move_if_due()
-        begin = last = time.perf_counter()
-        pause_s = 0.0
+        region = self._region
         while region.sequence == seen:
-            now = time.perf_counter()
-            if self._stopped or now >= until:
+            if self._stopped or time.perf_counter() >= until:
                 return False
-            pause_s, last = max(pause_s, now - last), now
             _give_way()
-        if company is not None:
-            company.note(begin, max(pause_s, time.perf_counter() - last))
         return True
 
     def _sleep(self, seen: int, deadline: float) -> bool:
@@ -153,54 +157,11 @@ class SequenceWaiter:
         if ended is _Ended.NEVER_BEGAN:
             self._sleeper = _Polling()
 
-    def _learn(self, soon: bool) -> None:
-        self._eagerness = min(_MOST_EAGER, self._eagerness + 1) if soon else max(0, self._eagerness - 2)
-
-
-class _Company:
-    """Notices that somebody else runs on this thread's processor while it looks, and moves to another one.
-
-    A system may wake a thread where its waker runs, and leave both there for many milliseconds, because neither ever
-    sleeps. Then each look lets the peer run, and a round trip takes twice as long as it would side by side.
-    """
-
-    def __init__(self) -> None:
-        self._crowded = 0
-        self._is_due = False
-        self._next_move_s = 0.0
-        self._pause_s = _FIRST_PAUSE_S
-
-    def note(self, now_s: float, longest_pause_s: float) -> None:
-        """Learn from one successful look: for how long at most this thread did not run."""
-        if longest_pause_s < _CROWDED_S:
-            self._crowded = 0
-            self._pause_s = _FIRST_PAUSE_S if now_s > self._next_move_s else self._pause_s
-            return
-        self._crowded += 1
-        if self._crowded >= _ENOUGH and now_s >= self._next_move_s:
-            self._crowded, self._is_due = 0, True
-            self._next_move_s, self._pause_s = now_s + self._pause_s, min(2 * self._pause_s, _LONGEST_PAUSE_S)
-
-    def move_if_due(self) -> None:
-        """Move, when the peer has its answer: it should not wait for that."""
-        if self._is_due:
-            self._is_due = False
-            _move_over()
-
-
-def _move_over() -> None:
-    """Go on on another processor, if this thread may use more than one; where it may run stays as it is."""
-    allowed = os.sched_getaffinity(0)
-    others = allowed - {_current_cpu()} if _current_cpu is not None else set()
-    if others:
-        os.sched_setaffinity(0, others)
-        os.sched_setaffinity(0, allowed)
-
 
 class _Ended(Enum):
     """Why a sleep is over."""
 
-    WOKEN = "somebody called wake"
+    WOKEN = "a peer called wake"
     CUT_SHORT = "the sequence had changed already, or a signal came"
     TIME_UP = "the time is up"
     NEVER_BEGAN = "the system does not let us sleep on this memory"
@@ -253,7 +214,7 @@ class _Sleeper(Protocol):
 
 
 class _Polling:
-    """Sleeps that nobody but `interrupt` ends."""
+    """Sleeps that only `interrupt` ends."""
 
     def __init__(self) -> None:
         self.pace = _Pace(first_s=50e-6, active_s=2e-3)
@@ -322,20 +283,10 @@ def _new_sleeper(region: Region) -> _Sleeper:
 
 @lru_cache(maxsize=256)
 def _wake_arguments(word: int) -> tuple[Any, ...]:
-    return _FUTEX_NUMBER, ctypes.c_void_p(word), ctypes.c_long(_FUTEX_WAKE), ctypes.c_long(_EVERYBODY)
+    return _FUTEX_NUMBER, ctypes.c_void_p(word), ctypes.c_long(_FUTEX_WAKE), ctypes.c_long(_ALL_WAITERS)
 
 
 _FUTEX_NUMBER = _futex_number()
 if _FUTEX_NUMBER is not None:
     _wait_call = _system_call(ctypes.CDLL(None, use_errno=True))  # others run while this one sleeps
     _wake_call = _system_call(ctypes.PyDLL(None))  # over before another thread could take the interpreter
-
-
-def _cpu_teller() -> Callable[[], int] | None:
-    """A function that tells on which processor its caller runs; None where there is none."""
-    if not hasattr(os, "sched_setaffinity"):
-        return None
-    return getattr(ctypes.PyDLL(None), "sched_getcpu", None)
-
-
-_current_cpu = _cpu_teller()

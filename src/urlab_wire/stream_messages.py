@@ -53,7 +53,7 @@ def unpack_state(payload: bytes) -> StateFull:
 
 
 def pack_info(info: ActuatorList) -> bytes:
-    """As JSON."""
+    """The info message as a JSON frame."""
     return msgspec.json.encode(info)
 
 

@@ -261,7 +261,7 @@ def engine(server: Server) -> Callable[[], Any]:
 
 
 @pytest.fixture
-def world(server: Server) -> Callable[[], Any]:
+def world(server: Server, full_state: Callable[[Any], Any]) -> Callable[[], Any]:
     """Everything that a refused request must leave alone, as a value that can be compared."""
 
     def look() -> Any:
@@ -280,7 +280,7 @@ def world(server: Server) -> Callable[[], Any]:
             options = read_options(manager.engine.model.opt)
             running = (manager.mode, manager.loop.paused, manager.loop.speed_percent, manager.counter.total)
             edited = (server.world.level, server.world.selected)
-            return manager.engine.save_state().tolist(), robots, options, running, manager.tape.names(), edited
+            return full_state(manager.engine).tolist(), robots, options, running, manager.record_replay.names(), edited
 
     return look
 

@@ -47,11 +47,13 @@ def test_an_observer_may_read(watcher: Any, sample: Any, op: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["direct", "puppet"])
-def test_an_observer_may_not_step_where_requests_are_the_clock(wire: Any, watcher: Any, engine: Any, mode: str) -> None:
+def test_an_observer_may_not_step_where_requests_are_the_clock(
+    wire: Any, watcher: Any, engine: Any, mode: str, full_state: Any
+) -> None:
     wire.ok("set_mode", mode=mode)
-    before = engine().save_state()
+    before = full_state(engine())
     assert watcher.refused("step") == "observer_read_only"
-    assert np.array_equal(engine().save_state(), before)
+    assert np.array_equal(full_state(engine()), before)
 
 
 def test_a_live_step_without_commands_reads(wire: Any, watcher: Any) -> None:

@@ -49,14 +49,14 @@ def test_an_operator_steps_in_direct_mode_and_the_driver_counts_its_steps(wire: 
 
 
 @pytest.mark.parametrize("mode", ["direct", "puppet", "live"])
-def test_no_steps_and_no_commands_only_read(wire: Any, operator: Any, engine: Any, mode: str) -> None:
+def test_no_steps_and_no_commands_only_read(wire: Any, operator: Any, engine: Any, mode: str, full_state: Any) -> None:
     wire.ok("set_paused", paused=True)
     wire.ok("step", n_steps=2)
     wire.ok("set_mode", mode=mode)
-    before = engine().save_state()
+    before = full_state(engine())
     told = operator.ok("step", n_steps=0)
     assert told["time"] == pytest.approx(2 * TIMESTEP)
-    assert np.array_equal(engine().save_state(), before)
+    assert np.array_equal(full_state(engine()), before)
 
 
 def test_a_live_simulation_that_is_paused_runs_an_operator_s_steps(wire: Any, operator: Any, plain: Any) -> None:

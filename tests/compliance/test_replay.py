@@ -78,13 +78,15 @@ def test_a_loop_wraps(recorded: Any, engine: Any) -> None:
     assert engine().data.qpos.tolist() == qpos[2]
 
 
-def test_after_the_stop_stepping_goes_on_from_the_state_shown(playing: Any, engine: Any, plain: Any) -> None:
+def test_after_the_stop_stepping_goes_on_from_the_state_shown(
+    playing: Any, engine: Any, plain: Any, full_state: Any
+) -> None:
     wire, qpos = playing
     wire.ok("step", n_steps=5)
     wire.ok("replay_stop")
     alone = plain(wire.hello()["mjb"])
     spec = mujoco.mjtState.mjSTATE_INTEGRATION
-    mujoco.mj_setState(alone.model, alone.data, engine().save_state(), spec)
+    mujoco.mj_setState(alone.model, alone.data, full_state(engine()), spec)
     assert alone.data.qpos.tolist() == qpos[5]
     raw = {"walker": {"control_mode": "raw"}}
     seen = wire.ok("step", n_steps=20, per_articulation=raw)

@@ -49,12 +49,12 @@ def test_a_hello_that_is_refused_expires_nobody(wire: Any, stranger: Any) -> Non
     assert wire.ok("pie_status")["state"] == "ready"
 
 
-def test_hello_leaves_mode_pause_and_state_alone(wire: Any, engine: Any) -> None:
+def test_hello_leaves_mode_pause_and_state_alone(wire: Any, engine: Any, full_state: Any) -> None:
     wire.ok("step", n_steps=5)
     wire.ok("set_paused", paused=True)
-    before = engine().save_state()
+    before = full_state(engine())
     wire.hello()
-    assert np.array_equal(engine().save_state(), before)
+    assert np.array_equal(full_state(engine()), before)
     assert wire.ok("set_mode", mode="direct")["previous_mode"] == "direct"
     assert wire.ok("step", n_steps=2)["time"] == pytest.approx(7 * 0.002)
     wire.ok("set_mode", mode="live")

@@ -43,3 +43,13 @@ def test_what_is_no_finite_number_is_refused(value: object) -> None:
 
 def test_whole_numbers_count() -> None:
     assert finite_number("speed", 3) == 3.0
+
+
+def test_numbers_with_names_are_called_by_them() -> None:
+    with pytest.raises(BadValue, match=r"^ctrl must be finite, but is nan for elbow$"):
+        finite_numbers("ctrl", [0.0, float("nan")], 2, ("shoulder", "elbow"))
+
+
+def test_a_list_of_lists_is_a_mismatch() -> None:
+    with pytest.raises(DimMismatch, match=r"ctrl takes 1 numbers, but has the shape \(1, 2\)"):
+        finite_numbers("ctrl", [[0.0, 1.0]], 1)  # type: ignore[list-item]

@@ -2,7 +2,6 @@
 
 import ctypes
 import mmap
-import os
 import struct
 import subprocess
 import sys
@@ -16,7 +15,7 @@ import pytest
 
 from urlab_wire import shm, shm_wait
 from urlab_wire.shm import Region
-from urlab_wire.shm_wait import SequenceWaiter, wake
+from urlab_wire.shm_wait import AdaptiveSpin, SequenceWaiter, wake
 
 PEER = Path(__file__).with_name("shm_peer.py")
 NO_HANG_S = 2.0
@@ -136,10 +135,11 @@ def test_a_slot_that_cannot_be_read_makes_nobody_spin(region: Region) -> None:
     assert region.read(0) == (2, b"readable again")
 
 
-@pytest.mark.parametrize("eagerness", [0, 1])
-def test_other_threads_run_while_one_looks_or_sleeps(region: Region, eagerness: int) -> None:
+@pytest.mark.parametrize("spins", [False, True])
+def test_other_threads_run_while_one_looks_or_sleeps(region: Region, spins: bool) -> None:
     waiter, turns, done = SequenceWaiter(region, spin_s=0.2), [], threading.Event()
-    waiter._eagerness = eagerness
+    if spins:
+        waiter._spin.learn(True)
 
     def other() -> None:
         while not done.wait(0.001):
@@ -151,15 +151,26 @@ def test_other_threads_run_while_one_looks_or_sleeps(region: Region, eagerness: 
     assert len(turns) > 70
 
 
-def test_a_waiter_looks_only_while_that_has_been_worth_it(region: Region) -> None:
+def test_a_wait_spins_only_while_events_follow_each_other_closely() -> None:
+    spin = AdaptiveSpin()
+    assert not spin.active
+    for _ in range(20):
+        spin.learn(True)
+        assert spin.active
+    for _ in range(4):
+        spin.learn(False)
+    assert not spin.active
+
+
+def test_a_waiter_spins_while_that_has_been_worth_it(region: Region) -> None:
     waiter = SequenceWaiter(region)
     for number in range(20):
         region.write(b"soon")
         assert waiter.wait(number, timeout_s=0)
-    assert waiter._eagerness == 8
+    assert waiter._spin.active
     for _ in range(4):
         assert not waiter.wait(20, timeout_s=0.001)
-    assert waiter._eagerness == 0
+    assert not waiter._spin.active
 
 
 @has_futex
@@ -294,47 +305,3 @@ def test_a_peer_that_never_wakes_anybody_is_served(tmp_path: Path, channel: tupl
             replies.write(question[::-1])
             wake(replies)
     assert (time.perf_counter() - begin) / rounds < 0.01
-
-
-# -- company ------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.skipif(
-    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="there is one processor only"
-)
-def test_a_thread_moves_over_to_another_processor_and_may_run_where_it_might_before():
-    allowed, moved = os.sched_getaffinity(0), 0
-    for _ in range(20):  # the system may move the thread just then as well
-        here = shm_wait._current_cpu()
-        shm_wait._move_over()
-        assert os.sched_getaffinity(0) == allowed
-        moved += shm_wait._current_cpu() != here
-    assert moved >= 15
-
-
-@pytest.fixture
-def moves(monkeypatch: pytest.MonkeyPatch):
-    """The moves that are made from now on."""
-    made: list[None] = []
-    monkeypatch.setattr(shm_wait, "_move_over", lambda: made.append(None))
-    return made
-
-
-def test_it_moves_after_several_crowded_looks_and_not_after_quiet_ones(moves):
-    company = shm_wait._Company()
-    for now_s, pause_s in ((1.0, 5e-5), (1.1, 5e-5), (1.2, 1e-6), (1.3, 5e-5), (1.4, 5e-5)):
-        company.note(now_s, pause_s)
-        company.move_if_due()
-    assert moves == []
-    company.note(1.5, 5e-5)
-    company.move_if_due()
-    company.move_if_due()
-    assert len(moves) == 1
-
-
-def test_it_gives_up_for_longer_and_longer_when_moving_does_not_help(moves):
-    company = shm_wait._Company()
-    for step in range(10_000):
-        company.note(step * 1e-4, 5e-5)
-        company.move_if_due()
-    assert 10 < len(moves) < 20

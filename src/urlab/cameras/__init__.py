@@ -1,44 +1,41 @@
-"""Seeing without a screen: the GL context that every view shares, the renderer, and the cameras of a scene.
+"""Seeing without a screen: the GL thread that every view shares, the renderer, and the cameras of a scene.
 
-Whoever only asks about GL, as the command line does, gets it without loading MuJoCo; the rest comes when it is named.
+The names of `gl_thread` come without loading MuJoCo, for the command line; the others load it when they are named.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from urlab.cameras.gl_thread import GlThread, shared_gl
+from urlab.cameras.gl_thread import GL_BACKENDS, GL_INSTALL_LINE, GlThread, shared_gl
 
 if TYPE_CHECKING:
     from urlab.cameras.capture import Capture
-    from urlab.cameras.channel import CameraChannel
-    from urlab.cameras.frame import Frame, PixelType, Shot
-    from urlab.cameras.profile import effective_profile, is_software
-    from urlab.cameras.renderer import SceneRenderer
+    from urlab.cameras.profile import effective_profile
+    from urlab.cameras.renderer import Frame, RenderRequest, SceneRenderer
+    from urlab.cameras.scene_camera import SceneCamera
     from urlab.cameras.segmentation import segmentation_table
 
 __all__ = [
-    "CameraChannel",
+    "GL_BACKENDS",
+    "GL_INSTALL_LINE",
     "Capture",
     "Frame",
     "GlThread",
-    "PixelType",
+    "RenderRequest",
+    "SceneCamera",
     "SceneRenderer",
-    "Shot",
     "effective_profile",
-    "is_software",
     "segmentation_table",
     "shared_gl",
 ]
 
 _HOMES = {
-    "CameraChannel": "channel",
     "Capture": "capture",
-    "Frame": "frame",
-    "PixelType": "frame",
+    "Frame": "renderer",
+    "RenderRequest": "renderer",
+    "SceneCamera": "scene_camera",
     "SceneRenderer": "renderer",
-    "Shot": "frame",
     "effective_profile": "profile",
-    "is_software": "profile",
     "segmentation_table": "segmentation",
 }
 

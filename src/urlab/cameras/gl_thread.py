@@ -1,20 +1,37 @@
-"""The one thread that talks to GL: a context belongs to the thread that made it."""
+"""The one thread that talks to GL, and its context, which needs no screen: EGL, or OSMesa where there is none.
+
+A context belongs to the thread that made it. Nothing of GL or MuJoCo is imported before it is needed.
+"""
 
 import atexit
 import contextlib
+import importlib
 import os
 import queue
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from urlab.cameras.errand import Errand
-from urlab.cameras.gl_context import open_context
 from urlab.errors import NoViewport, OpTimeout
 
 T = TypeVar("T")
+
+GL_BACKENDS = ("egl", "osmesa")
+GL_PACKAGES = ("libegl1", "libegl-mesa0", "libgl1-mesa-dri", "libosmesa6")
+GL_INSTALL_LINE = f"apt-get install -y --no-install-recommends {' '.join(GL_PACKAGES)}"
+_OFF_WORDS = ("disable", "disabled", "off", "false", "0")
+_CHOICE = "MUJOCO_GL"
+_PLATFORM = "PYOPENGL_PLATFORM"
+_NOTHING = """
+<mujoco><visual><global offwidth="16" offheight="16"/><quality shadowsize="0" offsamples="0"/></visual></mujoco>
+"""
+_WINDOW_SIZE = (16, 16)
+"""Of the context's own buffer, which is never used: pictures are drawn into buffers of their own size."""
 
 _NICENESS = 15
 """Set before the context is made, so that the driver's own threads inherit it: pictures give way to physics."""
@@ -37,7 +54,7 @@ class GlThread:
     """
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Errand[Any] | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._name = ""
@@ -51,20 +68,22 @@ class GlThread:
         """
         if threading.current_thread() is self._thread:
             return work()
-        errand = self.post(work)
-        if not errand.wait(timeout_s):
-            errand.give_up()
-            raise OpTimeout(f"the picture was not drawn within {timeout_s:g} s")
-        return errand.result(timeout_s)
+        future = self.post(work)
+        try:
+            return future.result(timeout_s)
+        except TimeoutError:
+            if future.cancel() or not future.done():
+                raise OpTimeout(f"the picture was not drawn within {timeout_s:g} s") from None
+            return future.result()  # it has just ended, or it is the work itself that timed out
 
-    def post(self, work: Callable[[], T]) -> Errand[T]:
+    def post(self, work: Callable[[], T]) -> Future[T]:
         """Have a piece of work done on the GL thread in its turn, and do not wait; NoViewport when there is no GL."""
-        errand = Errand(work)
+        future: Future[T] = Future()
         with self._lock:
             self._refuse()
             self._start()
-            self._jobs.put(errand)
-        return errand
+            self._jobs.put((future, work))
+        return future
 
     def gl_name(self) -> str:
         """What draws here, for example ``llvmpipe (LLVM 15.0.6, 256 bits)``; NoViewport when nothing does."""
@@ -90,10 +109,10 @@ class GlThread:
 
     def _start(self) -> None:
         if self._thread is None:
-            self._thread = threading.Thread(target=self._live, name="urlab-gl", daemon=True)
+            self._thread = threading.Thread(target=self._run, name="urlab-gl", daemon=True)
             self._thread.start()
 
-    def _live(self) -> None:
+    def _run(self) -> None:
         _give_way()
         try:
             context = open_context()
@@ -109,16 +128,29 @@ class GlThread:
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
-            job.run()
-            del job
+            _complete(*job)
+            del job  # or it would live until the next one comes
 
     def _give_up(self, none: NoViewport) -> None:
         with self._lock:
             self._refusal = none.message
         while not self._jobs.empty():
             job = self._jobs.get()
-            if job is not None:
-                job.fail(NoViewport(none.message))
+            if job is not None and job[0].set_running_or_notify_cancel():
+                job[0].set_exception(NoViewport(none.message))
+
+
+def _complete(future: Future[T], work: Callable[[], T]) -> None:
+    """Do the work, unless it was cancelled; what it raises is for the thread that waits for it."""
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = work()
+    except BaseException as failed:  # noqa: BLE001 - it belongs to the thread that asked
+        future.set_exception(failed)
+        del future  # its failure's traceback holds this frame: no cycle
+    else:
+        future.set_result(result)
 
 
 def _give_way() -> None:
@@ -133,3 +165,87 @@ _shared = GlThread()
 def shared_gl() -> GlThread:
     """The GL thread that all views of this process share."""
     return _shared
+
+
+# -- the context -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class GlContext:
+    """A context that works. ``renderer`` is what draws, as the driver calls it; ``handle.free()`` ends it."""
+
+    backend: str
+    renderer: str
+    handle: Any
+
+
+def open_context() -> GlContext:
+    """Make a context that is current on this thread, and stays there; NoViewport says why there is none.
+
+    ``MUJOCO_GL`` chooses egl or osmesa, or switches drawing off; its other words need a screen and choose nothing.
+    """
+    reasons = []
+    for backend in _wanted():
+        try:
+            with _one_platform():
+                return _open(backend)
+        except Exception as refused:  # noqa: BLE001 - what a driver raises is not known beforehand
+            reasons.append(f"{backend}: {type(refused).__name__}: {refused}")
+    raise NoViewport(
+        f"nothing can be drawn on this machine, as no GL without a screen works ({'; '.join(reasons)}). "
+        f"`urlab doctor` looks into it; on Debian: {GL_INSTALL_LINE}"
+    )
+
+
+def _wanted() -> tuple[str, ...]:
+    word = os.environ.get(_CHOICE, "").strip().lower()
+    if word in _OFF_WORDS:
+        raise NoViewport(f"nothing can be drawn, as MUJOCO_GL={word} switches drawing off; unset it or set it to egl")
+    return (word,) if word in GL_BACKENDS else GL_BACKENDS
+
+
+def _open(backend: str) -> GlContext:
+    handle = importlib.import_module(f"mujoco.{backend}").GLContext(*_WINDOW_SIZE)
+    handle.make_current()
+    _let_mujoco_draw(backend)
+    gl: Any = importlib.import_module("OpenGL.GL")
+    return GlContext(backend, gl.glGetString(gl.GL_RENDERER).decode(), handle)
+
+
+def _let_mujoco_draw(backend: str) -> None:
+    """MuJoCo looks up GL's functions once, when it first draws, where the variable says; it must be the same GL."""
+    mujoco: Any = importlib.import_module("mujoco")
+    chosen = os.environ.get(_CHOICE)
+    os.environ[_CHOICE] = backend
+    try:
+        mujoco.MjrContext(mujoco.MjModel.from_xml_string(_NOTHING), mujoco.mjtFontScale.mjFONTSCALE_50.value).free()
+    finally:
+        _restore(_CHOICE, chosen)
+
+
+@contextmanager
+def _one_platform() -> Iterator[None]:
+    """Let PyOpenGL bind itself to a platform; should that fail, let the next one have a chance.
+
+    It does so once and for all when it is imported, after a variable that our own child processes must not inherit.
+    """
+    modules, platform = set(sys.modules), os.environ.get(_PLATFORM)
+    try:
+        yield
+    except Exception:
+        for name in [name for name in sys.modules if name not in modules and _is_gl(name)]:
+            del sys.modules[name]
+        raise
+    finally:
+        _restore(_PLATFORM, platform)
+
+
+def _restore(variable: str, value: str | None) -> None:
+    if value is None:
+        os.environ.pop(variable, None)
+    else:
+        os.environ[variable] = value
+
+
+def _is_gl(module: str) -> bool:
+    return module.split(".")[0] == "OpenGL" or module.startswith(tuple(f"mujoco.{backend}" for backend in GL_BACKENDS))

@@ -20,9 +20,10 @@ from rich.table import Table
 from urlab.child_process import ServerProcess
 from urlab.errors import ConfigError
 from urlab_wire.enums import CameraMode
+from urlab_wire.pixels import Bytes, PixelFormat
 
 if TYPE_CHECKING:
-    from urlab_client import URLabArticulation, URLabCameraView, URLabClient
+    from urlab_client import CameraFrame, URLabArticulation, URLabCameraView, URLabClient
 
 
 def demo(
@@ -295,7 +296,7 @@ def take_contact_sheet(client: "URLabClient", out: Path) -> str | None:
         reply = client.step(0, include_cameras=dict.fromkeys(cameras, "sync"))
         if not reply.get("cameras"):
             return "; ".join(reply.get("warnings") or ["the server sent no frames"])
-        rows[mode.value] = {name: _picture(view) for name, view in cameras.items()}
+        rows[mode.value] = {name: _picture(view.latest) for name, view in cameras.items() if view.latest}
     for name, mode in before.items():
         client.runtime.set_camera_mode(name, mode)
     _assemble(rows, out)
@@ -308,18 +309,17 @@ def _cameras(client: "URLabClient") -> "dict[str, URLabCameraView]":
     return {**owned, **client.global_cameras}
 
 
-def _picture(view: "URLabCameraView") -> NDArray[np.uint8]:
+def _picture(frame: "CameraFrame") -> Bytes:
     """(H, W, 3) RGB."""
-    frame: Any = view.latest_frame
-    if view.mode is CameraMode.DEPTH:
-        white_m = min(_FAR_M, float(frame[np.isfinite(frame)].max(initial=0.1)))
-        grey = np.clip(np.nan_to_num(frame, posinf=_FAR_M) / white_m * 255, 0, 255).astype(np.uint8)
-        return np.repeat(grey[..., None], 3, axis=2)
-    rgb = frame[..., :3] if view.mode is CameraMode.REAL else frame[..., 2::-1]
-    return np.ascontiguousarray(rgb)
+    from urlab_client.handles.frame import rgb_picture
+
+    if frame.mode.pixel_format is not PixelFormat.DEPTH_F32:
+        return rgb_picture(frame)
+    farthest_m = float(frame.pixels[np.isfinite(frame.pixels)].max(initial=0.1))
+    return rgb_picture(frame, min(_FAR_M, farthest_m))
 
 
-def _assemble(rows: dict[str, dict[str, NDArray[np.uint8]]], out: Path) -> None:
+def _assemble(rows: dict[str, dict[str, Bytes]], out: Path) -> None:
     from PIL import Image, ImageDraw
 
     columns = max(len(row) for row in rows.values())

@@ -24,7 +24,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from urlab.cameras.gl_context import BACKENDS, INSTALL_LINE
+from urlab.cameras import GL_BACKENDS, GL_INSTALL_LINE
 from urlab.child_process import how_it_ended, last_line
 from urlab.cli import options as opt
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stdout
@@ -275,7 +275,7 @@ def check_graphics() -> list[Finding]:
     """A finding per backend. One that works is enough, and none is a warning: only cameras need it."""
     if sys.platform != "linux":
         return []
-    attempts = {name: try_in_child(_PROBE, environment={"MUJOCO_GL": name}) for name in BACKENDS}
+    attempts = {name: try_in_child(_PROBE, environment={"MUJOCO_GL": name}) for name in GL_BACKENDS}
     any_works = any(attempt.ok for attempt in attempts.values())
     return [_finding(name, attempt, any_works) for name, attempt in attempts.items()] + _chosen(attempts)
 
@@ -286,15 +286,15 @@ def _finding(name: str, attempt: Attempt, any_works: bool) -> Finding:
         kind = "software rendering" if attempt.text.startswith(_SOFTWARE) else "hardware rendering"
         return Finding(label, Status.OK, f"{attempt.text} ({kind})")
     if any_works:
-        return Finding(label, Status.NOTE, f"does not work: {attempt.text}", f"if you want it: {INSTALL_LINE}")
-    return Finding(label, Status.WARNING, f"does not work, so no cameras: {attempt.text}", INSTALL_LINE)
+        return Finding(label, Status.NOTE, f"does not work: {attempt.text}", f"if you want it: {GL_INSTALL_LINE}")
+    return Finding(label, Status.WARNING, f"does not work, so no cameras: {attempt.text}", GL_INSTALL_LINE)
 
 
 def _chosen(attempts: dict[str, Attempt]) -> list[Finding]:
     asked = os.environ.get("MUJOCO_GL", "").strip().lower()
     if asked in attempts and not attempts[asked].ok:
         working = [name for name, attempt in attempts.items() if attempt.ok]
-        advice = f"unset MUJOCO_GL, or set it to {working[0]}" if working else INSTALL_LINE
+        advice = f"unset MUJOCO_GL, or set it to {working[0]}" if working else GL_INSTALL_LINE
         return [Finding("MUJOCO_GL", Status.WARNING, f"asks for {asked}, which does not work", advice)]
     return []
 

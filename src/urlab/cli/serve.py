@@ -15,9 +15,9 @@ from urlab import __version__
 from urlab.cli.console import LogLevel, in_words, set_up_logging, stderr
 from urlab.cli.options import Log
 from urlab.cli.signals import StopSignals
-from urlab.config import Ports, RenderProfile, RowLayout, ServerConfig, default_project
+from urlab.config import Ports, RenderProfile, ServerConfig, default_project
 from urlab.errors import ConfigError
-from urlab_wire.enums import PIEState, StepMode
+from urlab_wire.enums import PIEState, RowLayout, StepMode
 
 if TYPE_CHECKING:
     from urlab.app import Server
@@ -212,7 +212,8 @@ def _run(config: ServerConfig, targets: Sequence[str], stop: StopSignals) -> Non
     server = Server(config, targets)
     try:
         _start(server)
-        stop.hold()
+        stop.hold()  # before the ready file, for a supervisor may send its signal as soon as that is there
+        server.write_ready_file()
         if log.isEnabledFor(logging.INFO):
             _print_banner(server)
         log.info("%s: stopping", stop.wait())
@@ -228,7 +229,6 @@ def _start(server: "Server") -> None:
     server.bind_sockets()
     server.begin()
     server.open_sockets()
-    server.write_ready_file()
 
 
 def _check_ready_file(config: ServerConfig) -> None:
@@ -264,7 +264,7 @@ def _print_banner(server: "Server") -> None:
 
 
 def _lines(server: "Server") -> list[Text]:
-    from urlab.physics.version import MUJOCO_VERSION
+    from urlab.physics import MUJOCO_VERSION
 
     lines = [
         Text.assemble(("URLab Headless ", "bold cyan"), (__version__, "bold"), (f"  MuJoCo {MUJOCO_VERSION}", "dim")),

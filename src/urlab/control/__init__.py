@@ -1,19 +1,17 @@
-"""Controllers: from staged setpoints to ``data.ctrl``. They neither own nor step the simulation's data."""
+"""Controllers: from staged setpoints to ``data.ctrl``. They neither own nor step the simulation's data.
 
-from urlab.control.controller import Controller, controller_kinds, make_controller
-from urlab.control.gains import gains_patch
-from urlab.control.passthrough import PassthroughController
-from urlab.control.pd import PDController
+Every module of this folder is imported here: to declare a controller in one is to have it.
+"""
+
+import importlib
+import pkgutil
+
+from urlab.control.controller import Controller, make_controller
+from urlab.control.pd_gains import gains_patch
 from urlab.control.staging import StagedControl
 from urlab.control.twist import TwistController
 
-__all__ = [
-    "Controller",
-    "PDController",
-    "PassthroughController",
-    "StagedControl",
-    "TwistController",
-    "controller_kinds",
-    "gains_patch",
-    "make_controller",
-]
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")
+
+__all__ = ["Controller", "StagedControl", "TwistController", "gains_patch", "make_controller"]

@@ -1,15 +1,20 @@
 """What every controller is: a law that turns staged setpoints into ``data.ctrl`` once per sub-step.
 
-A controller registers by being declared: ``class Mine(Controller, kind="mine")``.
+A controller registers by being declared, in a module of this folder: ``class Mine(Controller, kind="mine")``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from urlab.compile.compiled_scene import CompiledArticulation
-from urlab.control.indexing import Float64Array
 from urlab.errors import ControllerSchemaViolation, ImportFailed, did_you_mean, known
+
+Float64Array = NDArray[np.float64]
+Index = slice | NDArray[np.intp]
 
 _KINDS: dict[str, type["Controller"]] = {}
 
@@ -72,6 +77,8 @@ def make_controller(articulation: CompiledArticulation) -> Controller | None:
         raise ImportFailed(f"{articulation.prefix}: controller.params: {violation.message}") from violation
 
 
-def controller_kinds() -> tuple[str, ...]:
-    """Every kind that a sidecar can name."""
-    return tuple(sorted(_KINDS))
+def index_of(ids: Sequence[int]) -> Index:
+    """An index that selects ``ids`` in their order: a slice (a view, no copy) when they are consecutive."""
+    if len(ids) > 0 and list(ids) == list(range(ids[0], ids[0] + len(ids))):
+        return slice(ids[0], ids[0] + len(ids))
+    return np.asarray(ids, dtype=np.intp)

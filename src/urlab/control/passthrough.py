@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from urlab.compile.compiled_scene import CompiledArticulation
-from urlab.control.controller import Controller
-from urlab.control.indexing import Float64Array, index_of
+from urlab.control.controller import Controller, Float64Array, index_of
 from urlab.errors import ControllerSchemaViolation, known
 
 
@@ -17,11 +16,11 @@ class PassthroughController(Controller, kind="passthrough"):
         self.configure(params)
 
     def params(self) -> dict[str, Any]:
-        """Always empty."""
+        """Empty: nothing can be configured."""
         return {}
 
     def schema(self) -> dict[str, Any]:
-        """Always empty."""
+        """Empty: nothing can be configured."""
         return {}
 
     def configure(self, patch: Mapping[str, Any]) -> None:

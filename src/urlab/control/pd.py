@@ -8,8 +8,7 @@ import numpy as np
 from numpy import maximum, minimum, multiply, subtract
 
 from urlab.compile.compiled_scene import ActuatorSlot, CompiledArticulation
-from urlab.control.controller import Controller
-from urlab.control.indexing import Float64Array, index_of
+from urlab.control.controller import Controller, Float64Array, index_of
 from urlab.control.pd_gains import SCHEMA, PDGains
 
 _SCALAR_JOINTS = frozenset({int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)})

@@ -1,4 +1,7 @@
-"""The params of a PD controller, checked and immutable: a patch gives new gains or an error, never half of it."""
+"""The params of a PD controller, checked and immutable: a patch gives new gains or an error, never half of it.
+
+`gains_patch` reads such a patch from a streamed ``set_gains``.
+"""
 
 import reprlib
 from collections.abc import Mapping
@@ -8,7 +11,8 @@ from typing import Any, Self
 import numpy as np
 
 from urlab.compile.compiled_scene import ActuatorSlot
-from urlab.errors import ControllerSchemaViolation, did_you_mean, known
+from urlab.errors import BadValue, ControllerSchemaViolation, did_you_mean, known
+from urlab_wire.codec import DecodeError, decode
 
 DEFAULTS: Mapping[str, float] = {"kp": 100.0, "kv": 5.0, "torque_limit": 200.0}
 MAX_GAIN = float(np.finfo(np.float32).max)
@@ -101,3 +105,26 @@ def _amount(field: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_GAIN:
         raise ControllerSchemaViolation(f"{field} is {reprlib.repr(value)}, expected a number from 0 to {MAX_GAIN:.3g}")
     return float(value)
+
+
+def gains_patch(payload: bytes) -> dict[str, dict[str, Any]]:
+    """Turn ``{joint: {"kp": .., "kv": .., "torque_limit": ..}}`` (UTF-8 JSON) into ``{"kp": {joint: ..}, ...}``.
+
+    Joints and values are the controller's to judge; a payload of another shape raises `BadValue`.
+    """
+    patch: dict[str, dict[str, Any]] = {}
+    for joint, gains in _decoded(payload).items():
+        if not isinstance(gains, dict):
+            raise BadValue(f"set_gains[{joint!r}] is {gains!r}, expected an object with {known(DEFAULTS)}")
+        for gain, value in gains.items():
+            if gain not in DEFAULTS:
+                raise BadValue(f"set_gains[{joint!r}] has no {gain!r}; the gains are {known(DEFAULTS)}")
+            patch.setdefault(gain, {})[joint] = value
+    return patch
+
+
+def _decoded(payload: bytes) -> dict[str, Any]:
+    try:
+        return decode(payload)
+    except DecodeError as error:
+        raise BadValue(f"set_gains takes a JSON object of joints: {error}") from error

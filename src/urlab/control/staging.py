@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile.compiled_scene import CompiledArticulation
-from urlab.control.indexing import Float64Array, index_of
-from urlab.errors import BadValue, DimMismatch, did_you_mean, known
+from urlab.control.controller import Float64Array, index_of
+from urlab.errors import BadValue, did_you_mean, known
+from urlab.numbers import finite_numbers
 from urlab_wire.enums import ControlSource
 
 Indices = Sequence[int] | NDArray[np.intp]
@@ -96,14 +97,5 @@ class StagedControl:
         self._target[self._ctrl] = self._staged[self.source]
 
     def _checked(self, values: Sequence[float] | Float64Array, expected: int) -> Float64Array:
-        try:
-            array = np.array(values, dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise BadValue(f"control of {self._prefix} takes numbers: {error}") from error
-        if array.shape != (expected,):
-            raise DimMismatch(f"control of {self._prefix} takes {expected} numbers, got shape {array.shape}")
-        if not isfinite(sum(values)) and not np.isfinite(array).all():
-            wrong = int(np.argmin(np.isfinite(array)))
-            name = self._names[wrong] if expected == len(self._names) else f"number {wrong}"
-            raise BadValue(f"control of {self._prefix} takes finite numbers, but {name} is {array[wrong]}")
-        return array
+        names = self._names if expected == len(self._names) else ()
+        return finite_numbers(f"control of {self._prefix}", values, expected, names)

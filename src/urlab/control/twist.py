@@ -1,17 +1,16 @@
 """The velocity command of an articulation: what a user or a script wants, for a policy to read."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.control.indexing import Float64Array
+from urlab.control.controller import Float64Array
 from urlab.errors import BadValue, DimMismatch
+from urlab.numbers import finite_number
 
 MAX_ACTIONS = 2**10 - 1
-_LARGEST = sys.float_info.max
 
 Int64Array = NDArray[np.int64]
 
@@ -20,7 +19,7 @@ class TwistController:
     """Holds the last command. It moves nothing by itself, clamps nothing, and a reset leaves it alone."""
 
     def __init__(self, velocity: Float64Array | None = None, actions: Int64Array | None = None) -> None:
-        """The command is kept in ``velocity``, (3,), and ``actions``, (1,): views into somebody's larger arrays."""
+        """The command is kept in ``velocity``, (3,), and ``actions``, (1,): views into larger arrays of the caller."""
         self._velocity = np.zeros(3) if velocity is None else velocity
         self._actions = np.zeros(1, dtype=np.int64) if actions is None else actions
 
@@ -71,17 +70,11 @@ class TwistController:
 
 
 def _three(field: str, values: Sequence[float] | None) -> tuple[float, float, float]:
-    numbers = [] if values is None else [_finite(field, value) for value in values]
+    numbers = [] if values is None else [finite_number(field, value) for value in values]
     if len(numbers) > 3:
         raise DimMismatch(f"{field} has {len(numbers)} numbers; a twist takes up to 3")
     x, y, z = numbers + [0.0] * (3 - len(numbers))
     return x, y, z
-
-
-def _finite(field: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _LARGEST:
-        raise BadValue(f"{field} holds {value!r}; it takes finite numbers")
-    return float(value)
 
 
 def _bit_field(actions: Any) -> int:

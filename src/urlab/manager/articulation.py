@@ -24,7 +24,7 @@ class RunningArticulation:
 
     @property
     def prefix(self) -> str:
-        """Its name."""
+        """The actor's name, which begins the compiled names of everything in it."""
         return self.compiled.prefix
 
     @property

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.errors import BadValue, DimMismatch, UnknownArticulation, UnknownBody, known
+from urlab.errors import BadValue, UnknownArticulation, UnknownBody, known
 from urlab.manager.articulation import RunningArticulation
 from urlab.manager.wrenches import Wrench
+from urlab.numbers import finite_numbers
 from urlab_wire.enums import ControlMode
 from urlab_wire.ops.stepping import ArticulationCommand
 
@@ -121,12 +122,7 @@ def _is_raw(articulation: RunningArticulation, word: str) -> bool:
 
 
 def _wrench(body: str, numbers: list[float]) -> Wrench:
-    if len(numbers) != 6:
-        raise DimMismatch(f"xfrc_applied of {body!r} takes 6 numbers (force, torque), but has {len(numbers)}")
-    wrench = np.array(numbers, dtype=np.float64)
-    if not np.isfinite(wrench).all():
-        raise BadValue(f"xfrc_applied of {body!r} must be finite, but is {numbers}")
-    return wrench
+    return finite_numbers(f"xfrc_applied of {body!r} (force, torque)", numbers, 6)
 
 
 _CONTROL_WORDS = frozenset(str(word) for word in ControlMode)

@@ -5,9 +5,8 @@ Thread safety: every public method may be called from any thread and takes the p
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,47 +17,32 @@ from urlab.control import TwistController
 from urlab.errors import ModeLocked, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation
 from urlab.manager.command import CommandReader
-from urlab.manager.joints import joint_write
-from urlab.manager.modes import MODES, Mode
-from urlab.manager.observation import Observer, Sources
+from urlab.manager.edits import joint_write
+from urlab.manager.modes import MODES, SteppingMode
+from urlab.manager.observation import Observation, ObservedArrays, Observer, PlainBlocks, View
 from urlab.manager.packed import PackedObserver
-from urlab.manager.step_counter import StepCounter
-from urlab.manager.tape import Tape
+from urlab.manager.record_replay import RecordReplay
 from urlab.manager.wrenches import Wrenches
-from urlab.physics import Engine, PhysicsLoop, Snapshot
+from urlab.physics import Engine, PhysicsLoop
 from urlab.physics.keyframes import find_keyframe
-from urlab_wire.enums import ControlSource, ObservationLevel, ResetScope, StepMode
-from urlab_wire.ops.stepping import ArticulationState, EntityState, StepRequest
+from urlab_wire.enums import ControlSource, ResetScope, StepMode
+from urlab_wire.ops.stepping import StepRequest
 
 
-class View(NamedTuple):
-    """How somebody wants to see the state: how much of it, and whether packed as msgpack bytes."""
+class StepCounter:
+    """Counts mj_steps (pushes in puppet mode) over a server's life; a session sees those since its hello or reset."""
 
-    level: ObservationLevel = ObservationLevel.STANDARD
-    packed: bool = False
+    def __init__(self) -> None:
+        self.total = 0
+        self._last_reset = 0
 
+    def restart(self) -> None:
+        """A reset, or a new play: every session counts from here."""
+        self._last_reset = self.total
 
-class PlainBlocks(NamedTuple):
-    """Robots and entities by name."""
-
-    articulations: dict[str, ArticulationState]
-    entities: dict[str, EntityState]
-
-
-@dataclass(slots=True)
-class Observation:
-    """The state at one moment, as a reply shows it. ``steps`` is the counter's total at that moment.
-
-    Robots and entities are ``blocks``: by name, or packed as msgpack bytes when the caller asked for that.
-    ``extras`` are the fields that only some replies have: ``perturbation``, ``replay``, ``warnings``.
-    """
-
-    time: float
-    steps: int
-    blocks: "PlainBlocks | bytes"
-    extras: dict[str, Any]
-    snapshot: Snapshot | None = None
-    """A copy of that state, for whoever wants to look at it later; only when it was asked for."""
+    def between(self, start: int, end: int) -> int:
+        """Steps from ``start`` or the last reset, whichever is later, to ``end`` (both former totals)."""
+        return max(0, end - max(start, self._last_reset))
 
 
 class Manager:
@@ -82,17 +66,17 @@ class Manager:
         self.loop = PhysicsLoop(self.engine)
         self.cameras = Capture(scene, lambda: self.engine.snapshot, render_profile)
         self.wrenches = Wrenches(self.engine.data)
-        self._sources = Sources.of(self.engine.data, len(scene.articulations))
+        self.arrays = ObservedArrays.of(self.engine.data, len(scene.articulations))
         self.articulations = {
             one.prefix: RunningArticulation(
-                one, TwistController(self._sources.twist[row], self._sources.actions[row : row + 1])
+                one, TwistController(self.arrays.twist[row], self.arrays.actions[row : row + 1])
             )
             for row, one in enumerate(scene.articulations)
         }
-        self.tape = Tape(self.engine, scene, replays_dir, roots, self.cameras.rendering)
+        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self.cameras.rendering)
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
-        self._observer = Observer(scene, self._sources)
-        self._packed = PackedObserver(scene, self._sources)
+        self._observer = Observer(scene, self.arrays)
+        self.packed = PackedObserver(scene, self.arrays)
         self._bodies = {scene.model.body(index).name: index for index in range(scene.model.nbody)}
         self._modes = {name: mode(self) for name, mode in MODES.items()}
         self._mode = self._modes[StepMode.LIVE]
@@ -116,7 +100,7 @@ class Manager:
         self.engine.interrupt()
         self.cameras.close()
         self.loop.stop()
-        self.tape.autosave()
+        self.record_replay.autosave()
         with self.engine.locked():
             self.engine.close()
 
@@ -140,11 +124,11 @@ class Manager:
             raise ModeLocked(f"the server was started with --step-mode {self.pinned_mode}; it cannot be switched")
 
     def _enter(self, mode: StepMode) -> None:
-        entered: Mode = self._modes[StepMode.LIVE if mode is StepMode.AUTO else mode]
+        entered: SteppingMode = self._modes[StepMode.LIVE if mode is StepMode.AUTO else mode]
         with self.engine.locked():
             self._mode = entered
             if entered.runs_by_itself:
-                self.tape.end_replay()
+                self.record_replay.end_replay()
             self.wrenches.end_window()
             for articulation in self.articulations.values():
                 articulation.bypass_controller = False
@@ -203,7 +187,7 @@ class Manager:
             time_s = self.engine.data.time
             key = None if not keyframe else find_keyframe(self.engine.model, keyframe, self.articulations)
             writes = self._joint_writes(joint_values or {})
-            self.tape.end_replay()
+            self.record_replay.end_replay()
             self._go_to_start(key)
             if scope is ResetScope.STATE:
                 self.engine.data.time = time_s
@@ -216,7 +200,7 @@ class Manager:
             return self._observe(view)
 
     def _reset_time(self, view: View) -> Observation:
-        self.tape.end_replay()
+        self.record_replay.end_replay()
         self.engine.data.time = 0.0
         self.engine.publish()
         return self._observe(view)
@@ -254,7 +238,7 @@ class Manager:
         level, packed = view
         blocks: PlainBlocks | bytes
         if packed:
-            blocks = self._packed.pack(level)
+            blocks = self.packed.pack(level)
         else:
             blocks = PlainBlocks(self._observer.articulations(level), self._observer.entities())
         return Observation(self.engine.data.time, self.counter.total, blocks, self._extras())
@@ -264,8 +248,8 @@ class Manager:
         extras: dict[str, Any] = {}
         if self._mode.name is StepMode.PUPPET and (perturbation := self.wrenches.perturbation):
             extras["perturbation"] = perturbation
-        if self.tape.is_playing:
-            extras["replay"] = self.tape.replay
+        if self.record_replay.is_playing:
+            extras["replay"] = self.record_replay.replay
         if warnings := self.engine.warnings():
             extras["warnings"] = warnings
         return extras
@@ -291,7 +275,7 @@ class Manager:
                 one.staged.source = source
 
     def drag(self, body_id: int, wrench: list[float]) -> None:
-        """Hold a force on a body, as somebody who drags it with a mouse does."""
+        """Hold a force on a body, as a user who drags it with a mouse does."""
         with self.engine.locked():
             self.wrenches.drag(body_id, np.array(wrench, dtype=np.float64))
 

@@ -6,12 +6,13 @@ which is far cheaper than visiting elements. `urlab.manager.packed` compiles wha
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile import CompiledArticulation, CompiledScene
+from urlab.physics import Snapshot
 from urlab_wire.enums import ObservationLevel
 from urlab_wire.ops.stepping import ArticulationState, BodyPose, EntityState, TwistBlock
 
@@ -19,8 +20,38 @@ Floats = list[float]
 Array = NDArray[np.float64]
 
 
+class View(NamedTuple):
+    """How a client wants to see the state: how much of it, and whether packed as msgpack bytes."""
+
+    level: ObservationLevel = ObservationLevel.STANDARD
+    packed: bool = False
+
+
+class PlainBlocks(NamedTuple):
+    """Robots and entities by name."""
+
+    articulations: dict[str, ArticulationState]
+    entities: dict[str, EntityState]
+
+
+@dataclass(slots=True)
+class Observation:
+    """The state at one moment, as a reply shows it. ``steps`` is the counter's total at that moment.
+
+    Robots and entities are ``blocks``: by name, or packed as msgpack bytes when the caller asked for that.
+    ``extras`` are the fields that only some replies have: ``perturbation``, ``replay``, ``warnings``.
+    """
+
+    time: float
+    steps: int
+    blocks: PlainBlocks | bytes
+    extras: dict[str, Any]
+    snapshot: Snapshot | None = None
+    """A copy of that state, for cameras that draw it later; only when it was asked for."""
+
+
 @dataclass(frozen=True)
-class Sources:
+class ObservedArrays:
     """The arrays that observations are read from.
 
     ``twist`` has a row (vx, vy, yaw rate) per robot, ``actions`` a bit field.
@@ -38,7 +69,7 @@ class Sources:
     actions: NDArray[np.int64]
 
     @classmethod
-    def of(cls, data: Any, robots: int) -> "Sources":
+    def of(cls, data: Any, robots: int) -> "ObservedArrays":
         """Views into a simulation's data, and room for the twists of its robots."""
         names = [one.name for one in fields(cls) if one.name not in ("twist", "actions")]
         views = {name: getattr(data, name) for name in names}
@@ -48,7 +79,7 @@ class Sources:
 class Observer:
     """Reads one scene's sources. The owner of the physics lock calls it."""
 
-    def __init__(self, scene: CompiledScene, sources: Sources) -> None:
+    def __init__(self, scene: CompiledScene, sources: ObservedArrays) -> None:
         self._sources = sources
         self._robots = [_RobotView(one) for one in scene.articulations]
         self._entity_ids = np.array([one.body_id for one in scene.entities], dtype=np.intp)

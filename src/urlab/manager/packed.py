@@ -2,19 +2,20 @@
 
 The shape of an observation never changes while a scene runs: the same keys, the same lists, other numbers. So the
 `Observer` is run once on arrays that hold marks instead of numbers, its result is encoded, and every mark that is
-found in the bytes tells which number belongs there. From then on an observation is: gather the numbers, write them
-between the constant bytes. By construction it decodes to what the `Observer` says.
+found in the bytes tells which number belongs there. From then on an observation is: copy the arrays behind each other,
+pick the numbers out of that, write them between the constant bytes. By construction it decodes to what the `Observer`
+says.
 """
 
-import ctypes
 import re
 from dataclasses import dataclass, fields, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile import CompiledScene
-from urlab.manager.observation import Array, Observer, Sources
+from urlab.manager.observation import Array, ObservedArrays, Observer
 from urlab_wire import encode
 from urlab_wire.enums import ObservationLevel
 
@@ -25,7 +26,7 @@ not UTF-8."""
 
 _MARKS = re.compile(re.escape(_FLOAT) + b"\x7e\x37(.{6})", re.DOTALL)
 _FLOAT_BYTES = 9
-_NUMBER_BYTES = 8
+_FEW_RUNS = 12
 
 Indices = NDArray[np.intp]
 
@@ -33,7 +34,7 @@ Indices = NDArray[np.intp]
 class PackedObserver:
     """Packs observations of one scene. The owner of the physics lock calls it."""
 
-    def __init__(self, scene: CompiledScene, sources: Sources) -> None:
+    def __init__(self, scene: CompiledScene, sources: ObservedArrays) -> None:
         self._scene = scene
         self._sources = sources
         self._actions = b""
@@ -56,31 +57,29 @@ class PackedObserver:
 class _Template:
     """Constant bytes with room for numbers between them.
 
-    ``memory`` covers the arrays that hold the numbers, ``picked`` are those that are wanted (at ``places``), in wire
-    order. ``slots`` are where they go: every ninth byte on, big-endian, as msgpack wants them. ``parts`` alternate
-    between constant bytes and views into the memory of the slots. ``sources`` are kept alive by being here.
+    ``slots`` are where the numbers go: every ninth byte on, big-endian, as msgpack wants them. ``parts`` alternate
+    between constant bytes and views into the memory of the slots. ``arrays``, each (n,), hold the numbers: the very
+    numbers in wire order if they are a few runs (``gather`` is None), else whole arrays that it picks from.
     """
 
-    sources: Sources
-    memory: Array
-    places: Indices
-    picked: Array
+    arrays: tuple[Array, ...]
+    gather: "_Gather | None"
     slots: Array
     parts: tuple[bytes | memoryview, ...]
 
     @classmethod
-    def of(cls, blob: bytes, sources: Sources) -> "_Template":
+    def of(cls, blob: bytes, sources: ObservedArrays) -> "_Template":
         """Compile an encoded observation of marks."""
         marks = [*_MARKS.finditer(blob)]
-        memory, places = _find(sources, [int.from_bytes(match[1], "big") for match in marks])
+        arrays, places = _find(sources, [int.from_bytes(match[1], "big") for match in marks])
         count = len(places)
         rows = np.full((count, _FLOAT_BYTES), _FLOAT[0], dtype=np.uint8)
         flat = rows.reshape(-1).data
+        runs = _runs(arrays, places)
+        few = len(runs) <= _FEW_RUNS
         return cls(
-            sources=sources,
-            memory=memory,
-            places=places,
-            picked=np.empty(count),
+            arrays=runs if few else arrays,
+            gather=None if few else _Gather(places, np.empty(sum(map(len, arrays))), np.empty(count)),
             slots=np.ndarray(
                 (count,), ">f8", buffer=flat if count else bytearray(1), offset=1, strides=(_FLOAT_BYTES,)
             ),
@@ -89,9 +88,26 @@ class _Template:
 
     def fill(self) -> bytes:
         """The bytes with the numbers that the sources hold now."""
-        self.memory.take(self.places, out=self.picked, mode="clip")
-        self.slots[:] = self.picked
+        gather = self.gather
+        if gather is not None:
+            places, copied, picked = gather
+            np.concatenate(self.arrays, out=copied)
+            copied.take(places, out=picked, mode="clip")
+            self.slots[:] = picked
+        elif self.arrays:
+            np.concatenate(self.arrays, out=self.slots)
         return b"".join(self.parts)
+
+
+class _Gather(NamedTuple):
+    """Picks numbers out of many arrays: ``copied`` holds these behind each other, ``picked`` what is at ``places``.
+
+    One copy of everything and one pick is several times cheaper than a pick per array, or than many short runs.
+    """
+
+    places: Indices
+    copied: Array
+    picked: Array
 
 
 def _parts(blob: bytes, starts: list[int], rows: memoryview) -> list[bytes | memoryview]:
@@ -107,7 +123,7 @@ def _parts(blob: bytes, starts: list[int], rows: memoryview) -> list[bytes | mem
     return [*parts, blob[position:]]
 
 
-def _marked(sources: Sources) -> Sources:
+def _marked(sources: ObservedArrays) -> ObservedArrays:
     """Arrays of the same shapes that hold marks, numbered in the order of the fields."""
     marks, first = {}, 0
     for name in _float_fields():
@@ -119,27 +135,31 @@ def _marked(sources: Sources) -> Sources:
     return replace(sources, **marks)
 
 
-def _find(sources: Sources, numbers: list[int]) -> tuple[Array, Indices]:
-    """Memory that covers the arrays of these numbers, and where the numbers are in it.
-
-    One gather from there is several times cheaper than one per array. It spans whatever lies between the arrays as
-    well, but only the places of the numbers are ever read.
-    """
+def _find(sources: ObservedArrays, numbers: list[int]) -> tuple[tuple[Array, ...], Indices]:
+    """The arrays that hold these numbers, and where the numbers are when those stand behind each other."""
     wanted = np.array(numbers, dtype=np.intp)
-    addresses = np.zeros_like(wanted)
-    first = 0
+    places = np.zeros_like(wanted)
+    arrays: list[Array] = []
+    first = length = 0
     for name in _float_fields():
-        array = getattr(sources, name)
-        inside = (wanted >= first) & (wanted < first + array.size)
-        addresses[inside] = array.ctypes.data + (wanted[inside] - first) * _NUMBER_BYTES
-        first += array.size
-    if not len(wanted):
-        return np.zeros(1), wanted
-    lowest = int(addresses.min())
-    places = (addresses - lowest) // _NUMBER_BYTES
-    memory = (ctypes.c_double * (int(places.max()) + 1)).from_address(lowest)
-    return np.frombuffer(memoryview(memory), dtype=np.float64), places
+        array = getattr(sources, name).reshape(-1)
+        inside = (wanted >= first) & (wanted < first + len(array))
+        if inside.any():
+            arrays.append(array)
+            places[inside] = wanted[inside] - first + length
+            length += len(array)
+        first += len(array)
+    return tuple(arrays), places
+
+
+def _runs(arrays: tuple[Array, ...], places: Indices) -> tuple[Array, ...]:
+    """Views of the numbers at these places, in their order; numbers side by side in one array are one view."""
+    owners = np.repeat(np.arange(len(arrays)), [len(array) for array in arrays])
+    starts = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.intp)
+    breaks = np.flatnonzero((np.diff(places) != 1) | (np.diff(owners[places]) != 0)) + 1
+    runs = np.split(places, breaks) if len(places) else []
+    return tuple(arrays[owners[run[0]]][run[0] - starts[owners[run[0]]] :][: len(run)] for run in runs)
 
 
 def _float_fields() -> list[str]:
-    return [one.name for one in fields(Sources) if one.name != "actions"]
+    return [one.name for one in fields(ObservedArrays) if one.name != "actions"]

@@ -11,10 +11,8 @@ from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.export import save_debug_files
 from urlab.config import FileRoots, RenderProfile
 from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
-from urlab.manager.manager import Manager
-from urlab.manager.step_counter import StepCounter
-from urlab.physics import QUICK_STEP_S
-from urlab.physics.memory import give_memory_back
+from urlab.manager.manager import Manager, StepCounter
+from urlab.physics import QUICK_STEP_S, give_memory_back
 from urlab.scene.level import Level
 from urlab_wire.enums import PIEState, StepMode
 
@@ -58,7 +56,7 @@ class Play:
         self._manager: Manager | None = None
         self._state = PIEState.OFF
         self._compile_error = ""
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     @property
     def manager(self) -> Manager:
@@ -100,10 +98,10 @@ class Play:
             level = None if level_path is None else self.world.project.open_level(level_path)
         except UrlabError as missing:
             return self._refuse(missing.message)
-        if not self._turn.acquire(timeout=timeout_s):
+        if not self._lock.acquire(timeout=timeout_s):
             return PlayStatus(PIEState.TIMEOUT, f"another start has been compiling for more than {timeout_s:g} s")
         if level_path is None and self._state is PIEState.READY:
-            self._turn.release()
+            self._lock.release()
             return self.status()
         finished = threading.Event()
         self._state, self._compile_error = PIEState.COMPILING, ""
@@ -120,13 +118,13 @@ class Play:
         """
         if self._state is PIEState.COMPILING:
             self.world.library.cancel_conversions()
-        if not self._turn.acquire(timeout=timeout_s):
+        if not self._lock.acquire(timeout=timeout_s):
             raise OpTimeout(f"a level has been compiling for more than {timeout_s:g} s")
         try:
             self._end()
             self._state, self._compile_error = PIEState.OFF, ""
         finally:
-            self._turn.release()
+            self._lock.release()
 
     def _refuse(self, message: str) -> PlayStatus:
         """A level that cannot be opened ends nothing that runs."""
@@ -149,7 +147,7 @@ class Play:
             log.exception("starting level %r failed", self.level.name)
             self._fail(f"{type(crashed).__name__}: {crashed}")
         finally:
-            self._turn.release()
+            self._lock.release()
             finished.set()
 
     def _fail(self, message: str) -> None:
@@ -185,16 +183,17 @@ class Play:
             manager.engine.set_worker_threads(self.level.options.get("num_worker_threads", 0))
         manager.start(mode)
         self._manager = manager
-        self._tell(self.on_start, manager)
+        _notify(self.on_start, manager)
 
     def _end(self) -> None:
         manager, self._manager = self._manager, None
         if manager is not None:
-            self._tell(self.on_stop, manager)
+            _notify(self.on_stop, manager)
             manager.stop()
             del manager
             give_memory_back()
 
-    def _tell(self, listeners: list[Callable[[Manager], None]], manager: Manager) -> None:
-        for listener in listeners:
-            listener(manager)
+
+def _notify(listeners: list[Callable[[Manager], None]], manager: Manager) -> None:
+    for listener in listeners:
+        listener(manager)

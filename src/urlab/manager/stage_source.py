@@ -9,18 +9,18 @@ from urlab.compile import CompiledScene, compile_scene
 from urlab.manager.articulation import go_to_start
 from urlab.manager.play import Play
 from urlab.scene.level import Level
-from urlab.viewport import Stage
+from urlab.viewport import PosedModel
 
 
 class StageSource:
-    """Makes stages. Any thread may call it; an edited level is compiled once, until it is edited again."""
+    """Gives that model and state. Any thread may call it; an edited level is compiled once per edit."""
 
     def __init__(self, play: Play) -> None:
         self._play = play
         self._lock = threading.Lock()
-        self._edited: tuple[Level, Stage] | None = None
+        self._edited: tuple[Level, PosedModel] | None = None
 
-    def __call__(self) -> Stage:
+    def __call__(self) -> PosedModel:
         """The world as it is now; CompileError when the edited level cannot be compiled."""
         if self._play.is_playing:
             return self._running()
@@ -30,10 +30,10 @@ class StageSource:
                 self._edited = (level, _at_start(compile_scene(level, self._play.world.library)))
             return self._edited[1]
 
-    def _running(self) -> Stage:
+    def _running(self) -> PosedModel:
         engine = self._play.manager.engine
         seen = engine.snapshot
-        return Stage(
+        return PosedModel(
             key=id(engine),
             model=engine.model,
             qpos=seen.qpos,
@@ -43,11 +43,11 @@ class StageSource:
         )
 
 
-def _at_start(scene: CompiledScene) -> Stage:
+def _at_start(scene: CompiledScene) -> PosedModel:
     data: Any = mujoco.MjData(scene.model)
     for articulation in scene.articulations:
         go_to_start(articulation, scene.model, data)
-    return Stage(
+    return PosedModel(
         key=id(scene.model),
         model=scene.model,
         qpos=data.qpos.copy(),

@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable, Sequence
 
-from urlab.control.gains import gains_patch
+from urlab.control import gains_patch
 from urlab.errors import OpTimeout, UrlabError
 from urlab.manager.articulation import RunningArticulation
 from urlab.manager.manager import Manager
 from urlab_wire.enums import ControlSource, StepMode
-from urlab_wire.streams import ControlOutcome, NotFiniteError, StreamError, unpack_control, unpack_twist
+from urlab_wire.rows import unpack_twist
+from urlab_wire.streams import ControlOutcome, NotFiniteError, StreamError, unpack_control
 
 _TURN_S = 1.0
 

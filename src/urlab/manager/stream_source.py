@@ -5,13 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from urlab.compile import CompiledArticulation
-from urlab.config import RowLayout
 from urlab.manager.manager import Manager
-from urlab.manager.observation import Sources
-from urlab.manager.packed import PackedObserver
-from urlab.manager.state_rows import Message, StateRows, Wanted
+from urlab.manager.state_rows import StateRows, Wanted
 from urlab.manager.stream_control import StreamControl
-from urlab_wire.enums import ObservationLevel, StepMode
+from urlab_wire.enums import ObservationLevel, RowLayout, StepMode
+from urlab_wire.rows import Message
 from urlab_wire.state_frame import StateFrame
 from urlab_wire.stream_messages import ActuatorList, CameraEndpoint, StateFull, pack_info
 from urlab_wire.streams import ControlOutcome
@@ -28,12 +26,7 @@ class StreamSource:
     def __init__(self, manager: Manager, layout: RowLayout = RowLayout.V1) -> None:
         self._manager = manager
         self._engine = manager.engine
-        self._sources = Sources.of(manager.engine.data, len(manager.articulations))
-        self._twists = [
-            (row, one.twist) for row, one in enumerate(manager.articulations.values()) if one.twist is not None
-        ]
-        self._rows = StateRows(manager.scene, self._sources, manager.engine.data, layout)
-        self._packed = PackedObserver(manager.scene, self._sources)
+        self._rows = StateRows(manager.scene, manager.arrays, manager.engine.data, layout)
         self._control = StreamControl(manager)
 
     @property
@@ -61,26 +54,12 @@ class StreamSource:
         Any thread may select; the function itself is for the owner of the physics lock.
         """
         selection = self._rows.select(wanted)
-        if selection is None:
-            return None
-
-        def take() -> list[Message]:
-            self._copy_twists()
-            return selection.take()
-
-        return take
+        return None if selection is None else selection.take
 
     def state(self) -> bytes:
         """The payload of ``state/full``. MuJoCo's warnings stay with the replies, which a stream must not rob."""
-        self._copy_twists()
-        blocks = self._packed.pack(ObservationLevel.STANDARD)
+        blocks = self._manager.packed.pack(ObservationLevel.STANDARD)
         return _STATE_FRAME.build(self._engine.data.time, self._manager.counter.total, time.time_ns(), blocks, {})
-
-    def _copy_twists(self) -> None:
-        velocity, actions = self._sources.twist, self._sources.actions
-        for row, twist in self._twists:
-            velocity[row] = twist.vx, twist.vy, twist.yaw_rate
-            actions[row] = twist.actions
 
     # -- control and info (any thread) --------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""External forces on bodies: those of one step's window, and the one that somebody drags a body with."""
+"""External forces on bodies: those of one step's window, and the one that a user drags a body with."""
 
 from typing import Any
 

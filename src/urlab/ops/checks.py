@@ -1,12 +1,12 @@
 """Checks that several handlers share; each failure names the field and what would be right."""
 
-import math
 from enum import StrEnum
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from urlab.errors import BadValue, MissingField, known
 
 Word = TypeVar("Word", bound=StrEnum)
+_TARGET_WORDS = ("actor_id", "actor_name")
 
 
 def required(field: str, value: str | None) -> str:
@@ -24,8 +24,16 @@ def one_of(field: str, words: type[Word], value: str) -> Word:
         raise BadValue(f"{field} must be one of {known(str(word) for word in words)}, not {value!r}") from None
 
 
-def finite(field: str, value: float) -> float:
-    """A number that is one."""
-    if not math.isfinite(value):
-        raise BadValue(f"{field} must be finite, but is {value}")
-    return value
+class Targeted(Protocol):
+    """A request that names an actor."""
+
+    target: str
+    target_by: str | None
+
+
+def by_name(request: Targeted) -> bool:
+    """Whether the target is a name only, and not an actor_id either."""
+    word = request.target_by or _TARGET_WORDS[0]
+    if word not in _TARGET_WORDS:
+        raise BadValue(f"target_by must be one of {known(_TARGET_WORDS)}, not {word!r}")
+    return word == _TARGET_WORDS[1]

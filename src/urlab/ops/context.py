@@ -1,6 +1,6 @@
-"""What a handler works with."""
+"""What a handler works with, and how it registers: ``@handler("op")`` on a function in a module of `handlers`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,9 +11,10 @@ from urlab.manager import Manager, Play
 from urlab.ops.session import Session, SessionTable
 from urlab.overlay import Overlay
 from urlab.viewport import Viewport
+from urlab_wire import CATALOGUE, Reply
 
 
-class StreamSource(Protocol):
+class StreamEndpoints(Protocol):
     """The live streams, as far as clients need to know of them."""
 
     def endpoints(self) -> Mapping[str, Any]:
@@ -27,13 +28,13 @@ class CameraRegions(Protocol):
     """Which cameras are in shared memory, by topic."""
 
     def has_camera(self, topic: str) -> bool:
-        """Whether its pictures are written there, for whoever reads them."""
+        """Whether its pictures are written there, while a client reads them."""
 
     def mute(self, topic: str, muted: bool) -> None:
         """Stop, or resume, writing them."""
 
 
-class SharedMemory(Protocol):
+class SharedMemoryInfo(Protocol):
     """Shared memory, as far as clients need to know of it."""
 
     @property
@@ -57,8 +58,8 @@ class Parts:
     world: World
     overlay: Overlay
     viewport: Viewport
-    streams: StreamSource | None = None
-    shared_memory: SharedMemory | None = None
+    streams: StreamEndpoints | None = None
+    shared_memory: SharedMemoryInfo | None = None
 
     def camera_endpoint(self, name: str) -> str | None:
         """Where a camera streams, or None."""
@@ -97,3 +98,23 @@ class Context:
     def manager(self) -> Manager:
         """The running scene; NoActiveManager when nothing plays."""
         return self.running or self.parts.play.manager
+
+
+Handler = Callable[[Context, Any], Reply | bytes]
+"""A typed reply, or one that is encoded already, in the encoding of the session."""
+
+HANDLERS: dict[str, Handler] = {}
+
+
+def handler(op: str) -> Callable[[Handler], Handler]:
+    """Declare the handler of an op: ``(context, typed request) -> reply``. A second one for an op is refused."""
+    if op not in CATALOGUE:
+        raise ValueError(f"there is no op {op!r} in the catalogue")
+
+    def register(function: Handler) -> Handler:
+        if op in HANDLERS:
+            raise ValueError(f"op {op!r} has two handlers: {HANDLERS[op].__name__} and {function.__name__}")
+        HANDLERS[op] = function
+        return function
+
+    return register

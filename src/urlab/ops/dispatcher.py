@@ -16,9 +16,8 @@ from urlab.errors import (
     UrlabError,
     known,
 )
-from urlab.ops.context import Context, Parts
+from urlab.ops.context import HANDLERS, Context, Parts
 from urlab.ops.parsing import peek, read_at_once, read_envelope, read_request
-from urlab.ops.registry import HANDLERS
 from urlab.ops.session import Session, SessionTable
 from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, Request, encode
 from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION

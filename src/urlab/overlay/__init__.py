@@ -1,6 +1,35 @@
 """Debug drawings and overlay texts, as data that every view draws. Nothing here knows of physics or of pixels."""
 
-from urlab.overlay.drawings import Arrow, Axes, Box, Color, Drawing, Line, Marker
-from urlab.overlay.overlay import Drawings, Overlay
+from urlab.overlay.drawings import (
+    DEFAULT_AXES_SCALE_M,
+    DEFAULT_THICKNESS_PX,
+    HEAD_SHARE,
+    MARKER_RADIUS_M,
+    MAX_REACH_M,
+    Arrow,
+    Axes,
+    Color,
+    Drawing,
+    Line,
+    Marker,
+    WireBox,
+)
+from urlab.overlay.overlay import DEFAULT_ANCHOR, Drawings, Overlay
 
-__all__ = ["Arrow", "Axes", "Box", "Color", "Drawing", "Drawings", "Line", "Marker", "Overlay"]
+__all__ = [
+    "DEFAULT_ANCHOR",
+    "DEFAULT_AXES_SCALE_M",
+    "DEFAULT_THICKNESS_PX",
+    "HEAD_SHARE",
+    "MARKER_RADIUS_M",
+    "MAX_REACH_M",
+    "Arrow",
+    "Axes",
+    "Color",
+    "Drawing",
+    "Drawings",
+    "Line",
+    "Marker",
+    "Overlay",
+    "WireBox",
+]

@@ -14,7 +14,7 @@ MAX_REACH_M = 1e6
 DEFAULT_THICKNESS_PX = 1.0
 DEFAULT_AXES_SCALE_M = 0.2
 HEAD_SHARE = 0.2
-"""How much of an arrow is its head, unless somebody says otherwise."""
+"""How much of an arrow is its head, unless the drawing says otherwise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Line(Drawing):
 
 
 @dataclass(frozen=True, slots=True)
-class Box(Drawing):
+class WireBox(Drawing):
     """The edges of a box."""
 
     center: Vec3

@@ -17,7 +17,7 @@ ONCE_LIMIT_S = 10.0
 """How long a drawing for one picture waits for a view that takes none."""
 
 MAX_DRAWINGS = 10_000
-"""Beyond this many the oldest go, so that nobody can fill the memory."""
+"""Beyond this many the oldest go, so that no client can fill the memory."""
 
 MAX_TEXT_LENGTH = 4_000
 MAX_WORD_LENGTH = 200
@@ -29,7 +29,6 @@ class Drawings:
 
     items: tuple[Drawing, ...] = ()
     texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    version: int = 0
 
 
 @dataclass(slots=True)
@@ -50,17 +49,9 @@ class Overlay:
         self._texts: dict[str, tuple[str, float]] = {}
         self._views: set[str] = set()
         self._next_id = 0
-        self._version = 0
-
-    @property
-    def version(self) -> int:
-        """Grows whenever the list or a text has changed, also by the passing of time."""
-        with self._lock:
-            self._drop_old()
-            return self._version
 
     def add(self, drawing: Drawing) -> None:
-        """Draw something; BadValue when a label or a tag is longer than anybody could read."""
+        """Draw something; BadValue when a label or a tag is too long to read."""
         _check_length("tag", drawing.tag, MAX_WORD_LENGTH)
         if isinstance(drawing, Marker):
             _check_length("label", drawing.label, MAX_WORD_LENGTH)
@@ -72,13 +63,12 @@ class Overlay:
                 del self._entries[next(iter(self._entries))]
             self._entries[self._next_id] = entry
             self._next_id += 1
-            self._version += 1
 
     def clear(self, tag: str | None = None) -> None:
         """Remove the drawings of one tag, or all; texts stay."""
         with self._lock:
             kept = {} if tag is None else {key: one for key, one in self._entries.items() if one.drawing.tag != tag}
-            self._replace(kept)
+            self._entries = kept
 
     def set_text(self, text: str, anchor: str = DEFAULT_ANCHOR) -> None:
         """Show a text for 10 s in place of the one at that anchor; an empty one clears it. BadValue names anchors."""
@@ -88,9 +78,8 @@ class Overlay:
         with self._lock:
             if text:
                 self._texts[anchor] = (text, self._clock() + TEXT_TTL_S)
-            elif self._texts.pop(anchor, None) is None:
-                return
-            self._version += 1
+            else:
+                self._texts.pop(anchor, None)
 
     def add_view(self, view: str) -> None:
         """Let a view draw, from now on, what is meant for the next picture of each view."""
@@ -117,7 +106,7 @@ class Overlay:
                     entry.waiting.discard(view)
             self._drop_old()
             texts = MappingProxyType({anchor: text for anchor, (text, _) in self._texts.items()})
-            return Drawings(tuple(one.drawing for one in shown), texts, self._version)
+            return Drawings(tuple(one.drawing for one in shown), texts)
 
     def _entry(self, drawing: Drawing) -> _Entry:
         now = self._clock()
@@ -129,15 +118,8 @@ class Overlay:
 
     def _drop_old(self) -> None:
         now = self._clock()
-        self._replace({key: one for key, one in self._entries.items() if _is_alive(one, now)})
-        late = [anchor for anchor, (_, until_s) in self._texts.items() if until_s <= now]
-        for anchor in late:
-            del self._texts[anchor]
-        self._version += len(late)
-
-    def _replace(self, entries: dict[int, _Entry]) -> None:
-        self._version += len(self._entries) - len(entries)
-        self._entries = entries
+        self._entries = {key: one for key, one in self._entries.items() if _is_alive(one, now)}
+        self._texts = {anchor: text for anchor, text in self._texts.items() if text[1] > now}
 
 
 def _is_alive(entry: _Entry, now_s: float) -> bool:

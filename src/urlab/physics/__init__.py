@@ -1,7 +1,23 @@
 """Physics: the only owner of MjModel and MjData. It knows nothing of actors or robots."""
 
-from urlab.physics.engine import QUICK_STEP_S, Engine, max_worker_threads
+from urlab.physics.engine import (
+    MUJOCO_VERSION,
+    MUJOCO_VERSION_INT,
+    QUICK_STEP_S,
+    Engine,
+    give_memory_back,
+    max_worker_threads,
+)
 from urlab.physics.loop import PhysicsLoop
 from urlab.physics.snapshot import Snapshot
 
-__all__ = ["QUICK_STEP_S", "Engine", "PhysicsLoop", "Snapshot", "max_worker_threads"]
+__all__ = [
+    "MUJOCO_VERSION",
+    "MUJOCO_VERSION_INT",
+    "QUICK_STEP_S",
+    "Engine",
+    "PhysicsLoop",
+    "Snapshot",
+    "give_memory_back",
+    "max_worker_threads",
+]

@@ -1,12 +1,14 @@
 """The engine: the one owner of a compiled model and its data.
 
-Whoever touches ``model`` or ``data`` holds the engine's lock: ``with engine.locked(timeout_s):``. Everybody else
+A thread that touches ``model`` or ``data`` holds the engine's lock: ``with engine.locked(timeout_s):``. Every other one
 reads ``engine.snapshot``, which is immutable. Per mj_step the engine calls its ``pre_step`` and ``post_step``
 hooks (under the lock, on the stepping thread); after a window of steps it publishes the state and calls its
 ``on_publish`` hooks, in the same way: they may read ``data`` there and then, or let it be.
 """
 
+import ctypes
 import os
+import sys
 import threading
 from collections.abc import Callable
 from time import monotonic
@@ -16,23 +18,26 @@ import mujoco
 import numpy as np
 
 from urlab.errors import OpTimeout
-from urlab.physics.snapshot import Array, Snapshot, SnapshotTaker
+from urlab.physics.snapshot import Snapshot, SnapshotTaker
 from urlab.physics.warnings import WarningCounters
 
 Hook = Callable[[], None]
 
 _SNAPSHOT_WAIT_S = 0.05
-_TURN_S = 5.0
-
-QUICK_STEP_S = 1e-5
-"""What an mj_step is taken to cost before one has run."""
+_LOCK_S = 5.0
 
 FULL_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
 """Everything that mj_step depends on: restoring it repeats the same future bit for bit."""
 
+MUJOCO_VERSION: str = mujoco.__version__
+MUJOCO_VERSION_INT: int = mujoco.mj_version()
 
-class Turn:
-    """A turn at the physics lock, as a context manager."""
+QUICK_STEP_S = 1e-5
+"""What an mj_step is taken to cost before one has run."""
+
+
+class TimedLock:
+    """The physics lock as a context manager that gives up after ``timeout_s``."""
 
     __slots__ = ("_lock", "_timeout_s")
 
@@ -60,9 +65,8 @@ class Engine:
         self.interrupted = False
         self.seconds_per_step = QUICK_STEP_S
         self._warnings = WarningCounters(self.data)
-        self._lock = threading.RLock()
-        self._turn = Turn(self._lock, _TURN_S)
-        self._pending: list[Hook] = []
+        self._rlock = threading.RLock()
+        self._lock = TimedLock(self._rlock, _LOCK_S)
         self._frame_id = 0
         self._workers = 0
         self._binary: bytes | None = None
@@ -71,27 +75,25 @@ class Engine:
         self._snapshot = self._taker.take(self.data, 0)
         self.sim_time = 0.0
 
-    def locked(self, timeout_s: float = _TURN_S) -> "Turn":
-        """Hold model and data; OpTimeout when somebody else does not let go in time."""
-        return self._turn if timeout_s == _TURN_S else Turn(self._lock, timeout_s)
+    def locked(self, timeout_s: float = _LOCK_S) -> TimedLock:
+        """Hold model and data; OpTimeout when another thread does not let go in time."""
+        return self._lock if timeout_s == _LOCK_S else TimedLock(self._rlock, timeout_s)
 
     @property
     def snapshot(self) -> Snapshot:
         """The state that was published last; while a long window of steps runs, the one before it. Any thread."""
-        if self._snapshot.frame_id != self._frame_id and self._lock.acquire(timeout=_SNAPSHOT_WAIT_S):
+        if self._snapshot.frame_id != self._frame_id and self._rlock.acquire(timeout=_SNAPSHOT_WAIT_S):
             try:
                 if self._snapshot.frame_id != self._frame_id:
                     self._snapshot = self._taker.take(self.data, self._frame_id)
             finally:
-                self._lock.release()
+                self._rlock.release()
         return self._snapshot
 
     # -- stepping (the caller holds the lock) -------------------------------------------------------------------
 
     def advance(self, n_steps: int, deadline: float) -> int:
         """Run ``n_steps`` mj_steps, or those that end before ``deadline`` (time.monotonic) and one more; how many."""
-        if self._pending:
-            self.service_pending()
         begin = now = monotonic()
         done = 0
         while done < n_steps:
@@ -126,7 +128,7 @@ class Engine:
         mujoco.mj_forward(self.model, self.data)
 
     def publish(self) -> None:
-        """Let everybody see the state as it is now. It is copied only when somebody looks."""
+        """Make the state as it is now the published one. It is copied when a thread asks for the snapshot."""
         self._frame_id += 1
         self.sim_time = self.data.time
         for hook in self.on_publish:
@@ -144,38 +146,6 @@ class Engine:
             mujoco.mj_resetData(self.model, self.data)
         else:
             mujoco.mj_resetDataKeyframe(self.model, self.data, keyframe_id)
-
-    def save_state(self) -> Array:
-        """The full state as one vector."""
-        state = np.empty(mujoco.mj_stateSize(self.model, FULL_STATE))
-        mujoco.mj_getState(self.model, self.data, state, FULL_STATE)
-        return state
-
-    def restore_state(self, state: Array) -> None:
-        """Go back to a saved state and recompute what follows from it."""
-        mujoco.mj_setState(self.model, self.data, state, FULL_STATE)
-        warm_start = self.data.qacc_warmstart.copy()
-        mujoco.mj_forward(self.model, self.data)
-        self.data.qacc_warmstart[:] = warm_start
-
-    # -- requests from any thread, served before the next step --------------------------------------------------
-
-    def request_reset(self) -> None:
-        """Reset before the next step."""
-        self._pending.append(self._reset_and_forward)
-
-    def request_restore(self, state: Array) -> None:
-        """Restore a saved state before the next step."""
-        self._pending.append(lambda: self.restore_state(state))
-
-    def service_pending(self) -> None:
-        """Serve the requests; the caller holds the lock."""
-        while self._pending:
-            self._pending.pop(0)()
-
-    def _reset_and_forward(self) -> None:
-        self.reset()
-        self.forward()
 
     # -- the rest -----------------------------------------------------------------------------------------------
 
@@ -211,3 +181,11 @@ class Engine:
 def max_worker_threads() -> int:
     """The number of logical cores."""
     return os.cpu_count() or 1
+
+
+def give_memory_back() -> None:
+    """Return free memory to the system. Models are large, and what is left of them would else pile up."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl does not
+        if trim is not None:
+            trim(0)

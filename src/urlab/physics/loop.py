@@ -31,7 +31,9 @@ class PhysicsLoop:
         self._running = False
         self._paused = False
         self._stopping = False
-        self._speed_percent = MAX_SPEED_PERCENT
+        self.speed_percent = MAX_SPEED_PERCENT
+        """The share of real time in force; `set_speed` changes it."""
+
         self.steps = 0
         self.lateness_s: deque[float] = deque(maxlen=_LATENESS_SAMPLES)
         self._thread = threading.Thread(target=self._run, name="urlab-physics", daemon=True)
@@ -51,11 +53,6 @@ class PhysicsLoop:
         """Whether live physics is paused."""
         return self._paused
 
-    @property
-    def speed_percent(self) -> float:
-        """Share of real time, 5 to 100."""
-        return self._speed_percent
-
     def set_running(self, running: bool) -> None:
         """Whether this thread steps at all: true in live mode only."""
         self._set(running=running)
@@ -66,8 +63,8 @@ class PhysicsLoop:
 
     def set_speed(self, percent: float) -> float:
         """Pace at this share of real time; returns the one in force."""
-        self._speed_percent = max(MIN_SPEED_PERCENT, min(MAX_SPEED_PERCENT, percent))
-        return self._speed_percent
+        self.speed_percent = max(MIN_SPEED_PERCENT, min(MAX_SPEED_PERCENT, percent))
+        return self.speed_percent
 
     def _set(self, *, running: bool | None = None, paused: bool | None = None, stopping: bool = False) -> None:
         with self._changed:
@@ -101,14 +98,13 @@ class PhysicsLoop:
             if late > _GIVE_UP_S:
                 due += late
             self.lateness_s.append(late)
-            due += self._step() * 100.0 / self._speed_percent
+            due += self._step() * 100.0 / self.speed_percent
 
     def _step(self) -> float:
         engine = self._engine
         with engine.locked():
             if not self._wanted():
                 return 0.0
-            engine.service_pending()
             engine.step_once()
             self.steps += 1
             engine.publish()

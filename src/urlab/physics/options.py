@@ -4,7 +4,6 @@ Words and units are the protocol's. Named fields win over the raw masks of the s
 """
 
 import copy
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ import mujoco
 import numpy as np
 
 from urlab.errors import BadValue, DimMismatch, known
+from urlab.numbers import finite_number
 from urlab_wire.ops.runtime import OPTION_FIELDS
 
 _INTEGRATORS = {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3}
@@ -110,20 +110,10 @@ def _with_bit(mask: int, bit: int, on: bool) -> int:
 
 
 def _number(name: str, value: Any) -> float:
-    if not _is_finite(value):
-        raise BadValue(f"option {name} must be a finite number, not {value!r}")
-    if value < 0:
+    number = finite_number(f"option {name}", value)
+    if number < 0:
         raise BadValue(f"option {name} must not be negative, but is {value!r}")
-    return float(value)
-
-
-def _is_finite(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False  # a whole number beyond every float
+    return number
 
 
 def _positive(name: str, value: Any) -> float:
@@ -146,9 +136,7 @@ def _vector(name: str, value: Any) -> list[float]:
         raise BadValue(f"option {name} must be a list of three numbers, not {value!r}")
     if len(value) != 3:
         raise DimMismatch(f"option {name} must have 3 numbers, but has {len(value)}")
-    if not all(_is_finite(x) for x in value):
-        raise BadValue(f"option {name} must have finite numbers, not {value!r}")
-    return [float(x) for x in value]
+    return [finite_number(f"option {name}", number) for number in value]
 
 
 def _flag(name: str, value: Any) -> bool:

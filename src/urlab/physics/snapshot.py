@@ -1,4 +1,4 @@
-"""One coherent frame of the simulation, for everybody who is not stepping it."""
+"""One coherent frame of the simulation, for the threads that do not step it."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ _WANTED = sum(int(bit) for _, bit in _PARTS)
 
 
 class Snapshot:
-    """Copies of one state; ``frame_id`` grows with every snapshot of an engine. Nobody can write to the arrays."""
+    """Copies of one state; ``frame_id`` grows with every snapshot of an engine. The arrays are read-only."""
 
     __slots__ = ("_layout", "_state", "frame_id", "qacc", "sensordata", "xpos", "xquat")
 

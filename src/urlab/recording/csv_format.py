@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, FloatArray, RecordedJoint, Recording
-from urlab.recording.source import not_readable, read_utf8
+from urlab.recording.text_file import not_readable, read_utf8
 
 _TIME_COLUMNS = ("time", "timestamp")
 _CAMERA_COLUMNS = {"cam_x", "cam_y", "cam_z", "cam_pitch", "cam_yaw", "cam_roll"}

@@ -11,7 +11,7 @@ from urlab.recording.recording import LIVE, FloatArray, Recording
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReplaySession:
+class PlayableRecording:
     """A recording, the name that it goes by, and how it fits the current model."""
 
     name: str
@@ -34,9 +34,9 @@ class ReplayPlayer:
     def __init__(self, joints: Sequence[JointSlot], recorder: Recorder | None = None) -> None:
         self._joints = tuple(joints)
         self._recorder = recorder
-        self._loaded: dict[str, ReplaySession] = {}
+        self._loaded: dict[str, PlayableRecording] = {}
         self._active_name = LIVE
-        self._playing: ReplaySession | None = None
+        self._playing: PlayableRecording | None = None
         self._loop = False
         self._frame = 0
 
@@ -62,7 +62,7 @@ class ReplayPlayer:
         """Frames of the session that plays; 0 when none does."""
         return self._playing.total_frames if self._playing is not None else 0
 
-    def load(self, recording: Recording, name: str | None = None) -> ReplaySession:
+    def load(self, recording: Recording, name: str | None = None) -> PlayableRecording:
         """Add a recording under ``name`` (its own by default), in place of one of that name, and make it active.
 
         ``live`` belongs to the recorder: a file of that name becomes ``live-2``. PathNotReadable when the
@@ -122,12 +122,12 @@ class ReplayPlayer:
         self._playing = None
         self._frame = 0
 
-    def _live_session(self) -> ReplaySession:
+    def _live_session(self) -> PlayableRecording:
         if self._recorder is None:
             raise NotReady("there is no recorder, so no live session")
         return self._session(LIVE, self._recorder.recording())
 
-    def _session(self, name: str, recording: Recording) -> ReplaySession:
+    def _session(self, name: str, recording: Recording) -> PlayableRecording:
         mapping = match_joints(recording.joints, self._joints)
         if not mapping.pairs:
             recorded, present = (
@@ -138,13 +138,13 @@ class ReplayPlayer:
                 f"recording {name!r} and the model have no joint in common; "
                 f"the recording has: {recorded}; the model has: {present}"
             )
-        return ReplaySession(name, recording, mapping)
+        return PlayableRecording(name, recording, mapping)
 
     def _check_exists(self, name: str) -> None:
         if name not in self.names():
             raise ReplaySessionNotFound(f"no replay session is called {name!r}; there are: {known(self.names())}")
 
-    def _require_playing(self) -> ReplaySession:
+    def _require_playing(self) -> PlayableRecording:
         if self._playing is None:
             raise NotReady("no replay is playing; replay_start begins one")
         return self._playing

@@ -19,8 +19,9 @@ from urlab.ros2.names import legal_tokens
 from urlab.ros2.qos import CLOCK, LATCHED, PICTURES, RELIABLE, SENSOR_DATA, TF, TF_STATIC, Qos
 from urlab_client import URLabArticulation, URLabCameraView, URLabClient
 from urlab_wire.ops.stepping import ClockBlock
+from urlab_wire.rows import pack_twist
 from urlab_wire.stream_messages import StateFull
-from urlab_wire.streams import control_topic, pack_control, pack_twist, twist_command_topic
+from urlab_wire.streams import control_topic, pack_control, twist_command_topic
 
 IMAGE, CAMERA_INFO = "sensor_msgs/msg/Image", "sensor_msgs/msg/CameraInfo"
 COMPRESSED = "sensor_msgs/msg/CompressedImage"

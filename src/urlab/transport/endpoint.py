@@ -14,7 +14,7 @@ _BACKLOG = 128
 
 
 @dataclass(frozen=True)
-class Listener:
+class ListeningSocket:
     """A socket that listens, and the endpoint that clients connect to."""
 
     socket: sockets.socket
@@ -27,14 +27,14 @@ class Listener:
             Path(self.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
 
 
-def listen(base: str, port: int, *, option: str) -> Listener:
+def listen(base: str, port: int, *, option: str) -> ListeningSocket:
     """Listen on ``<base>:<port>``, port 0 meaning any free one; ConfigError says what is wrong and what to change."""
     if base.startswith("ipc://"):
         return _listen_ipc(f"{base}:{port or _free_ipc_number(base)}", option)
     return _listen_tcp(base, port, option)
 
 
-def _listen_tcp(base: str, port: int, option: str) -> Listener:
+def _listen_tcp(base: str, port: int, option: str) -> ListeningSocket:
     host = base.removeprefix("tcp://").strip("[]").replace("localhost", "127.0.0.1")
     socket = None
     try:
@@ -48,10 +48,10 @@ def _listen_tcp(base: str, port: int, option: str) -> Listener:
             socket.close()
         raise ConfigError(_advice(f"{base}:{port}", option, refused)) from refused
     shown = f"[{host}]" if ":" in host else host
-    return Listener(socket, f"tcp://{shown}:{socket.getsockname()[1]}")
+    return ListeningSocket(socket, f"tcp://{shown}:{socket.getsockname()[1]}")
 
 
-def _listen_ipc(endpoint: str, option: str) -> Listener:
+def _listen_ipc(endpoint: str, option: str) -> ListeningSocket:
     path = endpoint.removeprefix("ipc://")
     _refuse_taken_ipc(endpoint, option)
     socket = sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
@@ -63,7 +63,7 @@ def _listen_ipc(endpoint: str, option: str) -> Listener:
     except OSError as refused:
         socket.close()
         raise ConfigError(_advice(endpoint, option, refused)) from refused
-    return Listener(socket, endpoint)
+    return ListeningSocket(socket, endpoint)
 
 
 def _free_ipc_number(base: str) -> int:

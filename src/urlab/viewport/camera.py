@@ -1,15 +1,21 @@
-"""The viewport's camera: where it is, what it sees where, and how it frames a box."""
+"""The viewport's camera: where it is, what it sees where, how it frames a box, and how it follows an actor."""
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from urlab.geometry import Quat, Vec3, rotate, wxyz_from_euler_deg
+from urlab.geometry import Pose, Quat, Vec3, rotate, wxyz_from_euler_deg
 
 DEFAULT_FOV_DEG = 90.0
 FRAME_FILL = 0.9
 """How much of a picture's width or height a framed box takes."""
+
+DEFAULT_OFFSET_M: Vec3 = (-2.0, 0.0, 1.0)
+"""Two metres behind and one above, in the actor's frame."""
+
+_FRAME_RATE_HZ = 60.0
+"""``smoothing`` is what is left of the camera's way after one frame of this rate, however often it is looked at."""
 
 _MIN_DEPTH_M = 0.02
 _HALVINGS = 50
@@ -77,6 +83,28 @@ class ViewCamera:
         shifts = [_centring(side, [depth + distance for depth in depths]) for side in sides]
         moves = zip((self.forward, self.left, self.up), (-distance, *shifts), strict=True)
         return replace(self, location=_along(center, *moves))
+
+
+@dataclass(slots=True)
+class ActorTracker:
+    """Where the camera shall be. ``pose`` tells where the actor is now, or None when it is gone."""
+
+    pose: Callable[[], Pose | None]
+    offset: Vec3
+    smoothing: float
+    seen_at_s: float
+    """When the camera was last moved, in wall seconds."""
+
+    def follow(self, camera: ViewCamera, now_s: float) -> ViewCamera:
+        """The camera, as much nearer to its place as time has passed, looking at the actor."""
+        elapsed_s, self.seen_at_s = now_s - self.seen_at_s, now_s
+        actor = self.pose()
+        if actor is None:
+            return camera
+        left = self.smoothing ** (elapsed_s * _FRAME_RATE_HZ) if self.smoothing else 0.0
+        wanted = actor.apply(Pose(self.offset)).pos
+        x, y, z = (w + left * (at - w) for w, at in zip(wanted, camera.location, strict=True))
+        return replace(camera, location=(x, y, z)).looking_at(actor.pos)
 
 
 def _nearest(sides: Sequence[float], depths: Sequence[float], slope: float) -> float:

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 from urlab.cameras import GlThread, shared_gl
 from urlab.errors import BadValue
 from urlab.geometry import Pose, Quat, Vec3
-from urlab.overlay import Drawings, Overlay
-from urlab.overlay.drawings import MAX_REACH_M
-from urlab.viewport.camera import ViewCamera
-from urlab.viewport.canvas import Canvas
-from urlab.viewport.lettering import png_with_texts
-from urlab.viewport.mode import LOOKS, ViewMode
-from urlab.viewport.model_view import Pixels
-from urlab.viewport.stage import Stage
-from urlab.viewport.tracker import DEFAULT_OFFSET_M, Tracker
+from urlab.overlay import MAX_REACH_M, Drawings, Overlay
+from urlab.viewport.camera import DEFAULT_OFFSET_M, ActorTracker, ViewCamera
+from urlab.viewport.renderer import PosedModel, ViewportRenderer
+from urlab.viewport.texts import png_with_texts
+from urlab.viewport.view_mode import STYLES, ViewMode
+from urlab_wire.pixels import Bytes
 
 VIEW = "viewport"
 DEFAULT_SIZE = (1280, 720)
@@ -37,30 +34,30 @@ class Screenshot:
 
 
 class Viewport:
-    """Looks at whatever ``stage`` tells, and at what is drawn over it. Any thread may call it.
+    """Shows what ``posed_model`` returns, and what is drawn over it. Any thread may call it.
 
     It keeps a state of its own for drawing, and never touches the one that is stepped.
     """
 
     def __init__(
         self,
-        stage: Callable[[], Stage],
+        posed_model: Callable[[], PosedModel],
         overlay: Overlay,
         *,
         gl: GlThread | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._stage = stage
+        self._posed_model = posed_model
         self._overlay = overlay
         self._gl = gl or shared_gl()
         self._clock = clock
         self._lock = threading.RLock()
         self._camera = _START
-        self._tracker: Tracker | None = None
+        self._tracker: ActorTracker | None = None
         self._mode = ViewMode.LIT
         self._aspect = DEFAULT_SIZE[0] / DEFAULT_SIZE[1]
-        self._canvas = Canvas()
-        self._gl.adopt(self._canvas)
+        self._renderer = ViewportRenderer()
+        self._gl.adopt(self._renderer)
         overlay.add_view(VIEW)
 
     @property
@@ -105,25 +102,18 @@ class Viewport:
     def track(
         self,
         actor_pose: Callable[[], Pose | None],
-        path: str,
         offset: Vec3 | None = None,
         smoothing: float = 0.0,
     ) -> None:
         """Follow an actor from ``offset`` (its frame, metres), looking at it, instead of the one before.
 
-        ``smoothing`` in [0, 1): 0 follows at once. ``actor_pose`` is asked whenever somebody looks, on their thread.
+        ``smoothing`` in [0, 1): 0 follows at once. ``actor_pose`` is called by `camera`, on the thread that reads it.
         """
         if not 0 <= smoothing < 1:
             raise BadValue(f"smoothing must be at least 0 and below 1, but is {smoothing}")
         with self._lock:
             self._camera = self.camera
-            self._tracker = Tracker(actor_pose, path, offset or DEFAULT_OFFSET_M, smoothing, self._clock())
-
-    @property
-    def tracked_path(self) -> str | None:
-        """The path of the actor that is followed."""
-        tracker = self._tracker
-        return None if tracker is None else tracker.path
+            self._tracker = ActorTracker(actor_pose, offset or DEFAULT_OFFSET_M, smoothing, self._clock())
 
     def untrack(self) -> bool:
         """Stop following, where the camera is now; whether it did follow."""
@@ -135,23 +125,23 @@ class Viewport:
     def screenshot(self, width: int = DEFAULT_SIZE[0], height: int = DEFAULT_SIZE[1]) -> Screenshot:
         """A picture of what the viewport shows, drawings and texts included; NoViewport when there is no GL."""
         _check_size(width, height)
-        stage, mode = self._stage(), self._mode
+        posed, mode = self._posed_model(), self._mode
         with self._lock:
             self._aspect = width / height
             camera = self.camera
 
-        def paint() -> tuple[Pixels, Drawings]:
+        def draw() -> tuple[Bytes, Drawings]:
             drawings = self._overlay.take(VIEW)
-            return self._canvas.paint(stage, camera, LOOKS[mode], drawings.items, width, height), drawings
+            return self._renderer.draw(posed, camera, STYLES[mode], drawings.items, width, height), drawings
 
-        pixels, drawings = self._gl.run(paint)
-        return Screenshot(png_with_texts(pixels, camera, drawings), width, height, mode, stage.sim_time)
+        pixels, drawings = self._gl.run(draw)
+        return Screenshot(png_with_texts(pixels, camera, drawings), width, height, mode, posed.sim_time)
 
     def close(self) -> None:
         """Give back what the pictures needed; the next one makes it anew."""
         self._overlay.remove_view(VIEW)
-        if self._canvas.is_in_use:
-            self._gl.run(self._canvas.free)
+        if self._renderer.is_in_use:
+            self._gl.run(self._renderer.free)
 
 
 def _check_size(width: int, height: int) -> None:

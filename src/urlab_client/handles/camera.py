@@ -176,7 +176,7 @@ class URLabCameraView(NewestFrame):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The type of a pixel's numbers."""
-        return np.dtype(np.float32 if self._mode is CameraMode.DEPTH else np.uint8)
+        return self._mode.pixel_format.dtype
 
     @property
     def latest_frame(self) -> npt.NDArray[Any] | None:

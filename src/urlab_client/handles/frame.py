@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from urlab_client.enums import CameraMode
+from urlab_wire.pixels import Bytes, PixelFormat, grey_of_depth, pick_channels, swap_red_blue
 
 Pixels = bytes | memoryview | str
 """Raw bytes, or base64 text."""
-
-FLOAT_DTYPE = "float32"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,23 +72,19 @@ def decode_frame(data: Pixels, mode: CameraMode, resolution: tuple[int, int]) ->
     except binascii.Error:
         return None
     width, height = resolution
-    if min(width, height) <= 0 or len(raw) != 4 * width * height:
+    layout = mode.pixel_format
+    if min(width, height) <= 0 or len(raw) != layout.bytes_per_pixel * width * height:
         return None
-    if mode is CameraMode.DEPTH:
-        return np.frombuffer(raw, np.float32).reshape(height, width).copy()
-    if mode is CameraMode.REAL:
-        return _rgba(np.frombuffer(raw, np.uint32)).reshape(height, width, 4)
-    return np.frombuffer(raw, np.uint8).reshape(height, width, 4).copy()
+    pixels = layout.array(raw, width, height)
+    return swap_red_blue(pixels) if layout is PixelFormat.COLOR_BGRA8 else pixels.copy()
 
 
-def _rgba(bgra: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
-    """Pixels with red and blue exchanged, as bytes. Whole pixels are a third faster than one channel at a time."""
-    pixels = bgra >> 16
-    pixels ^= bgra
-    pixels &= 0xFF  # what red and blue differ in
-    pixels *= 0x10001  # in both of their places
-    pixels ^= bgra
-    return pixels.view(np.uint8)
+def rgb_picture(frame: CameraFrame, white_m: float | None = None) -> Bytes:
+    """A frame for people to look at, (H, W, 3): its colours, or depth as grey that is white from ``white_m`` on."""
+    layout = frame.mode.pixel_format
+    if layout is PixelFormat.DEPTH_F32:
+        return grey_of_depth(frame.pixels, white_m)
+    return pick_channels(frame.pixels, "rgba" if layout is PixelFormat.COLOR_BGRA8 else "bgra")
 
 
 def _mode(meta: Mapping[str, Any], default: CameraMode) -> CameraMode | None:
@@ -98,7 +93,8 @@ def _mode(meta: Mapping[str, Any], default: CameraMode) -> CameraMode | None:
         mode = CameraMode(meta.get("mode") or default)
     except ValueError:
         return None
-    fits = meta.get("dtype") is None or (meta["dtype"] == FLOAT_DTYPE) == (mode is CameraMode.DEPTH)
+    is_float = mode.pixel_format.word == PixelFormat.DEPTH_F32.word
+    fits = meta.get("dtype") is None or (meta["dtype"] == PixelFormat.DEPTH_F32.word) == is_float
     return mode if fits else None
 
 

@@ -251,7 +251,7 @@ class CameraStreamOrder(msgspec.Struct, kw_only=True, omit_defaults=True):
 class SetCameraStreamingRequest(Request["SetCameraStreamingReply"], tag="set_camera_streaming"):
     """Switch cameras on or off, ``{name: true}`` or ``{name: {"zmq": true, "rate_hz": 10}}``. An extension.
 
-    A camera that is not switched on renders while somebody subscribes to it.
+    A camera that is not switched on renders while it has a subscriber.
     """
 
     cameras: dict[str, bool | CameraStreamOrder]

@@ -9,7 +9,7 @@ from urlab_wire.ops.stepping import StepReply
 
 
 class HelloRequest(Request["HelloReply"], tag="hello"):
-    """Open a session. ``observer`` and ``operator`` (extensions) open one beside the others, which expires nobody.
+    """Open a session. ``observer`` and ``operator`` (extensions) open one beside the others, which expires none.
 
     An observer may only look. An operator may do what the plain session may, and leaves it in charge.
     """
@@ -60,7 +60,7 @@ class ArticulationBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
     camera_topics: dict[str, CameraTopic]
     controller: ControllerBlock | None = None
     setpoints: list[float] | None = None
-    """What the actuators are told to do now, in actuator order (extension)."""
+    """The setpoints in force, in actuator order (extension)."""
 
 
 class EntityBlock(msgspec.Struct, kw_only=True, omit_defaults=True):

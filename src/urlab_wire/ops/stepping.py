@@ -106,7 +106,7 @@ class EntityState(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class PerturbationBlock(msgspec.Struct, kw_only=True):
-    """The force that somebody drags a body with, for a puppet client to apply to its own data."""
+    """The force that a user drags a body with, for a puppet client to apply to its own data."""
 
     body_id: int
     version: int

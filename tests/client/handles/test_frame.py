@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from urlab_client import CameraMode
-from urlab_client.handles.frame import decode_frame, read_frame
+from urlab_client.handles.frame import CameraFrame, decode_frame, read_frame, rgb_picture
 
 PIXELS = bytes([1, 2, 3, 4, 5, 6, 7, 8])
 DEPTHS = np.array([0.5, 2.0], np.float32)
@@ -83,3 +83,10 @@ def test_what_cannot_be_read_counts_as_not_told(meta: dict[str, Any]):
     frame = read_frame(PIXELS, meta, CameraMode.REAL, (2, 1))
     assert frame is not None
     assert (frame.frame_id, frame.sim_time, frame.intrinsics, frame.pos_w, frame.quat_w) == (None,) * 5
+
+
+def test_a_frame_for_people_to_look_at_is_rgb_in_every_mode():
+    pixels = np.array([[[1, 2, 3, 255]]], np.uint8)
+    assert rgb_picture(CameraFrame(pixels, CameraMode.REAL)).tolist() == [[[1, 2, 3]]]
+    assert rgb_picture(CameraFrame(pixels, CameraMode.INSTANCE)).tolist() == [[[3, 2, 1]]]
+    assert rgb_picture(CameraFrame(DEPTHS[None], CameraMode.DEPTH), 2.0).tolist() == [[[64] * 3, [255] * 3]]

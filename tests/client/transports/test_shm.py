@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from urlab.transport.reply_cache import ReplyCache
 from urlab.transport.shm.folder import ShmFolder
-from urlab.transport.shm.kept_replies import KeptReplies
 from urlab.transport.shm.server import SharedMemory
 from urlab_client import URLabTimeoutError, ZmqTransport
 from urlab_client.errors import ServerEndedError
@@ -50,7 +50,7 @@ def share(tmp_path: Path) -> Iterator[Callable[[Handle], SharedMemory]]:
     made: list[SharedMemory] = []
 
     def make(handle: Handle = bytes.upper) -> SharedMemory:
-        made.append(SharedMemory(handle, KeptReplies(), root=tmp_path))
+        made.append(SharedMemory(handle, ReplyCache(), root=tmp_path))
         made[-1].start()
         return made[-1]
 

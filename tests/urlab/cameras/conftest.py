@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from urlab.cameras import Frame, SceneRenderer, Shot, shared_gl
+from urlab.cameras import Frame, RenderRequest, SceneRenderer, shared_gl
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.library import Library
 from urlab.config import RenderProfile
@@ -26,7 +26,7 @@ LOOKS_ALONG_X = 'xyaxes="0 -1 0 0 0 1"'
 """Of a camera: +X ahead, +Z up, so that -Y is to the right."""
 
 
-class Set:
+class SimulatedScene:
     """A scene that is simulated, with a renderer."""
 
     def __init__(self, scene: CompiledScene, profile: RenderProfile = RenderProfile.FAST) -> None:
@@ -50,8 +50,8 @@ class Set:
             self.engine.publish()
         return self.engine.snapshot
 
-    def shoot(self, mode: str, camera: int = 0, size: tuple[int, int] | None = SIZE) -> Frame:
-        shot = Shot(self.cameras[camera], CameraMode(mode), size)
+    def draw(self, mode: str, camera: int = 0, size: tuple[int, int] | None = SIZE) -> Frame:
+        shot = RenderRequest(self.cameras[camera], CameraMode(mode), size)
         (frame,) = self.renderer.render([shot], self.snapshot)
         return frame
 
@@ -59,9 +59,9 @@ class Set:
 class Truth:
     """What every pixel of a frame shows, by casting a ray of MuJoCo's through its middle."""
 
-    def __init__(self, stage: Set, frame: Frame) -> None:
-        model, data = stage.scene.model, mujoco.MjData(stage.scene.model)
-        data.qpos[:] = stage.snapshot.qpos
+    def __init__(self, scene_of: SimulatedScene, frame: Frame) -> None:
+        model, data = scene_of.scene.model, mujoco.MjData(scene_of.scene.model)
+        data.qpos[:] = scene_of.snapshot.qpos
         mujoco.mj_forward(model, data)
         ahead = _rays(frame)
         lengths = np.linalg.norm(ahead, axis=1)
@@ -105,13 +105,13 @@ def project(frame: Frame, point: tuple[float, float, float]) -> tuple[float, flo
 
 
 def metres(frame: Frame) -> NDArray[np.float32]:
-    assert (frame.dtype, len(frame.data)) == ("float32", 4 * frame.width * frame.height)
-    return np.frombuffer(frame.data, np.float32).reshape(frame.height, frame.width)
+    assert (frame.metadata()["dtype"], len(frame.data)) == ("float32", 4 * frame.width * frame.height)
+    return frame.array()
 
 
 def bgra(frame: Frame) -> NDArray[np.uint8]:
-    assert (frame.dtype, len(frame.data)) == ("bgra8", 4 * frame.width * frame.height)
-    return np.frombuffer(frame.data, np.uint8).reshape(frame.height, frame.width, 4)
+    assert (frame.metadata()["dtype"], len(frame.data)) == ("bgra8", 4 * frame.width * frame.height)
+    return frame.array()
 
 
 def names_seen(frame: Frame, table: list[dict[str, Any]]) -> NDArray[np.str_]:
@@ -187,20 +187,20 @@ def _word(folder: Path, name: str, model: str) -> str:
 
 
 @pytest.fixture
-def stage(compose: Callable[..., CompiledScene], needs_gl: None) -> Iterator[Callable[..., Set]]:
-    """``stage(worldbody, extra="", profile=...)``: a set of one actor ``t`` whose world holds these elements.
+def scene_of(compose: Callable[..., CompiledScene], needs_gl: None) -> Iterator[Callable[..., SimulatedScene]]:
+    """``scene_of(worldbody, extra="", profile=...)``: a scene of one actor ``t`` whose world holds these elements.
 
     A mapping is what ``compose`` takes instead.
     """
-    sets: list[Set] = []
+    made: list[SimulatedScene] = []
 
-    def build(what: Any, extra: str = "", profile: RenderProfile = RenderProfile.FAST, **rest: Any) -> Set:
+    def build(what: Any, extra: str = "", profile: RenderProfile = RenderProfile.FAST, **rest: Any) -> SimulatedScene:
         actors = what if isinstance(what, Mapping) else {"t": mjcf(what, extra)}
-        sets.append(Set(compose(actors, **rest), profile))
-        return sets[-1]
+        made.append(SimulatedScene(compose(actors, **rest), profile))
+        return made[-1]
 
     yield build
-    for one in sets:
+    for one in made:
         one.renderer.close()
 
 
@@ -209,10 +209,10 @@ def mjcf(worldbody: str, extra: str = "") -> str:
 
 
 @pytest.fixture(scope="session")
-def eyes() -> Any:
+def images() -> Any:
     """The functions of this file, for tests, which cannot import it."""
 
-    class Eyes:
+    class ImageFunctions:
         along_x = LOOKS_ALONG_X
         size = SIZE
         truth = Truth
@@ -223,4 +223,4 @@ def eyes() -> Any:
         bare_picture = staticmethod(bare_picture)
         mjcf = staticmethod(mjcf)
 
-    return Eyes
+    return ImageFunctions

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from urlab.cameras import CameraChannel, Capture, Frame, GlThread, shared_gl
+from urlab.cameras import Capture, Frame, GlThread, SceneCamera, shared_gl
 from urlab.config import RenderProfile
 from urlab.errors import BadValue, NotReady, NoViewport, OpTimeout
 from urlab_wire.enums import CameraMode
@@ -27,7 +27,7 @@ class Inbox:
     """Frames as they go out."""
 
     def __init__(self, capture: Capture) -> None:
-        self._frames: queue.SimpleQueue[tuple[CameraChannel, Frame]] = queue.SimpleQueue()
+        self._frames: queue.SimpleQueue[tuple[SceneCamera, Frame]] = queue.SimpleQueue()
         capture.on_frame.append(lambda channel, frame: self._frames.put((channel, frame)))
 
     def next(self) -> tuple[str, Frame]:
@@ -62,16 +62,16 @@ class Rig:
             raise self.trouble
         return self.made.move_on() if self.moving else self.made.snapshot
 
-    def __getitem__(self, name: str) -> CameraChannel:
+    def __getitem__(self, name: str) -> SceneCamera:
         return self.capture.cameras[name]
 
 
 @pytest.fixture
-def rig(stage: Callable[..., Any]) -> Iterator[Callable[..., Rig]]:
+def rig(scene_of: Callable[..., Any]) -> Iterator[Callable[..., Rig]]:
     rigs: list[Rig] = []
 
     def build(actors: Any = None, gl: GlThread | None = None, **rest: Any) -> Rig:
-        rigs.append(Rig(stage({"arm": ROBOT} if actors is None else actors, **rest), gl))
+        rigs.append(Rig(scene_of({"arm": ROBOT} if actors is None else actors, **rest), gl))
         return rigs[-1]
 
     yield build
@@ -126,11 +126,6 @@ def test_a_rate_that_makes_no_sense_is_refused(rig: MakeRig, rate_hz: float) -> 
     with pytest.raises(BadValue, match="rate_hz of camera 'head'"):
         one.capture.set_streaming("head", True, rate_hz)
     assert not one["arm/head"].streaming
-
-
-def test_a_mode_that_does_not_exist_is_refused(rig: MakeRig) -> None:
-    with pytest.raises(BadValue, match="the modes are: depth, instance, real, semantic"):
-        rig().capture.set_mode("head", "thermal")  # type: ignore[arg-type]
 
 
 # -- sync -------------------------------------------------------------------------------------------------------------
@@ -227,7 +222,7 @@ def test_a_camera_that_is_switched_on_streams_new_states_at_its_rate(rig: MakeRi
     assert (one["arm/head"].streaming, one["arm/head"].rate_hz) == (False, 50.0)
 
 
-def test_a_camera_streams_while_somebody_listens(rig: MakeRig) -> None:
+def test_a_camera_streams_while_it_has_a_subscriber(rig: MakeRig) -> None:
     one = rig()
     listeners = 1
     one["arm/wrist"].subscribed.append(lambda: listeners > 0)
@@ -268,7 +263,7 @@ def test_a_mode_can_be_switched_while_it_streams(rig: MakeRig) -> None:
         one.capture.set_mode("head", CameraMode(mode))
         assert one.capture.latest(["head"])["head"].mode == mode
         frame = one.inbox.until(lambda frame, mode=mode: frame.mode == mode)  # type: ignore[misc]
-        assert (frame.dtype, len(frame.data)) == (dtype, 4 * 32 * 24)
+        assert (frame.metadata()["dtype"], len(frame.data)) == (dtype, 4 * 32 * 24)
         assert one.inbox.next()[1].mode == mode
     assert one["arm/wrist"].mode is CameraMode.REAL
 
@@ -284,19 +279,10 @@ def test_a_mode_is_switched_for_a_frame_that_is_being_drawn(rig: MakeRig) -> Non
     assert one.inbox.next()[1].mode is CameraMode.DEPTH
 
 
-def test_turns_that_drawing_cannot_keep_up_with_are_counted(rig: MakeRig) -> None:
-    one, held = rig(), threading.Event()
-    one.capture.set_streaming("head", True, 100.0)
-    one.inbox.next()
-    holding, before = shared_gl().post(lambda: held.wait(0.2)), one["arm/head"].late
-    holding.result(WAIT_S)
-    assert eventually(lambda: one["arm/head"].late >= before + 10)
-
-
 # -- trouble ----------------------------------------------------------------------------------------------------------
 
 
-def test_trouble_is_logged_once_told_to_whoever_asks_and_survived(
+def test_trouble_is_logged_once_answered_to_requests_and_survived(
     rig: MakeRig, caplog: pytest.LogCaptureFixture
 ) -> None:
     one = rig()
@@ -311,10 +297,10 @@ def test_trouble_is_logged_once_told_to_whoever_asks_and_survived(
     assert [record.getMessage() for record in caplog.records] == ["no frames of arm/head: there is no state yet"]
 
 
-def test_a_listener_that_fails_harms_nobody(rig: MakeRig, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_listener_that_fails_harms_no_other(rig: MakeRig, caplog: pytest.LogCaptureFixture) -> None:
     one = rig()
 
-    def fail(channel: CameraChannel, frame: Frame) -> None:
+    def fail(channel: SceneCamera, frame: Frame) -> None:
         raise ValueError("full")
 
     one.capture.on_frame.insert(0, fail)
@@ -384,7 +370,7 @@ def test_closing_ends_the_thread_and_the_frames_and_may_be_done_twice(rig: MakeR
         one.capture.latest(["wrist"])
 
 
-def test_closing_answers_whoever_waits(rig: MakeRig) -> None:
+def test_closing_answers_the_thread_that_waits(rig: MakeRig) -> None:
     gl, held = GlThread(), threading.Event()
     holding = gl.post(held.wait)
     one = rig(gl=gl)

@@ -1,13 +1,16 @@
-"""The thread that talks to GL."""
+"""The thread that talks to GL, and the context that it finds. Each choice of a GL is a process: it is made once."""
 
 import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from urlab.cameras import GlThread, shared_gl
+from urlab.cameras.gl_thread import GL_PACKAGES
 from urlab.errors import NoViewport, OpTimeout
 
 
@@ -47,7 +50,7 @@ def test_it_gives_way_to_everything_else(gl: GlThread) -> None:
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == here
 
 
-def test_work_that_fails_fails_for_whoever_asked_and_nobody_else(gl: GlThread) -> None:
+def test_work_that_fails_fails_for_the_thread_that_asked_and_no_other(gl: GlThread) -> None:
     with pytest.raises(ZeroDivisionError):
         gl.run(lambda: 1 // 0)
     assert gl.run(lambda: 7) == 7
@@ -112,3 +115,88 @@ def test_posted_work_is_not_waited_for_but_done_in_its_turn(gl: GlThread) -> Non
     held.set()
     posted[1].result(5)
     assert done == ["urlab-gl"]
+
+
+_DRAW = """
+import io, os, sys
+import mujoco
+from PIL import Image
+from urlab.cameras import shared_gl
+from urlab.overlay import Overlay
+from urlab.viewport import PosedModel, Viewport
+
+model = mujoco.MjModel.from_xml_string(
+    "<mujoco><worldbody><geom size='1' rgba='1 0 0 1'/></worldbody></mujoco>"
+)
+data = mujoco.MjData(model)
+viewport = Viewport(lambda: PosedModel(1, model, data.qpos, data.mocap_pos, data.mocap_quat), Overlay())
+assert not any(name.split(".")[0] == "OpenGL" for name in sys.modules), "GL was imported early"
+viewport.set_mode("unlit")
+viewport.set_camera((-3, 0, 0), (1, 0, 0, 0))
+picture = Image.open(io.BytesIO(viewport.screenshot(64, 48).png))
+backend = next(name for name in ("egl", "osmesa") if f"mujoco.{name}" in sys.modules)
+print(picture.getpixel((32, 24)), backend, shared_gl().gl_name() != "", os.environ.get("PYOPENGL_PLATFORM"))
+"""
+_REFUSED = """
+import os
+from urlab.cameras import GlThread
+from urlab.errors import NoViewport
+
+gl = GlThread()
+for _ in range(2):
+    try:
+        gl.gl_name()
+    except NoViewport as none:
+        print(none.message)
+    os.environ.pop("PYOPENGL_PLATFORM", None)
+"""
+_VARIABLES = ("MUJOCO_GL", "PYOPENGL_PLATFORM", "MUJOCO_EGL_DEVICE_ID")
+
+
+def run(script: str, **variables: str) -> Any:
+    environment = {name: value for name, value in os.environ.items() if name not in _VARIABLES}
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env={**environment, **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_it_draws_with_no_setting_at_all_and_ends_without_a_word() -> None:
+    done = run(_DRAW)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("(255, 0, 0) ")
+    assert done.stdout.endswith(" True None\n")
+
+
+def test_where_egl_has_no_device_osmesa_draws() -> None:
+    done = run(_DRAW, MUJOCO_EGL_DEVICE_ID="99")
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "(255, 0, 0) osmesa True None\n")
+
+
+def test_the_backend_that_the_user_names_is_the_only_one_that_is_tried() -> None:
+    done = run(_REFUSED, MUJOCO_GL="egl", MUJOCO_EGL_DEVICE_ID="99")
+    assert "egl: RuntimeError: The MUJOCO_EGL_DEVICE_ID" in done.stdout
+    assert "osmesa:" not in done.stdout
+
+
+def test_where_nothing_works_the_refusal_says_what_to_do_and_is_remembered() -> None:
+    first, second = run(_REFUSED, PYOPENGL_PLATFORM="nonsense").stdout.splitlines()
+    assert first == second
+    assert "egl: ImportError" in first
+    assert "osmesa: ImportError" in first
+    assert "`urlab doctor`" in first
+    assert all(package in first for package in GL_PACKAGES)
+
+
+@pytest.mark.parametrize("word", ["off", "0"])
+def test_drawing_can_be_switched_off(word: str) -> None:
+    assert f"MUJOCO_GL={word} switches drawing off" in run(_REFUSED, MUJOCO_GL=word).stdout
+
+
+def test_a_word_that_needs_a_screen_chooses_nothing() -> None:
+    script = "from urlab.cameras import GlThread; print(bool(GlThread().gl_name()))"
+    assert run(script, MUJOCO_GL="glfw").stdout == "True\n"

@@ -11,12 +11,13 @@ import mujoco
 import numpy as np
 import pytest
 
-from urlab.cameras import GlThread, SceneRenderer, Shot, is_software, shared_gl
+from urlab.cameras import GlThread, RenderRequest, SceneRenderer, shared_gl
+from urlab.cameras.profile import is_software
 from urlab.config import RenderProfile
 from urlab.errors import NoViewport
 from urlab_wire.enums import CameraMode
 
-Stage = Callable[..., Any]
+MakeScene = Callable[..., Any]
 
 FALLING = """<light pos="0 0 4"/><geom type="plane" size="5 5 1"/>
 <camera name="wide" pos="-3 0 1" xyaxes="0 -1 0 0 0 1"/>
@@ -25,14 +26,14 @@ FALLING = """<light pos="0 0 4"/><geom type="plane" size="5 5 1"/>
 <camera name="rider" pos="0 0 .5" mode="fixed"/></body>"""
 
 
-def test_a_frame_says_when_and_where_it_was_taken(stage: Stage) -> None:
-    made = stage(FALLING)
+def test_a_frame_says_when_and_where_it_was_taken(scene_of: MakeScene) -> None:
+    made = scene_of(FALLING)
     seen = made.move_on(50)
-    frame = made.shoot("real", camera=2, size=(64, 48))
+    frame = made.draw("real", camera=2, size=(64, 48))
     data = mujoco.MjData(made.scene.model)
     data.qpos[:] = seen.qpos
     mujoco.mj_forward(made.scene.model, data)
-    assert (frame.name, frame.mode, frame.width, frame.height, frame.dtype) == ("t_rider", "real", 64, 48, "bgra8")
+    assert (frame.name, frame.mode, frame.width, frame.height) == ("t_rider", "real", 64, 48)
     assert (frame.frame_id, frame.sim_time) == (seen.frame_id, seen.sim_time)
     assert frame.sim_time == pytest.approx(0.1)
     assert frame.pos_w == pytest.approx(data.cam_xpos[2])
@@ -41,8 +42,8 @@ def test_a_frame_says_when_and_where_it_was_taken(stage: Stage) -> None:
     assert turn == pytest.approx(data.cam_xmat[2])
 
 
-def test_metadata_is_plain_data(stage: Stage) -> None:
-    frame = stage(FALLING).shoot("depth", size=(64, 48))
+def test_metadata_is_plain_data(scene_of: MakeScene) -> None:
+    frame = scene_of(FALLING).draw("depth", size=(64, 48))
     focal = 24 / np.tan(np.radians(45) / 2)
     assert frame.metadata() == {
         "width": 64,
@@ -58,55 +59,55 @@ def test_metadata_is_plain_data(stage: Stage) -> None:
     assert {type(value) for value in frame.metadata().values()} == {int, float, str, list}
 
 
-def test_a_frame_has_the_cameras_own_resolution_unless_another_is_asked_for(stage: Stage) -> None:
-    made = stage('<camera name="eye" resolution="40 30"/><geom size=".1"/>')
-    assert [(frame.width, len(frame.data)) for frame in (made.shoot("real", size=None), made.shoot("real"))] == [
+def test_a_frame_has_the_cameras_own_resolution_unless_another_is_asked_for(scene_of: MakeScene) -> None:
+    made = scene_of('<camera name="eye" resolution="40 30"/><geom size=".1"/>')
+    assert [(frame.width, len(frame.data)) for frame in (made.draw("real", size=None), made.draw("real"))] == [
         (40, 4 * 40 * 30),
         (160, 4 * 160 * 120),
     ]
 
 
-def test_several_cameras_in_one_call_see_one_state_while_physics_goes_on(stage: Stage, eyes: Any) -> None:
-    made = stage(FALLING)
+def test_several_cameras_in_one_call_see_one_state_while_physics_goes_on(scene_of: MakeScene, images: Any) -> None:
+    made = scene_of(FALLING)
     seen = made.move_on(100)
     made.move_on(100)
-    shots = [Shot(camera, CameraMode.DEPTH, eyes.size) for camera in made.cameras]
+    shots = [RenderRequest(camera, CameraMode.DEPTH, images.size) for camera in made.cameras]
     frames = made.renderer.render(shots, seen)
     assert {(frame.frame_id, frame.sim_time) for frame in frames} == {(seen.frame_id, seen.sim_time)}
     for frame, front in zip(frames[:2], [(-0.2, 0.0), (0.0, -0.2)], strict=True):
-        rows = np.flatnonzero(np.abs(eyes.metres(frame)[:, 80] - 2.8) < 1e-4)
-        edges = [eyes.project(frame, (*front, seen.qpos[2] + half))[1] for half in (0.2, -0.2)]
+        rows = np.flatnonzero(np.abs(images.metres(frame)[:, 80] - 2.8) < 1e-4)
+        edges = [images.project(frame, (*front, seen.qpos[2] + half))[1] for half in (0.2, -0.2)]
         assert [rows[0], rows[-1] + 1] == [round(edge) for edge in edges]
 
 
 @pytest.mark.parametrize("mode", CameraMode)
-def test_the_same_trajectory_gives_the_same_bytes(stage: Stage, mode: CameraMode) -> None:
-    def film() -> list[bytes]:
-        made, frames = stage(FALLING), []
+def test_the_same_trajectory_gives_the_same_bytes(scene_of: MakeScene, mode: CameraMode) -> None:
+    def trajectory_frames() -> list[bytes]:
+        made, frames = scene_of(FALLING), []
         for _ in range(3):
             made.move_on(70)
-            frames += [bytes(made.shoot(mode, camera).data) for camera in (0, 1)]
+            frames += [bytes(made.draw(mode, camera).data) for camera in (0, 1)]
         return frames
 
-    first = film()
-    assert first == film()
+    first = trajectory_frames()
+    assert first == trajectory_frames()
     assert len(set(first)) >= 3
 
 
-def test_a_picture_leaves_the_simulation_alone(stage: Stage) -> None:
-    made, plain = stage(FALLING), stage(FALLING)
+def test_a_picture_leaves_the_simulation_alone(scene_of: MakeScene) -> None:
+    made, plain = scene_of(FALLING), scene_of(FALLING)
     for _ in range(20):
         made.move_on(10)
-        made.shoot("real", size=(16, 12))
+        made.draw("real", size=(16, 12))
         plain.move_on(10)
     assert made.snapshot.qpos.tobytes() == plain.snapshot.qpos.tobytes()
     assert made.snapshot.qvel.tobytes() == plain.snapshot.qvel.tobytes()
 
 
-def test_any_thread_may_ask_and_each_gets_its_own_picture(stage: Stage) -> None:
-    made = stage(FALLING)
+def test_any_thread_may_ask_and_each_gets_its_own_picture(scene_of: MakeScene) -> None:
+    made = scene_of(FALLING)
     states = [made.move_on(60) for _ in range(4)]
-    shot = Shot(made.cameras[0], CameraMode.DEPTH, (32, 24))
+    shot = RenderRequest(made.cameras[0], CameraMode.DEPTH, (32, 24))
     expected = [bytes(made.renderer.render([shot], state)[0].data) for state in states]
     got: dict[int, set[bytes]] = {}
 
@@ -121,75 +122,77 @@ def test_any_thread_may_ask_and_each_gets_its_own_picture(stage: Stage) -> None:
     assert got == {number: {data} for number, data in enumerate(expected)}
 
 
-def test_mocap_bodies_are_where_they_were_put(stage: Stage, eyes: Any) -> None:
-    world = f'<camera name="eye" {eyes.along_x}/><body name="m" mocap="true"><geom type="box" size=".1 .3 .3"/></body>'
-    made = stage(world)
+def test_mocap_bodies_are_where_they_were_put(scene_of: MakeScene, images: Any) -> None:
+    world = (
+        f'<camera name="eye" {images.along_x}/><body name="m" mocap="true"><geom type="box" size=".1 .3 .3"/></body>'
+    )
+    made = scene_of(world)
     with made.engine.locked():
         made.engine.data.mocap_pos[0] = (2, 0, 0)
         made.engine.publish()
-    assert eyes.metres(made.shoot("depth"))[60, 80] == pytest.approx(1.9, abs=1e-5)
+    assert images.metres(made.draw("depth"))[60, 80] == pytest.approx(1.9, abs=1e-5)
 
 
-def test_a_size_that_gl_does_not_have_is_refused_and_the_next_picture_works(stage: Stage) -> None:
-    made = stage(FALLING)
-    first = made.shoot("real")
+def test_a_size_that_gl_does_not_have_is_refused_and_the_next_picture_works(scene_of: MakeScene) -> None:
+    made = scene_of(FALLING)
+    first = made.draw("real")
     with pytest.raises(NoViewport, match="cannot be drawn at 100000x10"):
-        made.shoot("real", size=(100_000, 10))
-    assert made.shoot("real").data == first.data
+        made.draw("real", size=(100_000, 10))
+    assert made.draw("real").data == first.data
 
 
 @pytest.mark.parametrize("mode", CameraMode)
-def test_a_picture_stays_what_it_is_while_others_are_taken(stage: Stage, mode: CameraMode) -> None:
-    made = stage(FALLING)
-    frames = [made.shoot(mode)]
+def test_a_picture_stays_what_it_is_while_others_are_taken(scene_of: MakeScene, mode: CameraMode) -> None:
+    made = scene_of(FALLING)
+    frames = [made.draw(mode)]
     before = bytes(frames[0].data)
     for _ in range(5):
         made.move_on(70)
-        frames.append(made.shoot(mode))
+        frames.append(made.draw(mode))
     assert frames[0].data == before != frames[-1].data
     assert len({np.frombuffer(frame.data, np.uint8).ctypes.data for frame in frames}) == len(frames)
     assert frames[0].data.readonly
 
 
 @pytest.mark.parametrize("profile", [RenderProfile.FAST, RenderProfile.QUALITY])
-def test_a_picture_does_not_depend_on_those_before_it(stage: Stage, profile: RenderProfile) -> None:
-    made = stage(FALLING, profile=profile)
-    first = made.shoot("real", size=(60, 40))
+def test_a_picture_does_not_depend_on_those_before_it(scene_of: MakeScene, profile: RenderProfile) -> None:
+    made = scene_of(FALLING, profile=profile)
+    first = made.draw("real", size=(60, 40))
     for mode, size in (("depth", (60, 40)), ("instance", (90, 20)), ("real", (30, 90)), ("semantic", (8, 8))):
-        made.shoot(mode, size=size)
-    assert made.shoot("real", size=(60, 40)).data == first.data
+        made.draw(mode, size=size)
+    assert made.draw("real", size=(60, 40)).data == first.data
 
 
-def test_auto_is_what_fits_the_gl_that_draws(stage: Stage) -> None:
-    made = stage(FALLING, profile=RenderProfile.AUTO)
+def test_auto_is_what_fits_the_gl_that_draws(scene_of: MakeScene) -> None:
+    made = scene_of(FALLING, profile=RenderProfile.AUTO)
     assert made.renderer.gl_name == shared_gl().gl_name()
     expected = RenderProfile.FAST if is_software(shared_gl().gl_name()) else RenderProfile.QUALITY
     assert made.renderer.profile is expected
 
 
-def test_nothing_is_drawn_after_close_and_closing_twice_is_fine(stage: Stage) -> None:
-    made = stage(FALLING)
-    made.shoot("real")
+def test_nothing_is_drawn_after_close_and_closing_twice_is_fine(scene_of: MakeScene) -> None:
+    made = scene_of(FALLING)
+    made.draw("real")
     assert made.renderer.is_in_use
     for _ in range(2):
         made.renderer.close()
     assert not made.renderer.is_in_use
     with pytest.raises(NoViewport, match="not drawn any more"):
-        made.shoot("real")
+        made.draw("real")
 
 
-def test_a_renderer_that_was_never_asked_needs_no_gl(stage: Stage) -> None:
-    gl, scene = GlThread(), stage(FALLING).scene
+def test_a_renderer_that_was_never_asked_needs_no_gl(scene_of: MakeScene) -> None:
+    gl, scene = GlThread(), scene_of(FALLING).scene
     unused = SceneRenderer(scene, RenderProfile.FAST, gl)
-    assert unused.render([], stage(FALLING).snapshot) == []
+    assert unused.render([], scene_of(FALLING).snapshot) == []
     unused.close()
     assert not any(thread.name == "urlab-gl" for thread in threading.enumerate() if thread is gl._thread)
 
 
-def test_closing_the_gl_thread_frees_what_was_left_open(stage: Stage) -> None:
-    gl, made = GlThread(), stage(FALLING)
+def test_closing_the_gl_thread_frees_what_was_left_open(scene_of: MakeScene) -> None:
+    gl, made = GlThread(), scene_of(FALLING)
     left = SceneRenderer(made.scene, RenderProfile.FAST, gl)
-    left.render([Shot(made.cameras[0], CameraMode.REAL, (16, 12))], made.snapshot)
+    left.render([RenderRequest(made.cameras[0], CameraMode.REAL, (16, 12))], made.snapshot)
     gl.close()
     assert not left.is_in_use
     left.close()
@@ -214,12 +217,12 @@ def gl_objects() -> tuple[int, int, int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-def test_fifty_scenes_in_a_row_leave_no_memory_behind(stage: Stage) -> None:
-    made = stage(FALLING)
+def test_fifty_scenes_in_a_row_leave_no_memory_behind(scene_of: MakeScene) -> None:
+    made = scene_of(FALLING)
 
     def visit() -> None:
         renderer = SceneRenderer(made.scene, RenderProfile.FAST)
-        renderer.render([Shot(made.cameras[0], CameraMode.REAL, (640, 480))], made.snapshot)
+        renderer.render([RenderRequest(made.cameras[0], CameraMode.REAL, (640, 480))], made.snapshot)
         renderer.close()
 
     for _ in range(5):
@@ -233,7 +236,7 @@ def test_fifty_scenes_in_a_row_leave_no_memory_behind(stage: Stage) -> None:
 
 _WITHOUT_GL = """
 import sys
-from urlab.cameras import Capture, SceneRenderer, Shot
+from urlab.cameras import Capture, SceneRenderer, RenderRequest
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
 from urlab.config import RenderProfile
@@ -248,7 +251,7 @@ engine = Engine(scene.model)
 renderer = SceneRenderer(scene, RenderProfile.AUTO)
 capture = Capture(scene, lambda: engine.snapshot, RenderProfile.AUTO)
 capture.start()
-shot = Shot(scene.global_cameras[0], "real")
+shot = RenderRequest(scene.global_cameras[0], "real")
 asks = (
     lambda: renderer.render([shot], engine.snapshot),
     lambda: renderer.profile,

@@ -36,7 +36,7 @@ def test_a_good_machine_is_exit_code_0_and_pure_json(cli: Any, tmp_path: Path) -
     assert report["ok"] is True
     needed = ("python", "mujoco", "numpy", "pyzmq", "msgspec", "project folder")
     assert {found[name] for name in needed} == {"ok"}
-    assert {"graphics egl", "graphics osmesa", "shared memory", "cores", "timer", "extra bench"} <= set(found)
+    assert {"graphics egl", "graphics osmesa", "shared memory", "cores", "timer", "extra eval"} <= set(found)
 
 
 def test_it_works_where_mujoco_does_not(cli: Any, broken_mujoco: dict[str, str]) -> None:

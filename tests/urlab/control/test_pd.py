@@ -4,7 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from urlab.control import PDController
+from urlab.control.pd import PDController
 from urlab.errors import ControllerSchemaViolation
 
 TWO_MOTORS_ON_ONE_JOINT = """

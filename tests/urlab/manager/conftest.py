@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 
 from urlab.app import open_project
-from urlab.compile import compile_scene
+from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.library import Library
 from urlab.config import FileRoots
 from urlab.geometry import Pose
-from urlab.manager import Manager
-from urlab.manager.step_counter import StepCounter
+from urlab.manager import Manager, StepCounter
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab_wire.enums import StepMode
@@ -40,12 +39,17 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
     manager.stop()
 
 
+@pytest.fixture(scope="session")
+def demo_scene(tmp_path_factory: pytest.TempPathFactory) -> CompiledScene:
+    """The shipped demo level, compiled once."""
+    project = open_project(tmp_path_factory.mktemp("demo"))
+    return compile_scene(project.open_level("demo"), Library(project.record))
+
+
 @pytest.fixture
-def demo_manager(tmp_path: Path) -> Iterator[Manager]:
-    """The shipped demo level, in direct mode."""
-    project = open_project(tmp_path)
-    scene = compile_scene(project.open_level("demo"), Library(project.record))
-    manager = Manager(scene, replays_dir=tmp_path, roots=FileRoots(), counter=StepCounter())
+def demo_manager(demo_scene: CompiledScene, tmp_path: Path) -> Iterator[Manager]:
+    """The shipped demo level, in direct mode, from its start."""
+    manager = Manager(demo_scene, replays_dir=tmp_path, roots=FileRoots(), counter=StepCounter())
     manager.start(StepMode.DIRECT)
     yield manager
     manager.stop()

@@ -1,13 +1,14 @@
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
 from urlab.errors import OpTimeout, ShuttingDown, UnknownArticulation
-from urlab.manager import Manager, View
+from urlab.manager import Manager, StepCounter, View
 from urlab.manager import manager as manager_module
 from urlab_wire.enums import ObservationLevel, StepMode
-from urlab_wire.ops.stepping import StepRequest
+from urlab_wire.ops.stepping import ArticulationCommand, StepRequest
 
 MINIMAL = View(ObservationLevel.MINIMAL)
 
@@ -46,11 +47,11 @@ def test_steps_from_several_threads_all_count(manager: Manager) -> None:
     assert manager.engine.data.time == pytest.approx(0.2)
 
 
-def test_reading_changes_nothing(manager: Manager) -> None:
-    before = manager.engine.save_state()
+def test_reading_changes_nothing(manager: Manager, full_state: Any) -> None:
+    before = full_state(manager.engine)
     seen = manager.read(View(ObservationLevel.FULL))
     assert set(seen.blocks.articulations) == {"hopper"}
-    assert np.array_equal(manager.engine.save_state(), before)
+    assert np.array_equal(full_state(manager.engine), before)
 
 
 def test_every_request_hands_out_a_snapshot_of_its_end(manager: Manager) -> None:
@@ -71,3 +72,67 @@ def test_auto_is_live(manager: Manager) -> None:
 def test_an_unknown_articulation_is_told_which_exist(manager: Manager) -> None:
     with pytest.raises(UnknownArticulation, match="hopper"):
         manager.articulation("robot")
+
+
+def test_a_session_counts_from_its_hello() -> None:
+    counter = StepCounter()
+    counter.total += 5
+    hello = counter.total
+    counter.total += 3
+    assert counter.between(hello, counter.total) == 3
+    assert counter.between(0, counter.total) == 8
+
+
+def test_after_a_reset_everybody_counts_from_there() -> None:
+    counter = StepCounter()
+    counter.total += 5
+    counter.restart()
+    counter.total += 2
+    assert counter.between(0, counter.total) == counter.between(4, counter.total) == 2
+
+
+def test_what_was_seen_before_a_reset_counts_nothing() -> None:
+    counter = StepCounter()
+    counter.total += 5
+    seen = counter.total
+    counter.total += 1
+    counter.restart()
+    assert counter.between(0, seen) == 0
+
+
+# -- forces -------------------------------------------------------------------------------------------------------
+
+
+def push(**bodies: list[float]) -> StepRequest:
+    commands = {"hopper": ArticulationCommand(xfrc_applied=bodies)}
+    return StepRequest(per_articulation=commands)
+
+
+def step_with(manager: Manager, request: StepRequest) -> None:
+    manager.step(request, MINIMAL)
+
+
+def test_forces_on_several_bodies_act_together(manager: Manager) -> None:
+    step_with(manager, push(foot=[0, 0, 1, 0, 0, 0], crate=[0, 4, 0, 0, 0, 0]))
+    dt = manager.engine.model.opt.timestep
+    assert np.allclose(manager.engine.data.qvel, [dt, 0, 2 * dt, 0, 0, 0, 0])
+
+
+def test_a_drag_adds_to_the_forces_of_a_step(manager: Manager) -> None:
+    crate = manager.body_id("crate")
+    assert crate is not None
+    manager.drag(crate, [0, 0, 4, 0, 0, 0])
+    step_with(manager, push(crate=[0, 4, 0, 0, 0, 0]))
+    dt = manager.engine.model.opt.timestep
+    assert np.allclose(manager.engine.data.qvel[1:4], [0, 2 * dt, 2 * dt])
+    assert not manager.engine.data.xfrc_applied.any()
+
+
+def test_a_released_body_is_left_alone(manager: Manager) -> None:
+    crate = manager.body_id("crate")
+    assert crate is not None
+    manager.drag(crate, [0, 0, 4, 0, 0, 0])
+    manager.release()
+    step_with(manager, StepRequest(n_steps=5))
+    assert not manager.engine.data.qvel.any()
+    assert manager.wrenches.perturbation is None

@@ -4,11 +4,11 @@ import mujoco
 import numpy as np
 import pytest
 
-from urlab.config import RowLayout
 from urlab.manager import Manager, View
 from urlab.manager.stream_source import StreamSource
-from urlab_wire import streams
+from urlab_wire.enums import RowLayout
 from urlab_wire.ops.stepping import StepRequest
+from urlab_wire.rows import pack_row, sensor_row, unpack_actions, unpack_base_state, unpack_joint, unpack_twist
 
 LAYOUTS = list(RowLayout)
 FREE = int(mujoco.mjtJoint.mjJNT_FREE)
@@ -50,7 +50,7 @@ def test_every_joint_has_its_row(moving: Manager, layout: RowLayout) -> None:
             assert f"{prefix}/joint/{joint.short}" not in rows
             continue
         q, v = moving.engine.model.jnt_qposadr[joint.id], moving.engine.model.jnt_dofadr[joint.id]
-        row = streams.unpack_joint(rows[f"{prefix}/joint/{joint.short}"])
+        row = unpack_joint(rows[f"{prefix}/joint/{joint.short}"])
         assert row.id == mujoco.mj_name2id(moving.engine.model, mujoco.mjtObj.mjOBJ_JOINT, f"{prefix}_{joint.short}")
         assert row[1:] == as_float32(data.qpos[q], data.qvel[v], data.qacc[v])
     assert np.any(data.qacc)
@@ -60,15 +60,14 @@ def test_every_joint_has_its_row(moving: Manager, layout: RowLayout) -> None:
 def test_every_sensor_has_its_row(moving: Manager, layout: RowLayout) -> None:
     rows, model, data = rows_of(moving, layout), moving.engine.model, moving.engine.data
     sensors = [(robot.prefix, sensor) for robot in moving.scene.articulations for sensor in robot.sensors]
-    pack = streams.pack_sensor_v1 if layout is RowLayout.V1 else streams.pack_sensor_v2
     assert len(sensors) == model.nsensor > 0
     for prefix, sensor in sensors:
         values = data.sensor(f"{prefix}_{sensor.short}").data
-        assert rows[f"{prefix}/sensor/{sensor.short}"] == pack(streams.SensorRow(sensor.id, tuple(values)))
+        assert rows[f"{prefix}/sensor/{sensor.short}"] == pack_row(sensor_row(sensor.id, values, layout))
 
 
 def test_the_base_of_a_walking_robot_in_the_first_layout(moving: Manager) -> None:
-    row = streams.unpack_base_state(rows_of(moving, RowLayout.V1)["quadruped/base_state/root"])
+    row = unpack_base_state(rows_of(moving, RowLayout.V1)["quadruped/base_state/root"])
     base = moving.engine.data.joint("quadruped_root")
     assert (*row.pos, *row.quat_wxyz) == tuple(base.qpos)
     assert row.linvel is row.angvel is None
@@ -79,7 +78,7 @@ def test_the_base_of_a_walking_robot_in_the_second_layout(moving: Manager) -> No
     base = moving.engine.data.joint("quadruped_root")
     x, y, z, qw, qx, qy, qz = base.qpos
     assert np.frombuffer(payload, "<f4").tolist() == list(as_float32(x, y, z, qx, qy, qz, qw, *base.qvel))
-    assert streams.unpack_base_state(payload).quat_wxyz == as_float32(qw, qx, qy, qz)
+    assert unpack_base_state(payload).quat_wxyz == as_float32(qw, qx, qy, qz)
 
 
 def test_entities_have_rows_in_the_second_layout_only(moving: Manager) -> None:
@@ -101,12 +100,12 @@ def test_entities_have_rows_in_the_second_layout_only(moving: Manager) -> None:
 def test_a_twist_is_always_told_and_actions_only_when_there_are_any(moving: Manager, layout: RowLayout) -> None:
     twist = moving.articulation("quadruped").twist
     before = rows_of(moving, layout)
-    assert streams.unpack_twist(before["quadruped/twist"]) == (0, 0, 0)
+    assert unpack_twist(before["quadruped/twist"]) == (0, 0, 0)
     assert "quadruped/actions" not in before
     twist.set([0.5, -0.25], [0, 0, 1e300], 513)
     after = rows_of(moving, layout)
-    assert streams.unpack_twist(after["quadruped/twist"]) == (0.5, -0.25, np.inf)
-    assert streams.unpack_actions(after["quadruped/actions"]) == 513
+    assert unpack_twist(after["quadruped/twist"]) == (0.5, -0.25, np.inf)
+    assert unpack_actions(after["quadruped/actions"]) == 513
     assert "panda/actions" not in after
 
 
@@ -125,7 +124,7 @@ def test_nothing_wanted_is_no_work(demo_manager: Manager) -> None:
 def test_numbers_that_float32_cannot_hold_travel_as_infinity(moving: Manager) -> None:
     data, joint = moving.engine.data, moving.scene.articulation("panda").joints[0]
     data.qpos[joint.qpos.start], data.qvel[joint.qvel.start], data.qacc[joint.qvel.start] = 1e300, np.nan, -np.inf
-    row = streams.unpack_joint(rows_of(moving, RowLayout.V1)[f"panda/joint/{joint.short}"])
+    row = unpack_joint(rows_of(moving, RowLayout.V1)[f"panda/joint/{joint.short}"])
     assert np.array_equal(row[1:], [np.inf, np.nan, -np.inf], equal_nan=True)
 
 
@@ -135,6 +134,6 @@ def test_a_selection_follows_the_simulation(demo_manager: Manager) -> None:
     for _ in range(3):
         demo_manager.step(StepRequest(), View())
         with demo_manager.engine.locked():
-            heights.append(streams.unpack_base_state(take()[0][1]).pos[2])
+            heights.append(unpack_base_state(take()[0][1]).pos[2])
             assert heights[-1] == demo_manager.engine.data.joint("quadruped_root").qpos[2]
     assert len(set(heights)) == 3

@@ -1,4 +1,4 @@
-"""The engine: a plain mj_step loop, with a lock, hooks, snapshots and states around it."""
+"""The engine: a plain mj_step loop, with a lock, hooks and snapshots around it."""
 
 import math
 import threading
@@ -10,9 +10,9 @@ import mujoco
 import numpy as np
 import pytest
 
+import urlab.physics
 from urlab.errors import OpTimeout
 from urlab.physics import Engine, max_worker_threads
-from urlab.physics.engine import FULL_STATE
 
 NEVER = math.inf
 Model = Callable[[str], Any]
@@ -24,8 +24,9 @@ def drive(model: Any, data: Any, step: int) -> None:
 
 
 def state_of(model: Any, data: Any) -> bytes:
-    state = np.empty(mujoco.mj_stateSize(model, FULL_STATE))
-    mujoco.mj_getState(model, data, state, FULL_STATE)
+    spec = mujoco.mjtState.mjSTATE_INTEGRATION
+    state = np.empty(mujoco.mj_stateSize(model, spec))
+    mujoco.mj_getState(model, data, state, spec)
     return state.tobytes()
 
 
@@ -55,64 +56,6 @@ def test_stepping_is_a_plain_mj_step_loop_bit_for_bit(name: str, busy_model: Mod
     np.testing.assert_array_equal(engine.data.xpos, data.xpos)
 
 
-@pytest.mark.parametrize("name", ["panda", "quadruped"])
-def test_a_restored_state_has_the_same_future_bit_for_bit(name: str, busy_model: Model) -> None:
-    engine = Engine(busy_model(name))
-    run(engine, 150)
-    saved = engine.save_state()
-    future = run(engine, 100)
-    engine.data.xfrc_applied[:] = 3
-    engine.restore_state(saved)
-    assert run(engine, 100) == future
-
-
-SLEEPERS = """
-<mujoco>
-  <option sleep_tolerance="0.05"><flag sleep="enable"/></option>
-  <worldbody>
-    <geom type="plane" size="5 5 .1"/>
-    <body pos="0 0 .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
-    <body pos="1 0 .2"><freejoint/><geom type="box" size=".1 .1 .1"/></body>
-  </worldbody>
-</mujoco>
-"""
-DELAYED = """
-<mujoco>
-  <worldbody><body><joint name="j"/><geom size=".1" pos=".2 0 0"/></body></worldbody>
-  <actuator><motor joint="j" delay=".01" nsample="8"/></actuator>
-  <sensor><jointpos joint="j" delay=".02" interval=".01" nsample="8"/></sensor>
-</mujoco>
-"""
-
-
-@pytest.mark.parametrize("xml", [SLEEPERS, DELAYED], ids=["sleep", "delays"])
-@pytest.mark.parametrize("before", [50, 400])
-def test_sleep_and_delays_are_part_of_a_state(xml: str, before: int) -> None:
-    engine = Engine(mujoco.MjModel.from_xml_string(xml))
-    run(engine, before)
-    saved = engine.save_state()
-    future = run(engine, 400)
-    engine.restore_state(saved)
-    assert run(engine, 400) == future
-
-
-def test_a_restored_state_is_whole_before_the_next_step(engine: Engine) -> None:
-    run(engine, 50)
-    mujoco.mj_forward(engine.model, engine.data)
-    saved, xpos, time_then = engine.save_state(), engine.data.xipos.copy(), engine.data.time
-    run(engine, 50)
-    engine.restore_state(saved)
-    assert engine.data.time == time_then
-    np.testing.assert_array_equal(engine.data.xipos, xpos)
-
-
-def test_a_saved_state_is_not_touched_by_stepping(engine: Engine) -> None:
-    saved = engine.save_state()
-    before = saved.copy()
-    run(engine, 10)
-    np.testing.assert_array_equal(saved, before)
-
-
 def test_a_reset_clears_time_controls_forces_and_warm_start(engine: Engine) -> None:
     fresh = state_of(engine.model, mujoco.MjData(engine.model))
     run(engine, 20)
@@ -129,34 +72,6 @@ def test_a_reset_can_go_to_a_keyframe(busy_model: Model) -> None:
     np.testing.assert_array_equal(engine.data.qpos, model.key_qpos[0])
     np.testing.assert_array_equal(engine.data.ctrl, model.key_ctrl[0])
     assert not engine.data.qacc_warmstart.any()
-
-
-def test_a_pending_reset_is_served_before_the_next_step(engine: Engine) -> None:
-    first = run(engine, 1)
-    run(engine, 20)
-    engine.data.ctrl[:] = 1
-    engine.request_reset()
-    assert engine.data.time > 0.04
-    engine.data.ctrl[:] = 5
-    engine.advance(1, NEVER)
-    assert engine.data.time == engine.model.opt.timestep
-    assert engine.data.ctrl[0] == 0
-    engine.request_reset()
-    engine.service_pending()
-    assert engine.data.time == 0
-    assert run(engine, 1) == first
-
-
-def test_pending_requests_are_served_in_order_and_once(engine: Engine) -> None:
-    run(engine, 5)
-    saved, now = engine.save_state(), engine.data.time
-    run(engine, 5)
-    engine.request_reset()
-    engine.request_restore(saved)
-    engine.advance(1, NEVER)
-    assert engine.data.time == pytest.approx(now + engine.model.opt.timestep)
-    engine.advance(1, NEVER)
-    assert engine.data.time == pytest.approx(now + 2 * engine.model.opt.timestep)
 
 
 def test_hooks_run_around_every_step_in_their_order(engine: Engine) -> None:
@@ -185,13 +100,6 @@ def test_a_window_can_be_interrupted_at_a_sub_step(engine: Engine) -> None:
     engine.post_step.append(lambda: engine.interrupt() if engine.data.time > 0.0099 else None)
     assert engine.advance(1000, NEVER) == 5
     assert engine.data.time == pytest.approx(0.01)
-
-
-def test_a_window_of_no_steps_serves_what_is_pending(engine: Engine) -> None:
-    run(engine, 3)
-    engine.request_reset()
-    assert engine.advance(0, NEVER) == 0
-    assert engine.data.time == 0
 
 
 def test_the_lock_is_given_up_on_in_time(engine: Engine) -> None:
@@ -266,3 +174,16 @@ def test_the_bytes_are_made_once_until_the_options_change(engine: Engine, tmp_pa
     path = tmp_path / "model.mjb"
     path.write_bytes(engine.model_binary())
     assert mujoco.MjModel.from_binary_path(str(path)).opt.timestep == 0.005
+
+
+def test_the_front_door_is_what_other_rooms_may_use() -> None:
+    assert urlab.physics.__all__ == [
+        "MUJOCO_VERSION",
+        "MUJOCO_VERSION_INT",
+        "QUICK_STEP_S",
+        "Engine",
+        "PhysicsLoop",
+        "Snapshot",
+        "give_memory_back",
+        "max_worker_threads",
+    ]

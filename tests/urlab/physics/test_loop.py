@@ -132,16 +132,6 @@ def test_a_halted_loop_costs_nothing(halt: str, loop: PhysicsLoop, engine: Engin
     assert time.clock_gettime(clock) - before < 0.002
 
 
-def test_pending_requests_are_served_by_the_loop(loop: PhysicsLoop, engine: Engine) -> None:
-    reached = Reached(engine, 0.05)
-    loop.set_running(True)
-    assert reached.wait()
-    times: list[float] = []
-    engine.on_publish.append(lambda: times.append(engine.data.time))
-    engine.request_reset()
-    wait_until(lambda: any(when < 0.04 for when in list(times)))
-
-
 def test_the_loop_gives_way_to_whoever_holds_the_lock(loop: PhysicsLoop, engine: Engine) -> None:
     reached = Reached(engine, 0.02)
     loop.set_running(True)

@@ -7,8 +7,7 @@ from typing import Any
 import mujoco
 import pytest
 
-from urlab.physics import Engine
-from urlab.physics.version import MUJOCO_VERSION, MUJOCO_VERSION_INT
+from urlab.physics import MUJOCO_VERSION, MUJOCO_VERSION_INT, Engine
 
 CROWDED = """
 <mujoco>

@@ -1,7 +1,8 @@
 import numpy as np
 
 from urlab.compile.compiled_scene import JointSlot
-from urlab.recording import RecordedJoint, match_joints
+from urlab.recording import RecordedJoint
+from urlab.recording.joint_match import match_joints
 
 
 def pairs(recorded, slots):

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 
 from urlab.errors import BadValue, RecordingAlreadyActive, RecordingNotActive
-from urlab.recording import LIVE, UNLIMITED_S, Recorder
+from urlab.recording import LIVE, Recorder
+from urlab.recording.recorder import UNLIMITED_S
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import urlab.recording
 from urlab.recording import RecordedJoint, Recording
 from urlab.recording.recording import recorded_joints
 
@@ -58,3 +59,11 @@ def test_the_layout_follows_the_models_arrays(robot_slots):
 def test_slots_with_a_gap_are_refused(robot_slots):
     with pytest.raises(ValueError, match="r_neck"):
         recorded_joints((robot_slots[0], robot_slots[2]))
+
+
+def test_the_front_door_is_what_it_promises():
+    assert all(hasattr(urlab.recording, name) for name in urlab.recording.__all__)
+    assert urlab.recording.__all__ == [
+        "LIVE", "RecordedJoint", "Recorder", "Recording", "ReplayPlayer",
+        "load_path", "read_recording", "save_path", "write_json",
+    ]  # fmt: skip

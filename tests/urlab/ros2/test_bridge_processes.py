@@ -134,7 +134,7 @@ def rates(world: Any) -> dict[str, Any]:
 
 def check(found: dict[str, Any]) -> None:
     """Rates of whoever waits for nobody, on a machine that runs other things as well: a reader that is waited for takes
-    100 ms a message. `urlab bench ros2` is for the full ones.
+    100 ms a message. `make bench ARGS=ros2` is for the full ones.
     """
     assert found["clock"].rate_hz > 50, found
     assert found["joints"].rate_hz > 30, found

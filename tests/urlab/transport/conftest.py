@@ -14,15 +14,13 @@ import zmq
 
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
-from urlab.config import FileRoots, Ports, RowLayout
-from urlab.manager import Manager
-from urlab.manager.step_counter import StepCounter
-from urlab.manager.stream_source import StreamSource
+from urlab.config import FileRoots, Ports
+from urlab.manager import Manager, StepCounter, StreamSource
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
-from urlab.transport import ZmqRpcServer
-from urlab.transport.streams import Streams
-from urlab_wire.enums import StepMode
+from urlab.transport import StreamedCamera, Streams, ZmqRpcServer
+from urlab.transport.rpc import RpcLimits
+from urlab_wire.enums import RowLayout, StepMode
 
 Handle = Callable[[bytes], bytes]
 PATIENCE_S = 10.0
@@ -38,6 +36,10 @@ ARM = """
   <sensor><jointpos name="angle" joint="shoulder"/><framepos name="where" objtype="xbody" objname="arm"/></sensor>
 </mujoco>"""
 BALL = '<mujoco><worldbody><body name="b"><freejoint/><geom size=".1" mass="2"/></body></worldbody></mujoco>'
+
+
+def cameras_of_robot(*names: str) -> list[StreamedCamera]:
+    return [StreamedCamera(name, f"MyRobot/camera/{name}", "MyRobot", name, frame_bytes=1000) for name in names]
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,10 @@ def serve() -> Iterator[Callable[..., ZmqRpcServer]]:
     """Starts a transport that answers with ``handle``; frames that begin with b"slow" may take long."""
     with contextlib.ExitStack() as stack:
 
-        def start(handle: Handle, base: str = "tcp://127.0.0.1", port: int = 0) -> ZmqRpcServer:
-            server = ZmqRpcServer(base, port, Service(handle))
+        def start(
+            handle: Handle, base: str = "tcp://127.0.0.1", port: int = 0, limits: RpcLimits | None = None
+        ) -> ZmqRpcServer:
+            server = ZmqRpcServer(base, port, Service(handle), limits=limits)
             stack.callback(server.stop)
             server.start()
             return server
@@ -161,12 +165,11 @@ def stream(play: Any) -> Iterator[Callable[..., Streams]]:
             cameras: tuple[str, ...] = (),
             base: str = "tcp://127.0.0.1",
             ports: Ports = ANY_PORTS,
-            avoided_ports: tuple[int, ...] = (),
         ) -> Streams:
-            streams = Streams(base, ports, avoided_ports=avoided_ports)
+            streams = Streams(base, ports)
             stack.callback(streams.close)
             if manager is not None:
-                streams.attach(StreamSource(manager, layout), {name: f"MyRobot/camera/{name}" for name in cameras})
+                streams.attach(StreamSource(manager, layout), cameras_of_robot(*cameras))
             return streams
 
         yield open_streams
@@ -178,13 +181,13 @@ def subscribe(connect: Any, wait_until: Any) -> Callable[..., Any]:
     numbers = itertools.count()
 
     def open_subscriber(publisher: Any, *topics: bytes) -> Any:
-        """``publisher`` is anything with an outlet."""
-        outlet = getattr(publisher, "_outlet", publisher)
-        socket = connect(outlet.endpoint, zmq.SUB)
+        """``publisher`` is a publishing socket, or has one."""
+        published = getattr(publisher, "_socket", publisher)
+        socket = connect(published.endpoint, zmq.SUB)
         probe = b"\xff" + str(next(numbers)).encode()
         for topic in (*topics, probe):
             socket.setsockopt(zmq.SUBSCRIBE, topic)
-        wait_until(lambda: probe in outlet.subscriptions._prefixes)
+        wait_until(lambda: probe in published.subscriptions._prefixes)
         socket.setsockopt(zmq.UNSUBSCRIBE, probe)
         return socket
 

@@ -13,7 +13,7 @@ from PIL import Image
 from urlab.cameras import shared_gl
 from urlab.errors import NoViewport
 from urlab.overlay import Overlay
-from urlab.viewport import Stage, Viewport
+from urlab.viewport import PosedModel, Viewport
 
 WIDTH, HEIGHT = 320, 180
 Pixels = NDArray[np.int64]
@@ -64,15 +64,15 @@ class Studio:
     def __init__(self) -> None:
         self.clock = Clock()
         self.overlay = Overlay(self.clock)
-        self.stage = stage_of("<mujoco/>")
-        self.viewport = Viewport(lambda: self.stage, self.overlay, clock=self.clock)
+        self.posed = posed_model("<mujoco/>")
+        self.viewport = Viewport(lambda: self.posed, self.overlay, clock=self.clock)
         self.viewport.set_camera((-3.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 90.0)
 
-    def show(self, body: str, *, extra: str = "", mode: str = "lit") -> Stage:
-        """Put elements of a worldbody on the stage."""
-        self.stage = stage_of(f"<mujoco>{extra}<worldbody>{body}</worldbody></mujoco>")
+    def show(self, body: str, *, extra: str = "", mode: str = "lit") -> PosedModel:
+        """Put elements of a worldbody into the scene."""
+        self.posed = posed_model(f"<mujoco>{extra}<worldbody>{body}</worldbody></mujoco>")
         self.viewport.set_mode(mode)
-        return self.stage
+        return self.posed
 
     def picture(self, mode: str | None = None, *, width: int = WIDTH, height: int = HEIGHT) -> Pixels:
         """Take a picture, (height, width, 3)."""
@@ -103,12 +103,12 @@ def decode(png: bytes) -> Pixels:
         return np.asarray(image).astype(np.int64)
 
 
-def stage_of(xml: str, **changes: Any) -> Stage:
-    """The start of a model; ``changes`` are fields of the stage."""
+def posed_model(xml: str, **changes: Any) -> PosedModel:
+    """The start of a model; ``changes`` are fields of it."""
     model = mujoco.MjModel.from_xml_string(xml)
     data = mujoco.MjData(model)
     start = {"qpos": data.qpos.copy(), "mocap_pos": data.mocap_pos.copy(), "mocap_quat": data.mocap_quat.copy()}
-    return Stage(**{"key": object(), "model": model, **start, **changes})
+    return PosedModel(**{"key": object(), "model": model, **start, **changes})
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -127,8 +127,8 @@ def studio() -> Iterator[Studio]:
 
 
 @pytest.fixture
-def make_stage() -> Callable[..., Stage]:
-    return stage_of
+def make_posed() -> Callable[..., PosedModel]:
+    return posed_model
 
 
 @pytest.fixture

@@ -2,17 +2,20 @@
 
 import threading
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import mujoco
 import numpy as np
 import pytest
 
+import urlab
 from urlab.cameras import shared_gl
 from urlab.errors import BadValue
 from urlab.geometry import euler_deg_from_wxyz, wxyz_from_euler_deg
 from urlab.overlay import Overlay
-from urlab.viewport import ViewMode, Viewport
+from urlab.viewport import Viewport
+from urlab.viewport.view_mode import ViewMode
 
 RED, GREEN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 RED_BALL = "<geom size='.2' rgba='1 0 0 1'/>"
@@ -24,8 +27,8 @@ SLIDER = """
 """
 
 
-def test_it_starts_out_looking_at_the_origin_from_above(make_stage: Any) -> None:
-    camera = Viewport(lambda: make_stage("<mujoco/>"), Overlay()).camera
+def test_it_starts_out_looking_at_the_origin_from_above(make_posed: Any) -> None:
+    camera = Viewport(lambda: make_posed("<mujoco/>"), Overlay()).camera
     assert camera.project((0.0, 0.0, 0.0), 200, 100) == pytest.approx((100.0, 50.0))
     assert (camera.location, camera.fov_deg) == ((-3.0, -3.0, 2.0), 90.0)
 
@@ -97,7 +100,7 @@ def test_other_sizes_are_refused(size: tuple[int, int], studio: Any) -> None:
 
 
 def test_a_picture_says_what_it_shows(studio: Any) -> None:
-    studio.stage = replace(studio.stage, sim_time=1.25)
+    studio.posed = replace(studio.posed, sim_time=1.25)
     shot = studio.viewport.screenshot()
     assert (shot.width, shot.height, shot.mode, shot.sim_time) == (1280, 720, ViewMode.LIT, 1.25)
 
@@ -116,18 +119,18 @@ def test_a_model_with_a_sky_shows_it(studio: Any) -> None:
     assert list(studio.picture()[0, 0]) == pytest.approx([26, 230, 76], abs=2)
 
 
-def test_a_picture_shows_the_state_of_the_stage(studio: Any, make_stage: Any) -> None:
+def test_a_picture_shows_the_state_of_the_stage(studio: Any, make_posed: Any) -> None:
     studio.viewport.set_mode("unlit")
-    start = make_stage(SLIDER)
+    start = make_posed(SLIDER)
     for y, z in ((0.5, 0.3), (-0.7, -0.2)):
-        studio.stage = replace(start, qpos=np.array([y]), mocap_pos=np.array([[0.0, 0.0, z]]))
+        studio.posed = replace(start, qpos=np.array([y]), mocap_pos=np.array([[0.0, 0.0, z]]))
         picture = studio.picture()
         assert studio.find(RED, picture).middle == pytest.approx(studio.pixel((0.0, y, 0.0)), abs=1)
         assert studio.find(GREEN, picture).middle == pytest.approx(studio.pixel((0.0, 0.0, z)), abs=1)
 
 
-def test_tendons_and_lights_go_with_the_bodies_that_carry_them(studio: Any, make_stage: Any) -> None:
-    stage = make_stage("""
+def test_tendons_and_lights_go_with_the_bodies_that_carry_them(studio: Any, make_posed: Any) -> None:
+    stage = make_posed("""
       <mujoco>
         <visual><headlight active="0"/></visual>
         <worldbody>
@@ -140,20 +143,20 @@ def test_tendons_and_lights_go_with_the_bodies_that_carry_them(studio: Any, make
         <tendon><spatial width=".02" rgba="1 0 0 1"><site site="fixed"/><site site="moving"/></spatial></tendon>
       </mujoco>""")
     for y in (0.9, -0.9):
-        studio.stage = replace(stage, qpos=np.array([y]))
+        studio.posed = replace(stage, qpos=np.array([y]))
         assert studio.find(RED, studio.picture("unlit")).has(*studio.pixel((0.0, y / 2, 0.4)), within=2)
         brightness = studio.picture("lit").sum(axis=2)
         lit, dark = studio.pixel((1.0, y, 0.0)), studio.pixel((1.0, -y, 0.0))
         assert brightness[int(lit[1]), int(lit[0])] > brightness[int(dark[1]), int(dark[0])] + 100
 
 
-def test_a_sleeping_body_is_drawn_where_the_stage_says(studio: Any, make_stage: Any) -> None:
-    stage = make_stage("""
+def test_a_sleeping_body_is_drawn_where_the_stage_says(studio: Any, make_posed: Any) -> None:
+    stage = make_posed("""
       <mujoco><option><flag sleep="enable"/></option><worldbody>
         <body sleep="init"><freejoint/><geom size=".1" rgba="1 0 0 1"/></body></worldbody></mujoco>""")
     qpos = stage.qpos.copy()
     qpos[1] = 0.7
-    studio.stage = replace(stage, qpos=qpos)
+    studio.posed = replace(stage, qpos=qpos)
     assert studio.find(RED, studio.picture("unlit")).middle == pytest.approx(studio.pixel((0.0, 0.7, 0.0)), abs=1)
 
 
@@ -166,22 +169,22 @@ def test_another_model_under_another_key_is_drawn_anew(studio: Any) -> None:
 
 
 def test_closing_gives_back_the_memory_and_the_next_picture_works_again(studio: Any) -> None:
-    def is_framebuffer(number: int) -> bool:
+    def framebuffers() -> int:
         from OpenGL import GL
 
-        return bool(GL.glIsFramebuffer(number))
+        return sum(bool(GL.glIsFramebuffer(number)) for number in range(1, 1000))
 
+    before = shared_gl().run(framebuffers)
     studio.show(RED_BALL, mode="unlit")
-    studio.picture()
-    framebuffer = studio.viewport._canvas._view._context.offFBO
-    assert shared_gl().run(lambda: is_framebuffer(framebuffer))
+    first = studio.picture()
+    assert shared_gl().run(framebuffers) > before
     studio.viewport.close()
-    assert not shared_gl().run(lambda: is_framebuffer(framebuffer))
-    assert studio.find(RED).count > 0
+    assert shared_gl().run(framebuffers) == before
+    assert (studio.picture() == first).all()
 
 
-def test_a_viewport_that_never_drew_closes_too(make_stage: Any) -> None:
-    Viewport(lambda: make_stage("<mujoco/>"), Overlay()).close()
+def test_a_viewport_that_never_drew_closes_too(make_posed: Any) -> None:
+    Viewport(lambda: make_posed("<mujoco/>"), Overlay()).close()
 
 
 def test_an_error_of_the_stage_is_passed_on_and_costs_no_drawing(studio: Any) -> None:
@@ -209,17 +212,17 @@ def test_threads_may_ask_at_once(studio: Any, decode_png: Any) -> None:
     assert all((decode_png(png) == expected).all() for png in shots)
 
 
-def test_taking_pictures_does_not_touch_a_simulation_that_runs(studio: Any, make_stage: Any) -> None:
+def test_taking_pictures_does_not_touch_a_simulation_that_runs(studio: Any, make_posed: Any) -> None:
     xml = """<mujoco><worldbody><geom type="plane" size="5 5 .1" pos="0 0 -1"/>
       <body pos="0 0 .5"><freejoint/><geom type="box" size=".1 .2 .3" rgba="1 0 0 1"/></body></worldbody></mujoco>"""
-    stage = make_stage(xml)
+    stage = make_posed(xml)
     data, alone = mujoco.MjData(stage.model), mujoco.MjData(stage.model)
     data.qvel[:] = alone.qvel[:] = [0.3, 0.2, 0.1, 1.0, 2.0, 3.0]
     stop = threading.Event()
 
     def shoot() -> None:
         while not stop.is_set():
-            studio.stage = replace(stage, qpos=data.qpos.copy())
+            studio.posed = replace(stage, qpos=data.qpos.copy())
             studio.viewport.screenshot(64, 64)
 
     viewer = threading.Thread(target=shoot)
@@ -232,3 +235,11 @@ def test_taking_pictures_does_not_touch_a_simulation_that_runs(studio: Any, make
         mujoco.mj_step(stage.model, alone)
     assert (data.qpos == alone.qpos).all()
     assert (data.qvel == alone.qvel).all()
+
+
+def test_pictures_of_two_servers_do_not_mix(tmp_path: Path) -> None:
+    with urlab.launch("box", project=tmp_path / "a") as box, urlab.launch("panda", project=tmp_path / "b") as arm:
+        for client in (box, arm):
+            client.viewport.set_camera((-1, 0, 0.3), rotation_euler=(0, 0, 0))
+        taken = [client.viewport.screenshot(width=64, height=48) for client in (box, arm, box, arm)]
+    assert taken[0] == taken[2] != taken[1] == taken[3]

@@ -1,8 +1,11 @@
-"""What a camera's pixels can mean: one definition per mode."""
+"""What a camera's pixels can mean. Every module of this folder is imported, so declaring a mode registers it."""
 
-from urlab.cameras.modes.depth import DepthMode
-from urlab.cameras.modes.mode import Mode, make_mode, mode_kinds
-from urlab.cameras.modes.real import RealMode
-from urlab.cameras.modes.segmented import InstanceMode, SemanticMode
+import importlib
+import pkgutil
 
-__all__ = ["DepthMode", "InstanceMode", "Mode", "RealMode", "SemanticMode", "make_mode", "mode_kinds"]
+from urlab.cameras.modes.render_mode import RenderMode, declared_modes, make_mode
+
+__all__ = ["RenderMode", "declared_modes", "make_mode"]
+
+for _module in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_module.name}")

@@ -2,32 +2,19 @@
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from urlab.cameras.film import Film
-from urlab.cameras.frame import PixelType
-from urlab.cameras.lens import Lens
-from urlab.cameras.modes.mode import Mode, set_flags
+from urlab.cameras.modes.render_mode import RenderMode, opaque_colors, set_flags
+from urlab.cameras.offscreen_buffer import Colors, OffscreenBuffer
+from urlab.cameras.projection import Projection
 from urlab_wire.enums import CameraMode
 
-_OPAQUE = np.frombuffer(b"\x00\x00\x00\xff", dtype=np.uint32)[0]
 
+class RealMode(RenderMode, kind=CameraMode.REAL):
+    """MuJoCo's own picture, as the render profile wants it."""
 
-def opaque(film: Film) -> NDArray[np.uint32]:
-    """The colours that were drawn, every pixel opaque."""
-    colors = film.colors()
-    colors |= _OPAQUE
-    return colors
-
-
-class RealMode(Mode, kind=CameraMode.REAL, dtype=PixelType.BGRA8):
-    """MuJoCo's own picture, as the render profile wants it. Alpha is always 255."""
-
-    def set_up(self, drawn: Any) -> None:
+    def prepare(self, drawn: Any) -> None:
         """Draw with lights and textures."""
         set_flags(drawn, self.settings.flags)
 
-    def develop(self, film: Film, lens: Lens) -> NDArray[np.uint32]:  # noqa: ARG002
-        """BGRA."""
-        return opaque(film)
+    def read_pixels(self, buffer: OffscreenBuffer, projection: Projection) -> Colors:  # noqa: ARG002
+        """BGRA in each element's bytes."""
+        return opaque_colors(buffer)

@@ -2,16 +2,10 @@
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from urlab.cameras.film import Film
-from urlab.cameras.frame import PixelType
-from urlab.cameras.lens import Lens
-from urlab.cameras.modes.depth import FLAT
-from urlab.cameras.modes.mode import Mode, set_flags
-from urlab.cameras.modes.real import opaque
+from urlab.cameras.modes.render_mode import FLAT_FLAGS, RenderMode, opaque_colors, set_flags
+from urlab.cameras.offscreen_buffer import Colors, OffscreenBuffer
 from urlab.cameras.profile import DrawSettings
+from urlab.cameras.projection import Projection
 from urlab.cameras.segmentation import segment
 from urlab.compile.compiled_scene import CompiledScene
 from urlab_wire.enums import CameraMode
@@ -19,8 +13,8 @@ from urlab_wire.enums import CameraMode
 _HIDDEN = -1
 
 
-class _Segmented(Mode):
-    """Every thing in the colour of its label, exactly; black where there is nothing. Alpha is always 255.
+class _Segmented(RenderMode):
+    """Every thing in the colour of its label, exactly; black where there is nothing.
 
     MuJoCo paints a thing's segmentation id as a colour: red is its lowest byte, and one more than the id is painted.
     So ids are chosen that give the colours of the table, and nothing has to be looked up per pixel.
@@ -33,23 +27,23 @@ class _Segmented(Mode):
             for element, labels in segment(scene).labels(self.kind).items()
         }
 
-    def set_up(self, drawn: Any) -> None:
-        """Paint what belongs to somebody; hide the rest, which is no thing of the world."""
-        set_flags(drawn, FLAT)
+    def prepare(self, drawn: Any) -> None:
+        """Paint what has an owner; hide the rest, which is no thing of the world."""
+        set_flags(drawn, FLAT_FLAGS)
         for geom in drawn.geoms[: drawn.ngeom]:
             ids = self._ids.get(geom.objtype)
             geom.segid = _HIDDEN if ids is None else ids[geom.objid]
 
-    def develop(self, film: Film, lens: Lens) -> NDArray[np.uint32]:  # noqa: ARG002
-        """BGRA."""
-        return opaque(film)
+    def read_pixels(self, buffer: OffscreenBuffer, projection: Projection) -> Colors:  # noqa: ARG002
+        """BGRA in each element's bytes."""
+        return opaque_colors(buffer)
 
 
-class SemanticMode(_Segmented, kind=CameraMode.SEMANTIC, dtype=PixelType.BGRA8):
+class SemanticMode(_Segmented, kind=CameraMode.SEMANTIC):
     """A colour per class."""
 
 
-class InstanceMode(_Segmented, kind=CameraMode.INSTANCE, dtype=PixelType.BGRA8):
+class InstanceMode(_Segmented, kind=CameraMode.INSTANCE):
     """A colour per robot, and per body of everything else."""
 
 

@@ -82,7 +82,7 @@ def check_file(option: str, file: Path | None) -> None:
 
 def check_drawing() -> None:
     """CommandError without GL: every episode would fail, one after the other."""
-    from urlab.cameras.gl_thread import GlThread
+    from urlab.cameras import GlThread
 
     gl = GlThread()
     try:

@@ -17,7 +17,8 @@ from urlab.cli.watch.options import CaptureOptions
 from urlab.cli.watch.rates import Rate, RateWindow, Tally
 from urlab.cli.watch.scene import DEFAULT_REPORT_S
 from urlab.cli.watch.server import WatchedServer
-from urlab_client import CameraFrame, CameraMode, URLabCameraView
+from urlab_client import CameraFrame, URLabCameraView
+from urlab_wire.pixels import PixelFormat
 
 FIRST_FRAME_S = 10.0
 _GLOBAL = "global/"
@@ -124,7 +125,7 @@ class CameraMonitor:
 
     def _count(self) -> None:
         width, height = self.view.resolution
-        size = 4 * width * height
+        size = self.view.mode.pixel_format.bytes_per_pixel * width * height
         self._window.add(time.monotonic(), {self._name: Tally(self.received, self.received * size)})
 
 
@@ -177,9 +178,9 @@ def _facts(server: WatchedServer, monitor: CameraMonitor) -> dict[str, Any]:
 
 def picture_facts(server: WatchedServer, frame: CameraFrame) -> dict[str, Any]:
     """What a picture shows: its mean brightness, its range of depths, or what it is a segmentation of."""
-    if frame.mode is CameraMode.REAL:
+    if frame.mode.pixel_format is PixelFormat.COLOR_BGRA8:
         return {"brightness": round(brightness(frame), 4)}
-    if frame.mode is CameraMode.DEPTH:
+    if frame.mode.pixel_format is PixelFormat.DEPTH_F32:
         return {"depth_range_m": depth_range_m(frame)}
     names = server.segments(frame.mode.value)
     shares: defaultdict[str, float] = defaultdict(float)

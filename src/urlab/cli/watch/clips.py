@@ -12,7 +12,6 @@ from types import TracebackType
 from typing import IO, Any, BinaryIO, Self
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -22,42 +21,9 @@ from urlab.cli.watch.camera import describe, first_frame, streaming
 from urlab.cli.watch.options import PICTURE, CaptureOptions
 from urlab.cli.watch.server import WatchedServer
 from urlab.files import replacing
-from urlab_client import CameraFrame, CameraMode, URLabCameraView
-
-Rgb = npt.NDArray[np.uint8]
-"""(H, W, 3)."""
-
-MM_PER_M = 1000.0
-FARTHEST_MM = 65535
-NOTHING_MM = 0
-
-_WHITE_PERCENTILE = 95.0
-_LEAST_WHITE_M = 0.1
-
-
-def rgb(frame: CameraFrame, white_m: float | None = None) -> Rgb:
-    """A frame as people look at it: colours, or depth as grey that is white from ``white_m`` on."""
-    if frame.mode is CameraMode.DEPTH:
-        white_m = white_m or white_of(frame)
-        share = np.clip(np.nan_to_num(frame.pixels, posinf=white_m) / white_m, 0.0, 1.0)
-        grey = (255.0 * share + 0.5).astype(np.uint8)
-        return np.repeat(grey[..., None], 3, axis=2)
-    order = slice(0, 3) if frame.mode is CameraMode.REAL else slice(2, None, -1)
-    return np.ascontiguousarray(frame.pixels[..., order])
-
-
-def white_of(frame: CameraFrame) -> float:
-    """The metres of a depth frame that shall be white: nearly all that is in reach is darker."""
-    reached = frame.pixels[np.isfinite(frame.pixels)]
-    return max(_LEAST_WHITE_M, float(np.percentile(reached, _WHITE_PERCENTILE))) if reached.size else _LEAST_WHITE_M
-
-
-def millimetres(frame: CameraFrame) -> npt.NDArray[np.uint16]:
-    """Depth (H, W) in mm, `FARTHEST_MM` for that and more; `NOTHING_MM` where nothing is in reach."""
-    far = FARTHEST_MM / MM_PER_M
-    metres = np.clip(np.nan_to_num(frame.pixels, posinf=0.0, neginf=0.0), 0.0, far)
-    rounded: npt.NDArray[np.uint16] = np.rint(MM_PER_M * metres.astype(np.float64)).astype(np.uint16)
-    return rounded
+from urlab_client import CameraFrame, URLabCameraView
+from urlab_client.handles.frame import rgb_picture
+from urlab_wire.pixels import FARTHEST_MM, Bytes, PixelFormat, millimetres, white_of
 
 
 class SizeChangedError(Exception):
@@ -88,7 +54,7 @@ class Spool:
     def __len__(self) -> int:
         return len(self._places)
 
-    def __iter__(self) -> Iterator[Rgb]:
+    def __iter__(self) -> Iterator[Bytes]:
         """All frames in their order."""
         shape = self._shape or (0, 0, 3)
         size = shape[0] * shape[1] * shape[2]
@@ -102,7 +68,7 @@ class Spool:
         height, width, _ = self._shape or (0, 0, 3)
         return width, height
 
-    def add(self, picture: Rgb) -> None:
+    def add(self, picture: Bytes) -> None:
         """The next frame."""
         if self._shape not in (None, picture.shape):
             raise SizeChangedError
@@ -127,8 +93,8 @@ _CENTISECONDS_PER_S = 100
 
 def write_png(frame: CameraFrame, file: BinaryIO) -> None:
     """One picture: 8 bit colours, or 16 bit depth in millimetres."""
-    is_depth = frame.mode is CameraMode.DEPTH
-    Image.fromarray(millimetres(frame) if is_depth else rgb(frame)).save(file, "PNG")
+    picture = millimetres(frame.pixels, FARTHEST_MM) if _is_depth(frame) else rgb_picture(frame)
+    Image.fromarray(picture).save(file, "PNG")
 
 
 def write_gif(spool: Spool, fps: float, file: BinaryIO, advance: Advance) -> None:
@@ -212,7 +178,7 @@ def _save_picture(server: WatchedServer, order: CaptureOptions, out: Path) -> Sa
         frame = first_frame(server, view)
         write_png(frame, file)
     facts = {**_facts(server, view, frame, out), "sim_time_s": frame.sim_time}
-    note = "; 16 bit, millimetres, 0 where nothing is in reach" if frame.mode is CameraMode.DEPTH else ""
+    note = "; 16 bit, millimetres, 0 where nothing is in reach" if _is_depth(frame) else ""
     return facts, f"wrote {out}: {describe(view, frame)}{note}"
 
 
@@ -266,10 +232,10 @@ class _Receiver:
             self._check_for_life()
             self._spool.repeat()
             return
-        if frame.mode is CameraMode.DEPTH and self.white_m is None:
-            self.white_m = white_of(frame)
+        if _is_depth(frame) and self.white_m is None:
+            self.white_m = white_of(frame.pixels)
         try:
-            self._spool.add(rgb(frame, self.white_m))
+            self._spool.add(rgb_picture(frame, self.white_m))
         except SizeChangedError:
             told = describe(self._view, frame)
             raise CommandError(f"the size of the pictures has changed, it is now {told}: nothing was written") from None
@@ -308,3 +274,7 @@ def _bars() -> Progress:
 def _bar(bars: Progress, title: str, total: int) -> Callable[[], None]:
     task = bars.add_task(title, total=total)
     return lambda: bars.advance(task)
+
+
+def _is_depth(frame: CameraFrame) -> bool:
+    return frame.mode.pixel_format is PixelFormat.DEPTH_F32

@@ -106,7 +106,7 @@ def versions() -> dict[str, str]:
 
 def renderer() -> str:
     """What draws on this machine, as its driver calls it."""
-    from urlab.cameras.gl_thread import shared_gl
+    from urlab.cameras import shared_gl
 
     try:
         return shared_gl().gl_name()

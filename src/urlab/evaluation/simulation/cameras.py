@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
-from urlab.cameras import Frame, SceneRenderer, Shot
+from urlab.cameras import Frame, RenderRequest, SceneRenderer
 from urlab.compile import CompiledScene
 from urlab.compile.compiled_scene import CameraSlot
 from urlab.config import RenderProfile
@@ -18,6 +17,7 @@ from urlab.evaluation.embodiments import CameraMount
 from urlab.geometry import Quat, multiply, normalised
 from urlab.physics.snapshot import Snapshot
 from urlab_wire.enums import CameraMode
+from urlab_wire.pixels import pick_channels
 
 _PROTOCOL_IN_MUJOCO: Quat = (0.5, -0.5, 0.5, 0.5)
 _MUJOCO_IN_PROTOCOL: Quat = (0.5, 0.5, -0.5, -0.5)
@@ -55,14 +55,14 @@ class CameraRig:
     def __init__(self, scene: CompiledScene, mounts: tuple[CameraMount, ...], profile: RenderProfile) -> None:
         slots = _slots(scene)
         self._mounts = mounts
-        self._shots = [
-            Shot(slots[mount.name], mode) for mount in mounts for mode in (CameraMode.REAL, CameraMode.DEPTH)
+        self._requests = [
+            RenderRequest(slots[mount.name], mode) for mount in mounts for mode in (CameraMode.REAL, CameraMode.DEPTH)
         ]
         self._renderer = SceneRenderer(scene, profile)
 
     def take(self, snapshot: Snapshot) -> dict[str, CameraView]:
         """All cameras' views of one state, by name; NoViewport when nothing can be drawn on this machine."""
-        frames = self._renderer.render(self._shots, snapshot)
+        frames = self._renderer.render(self._requests, snapshot)
         pairs = zip(frames[::2], frames[1::2], strict=True)
         return {mount.name: _view(mount, real, depth) for mount, (real, depth) in zip(self._mounts, pairs, strict=True)}
 
@@ -78,12 +78,9 @@ def _slots(scene: CompiledScene) -> dict[str, CameraSlot]:
 
 
 def _view(mount: CameraMount, real: Frame, depth: Frame) -> CameraView:
-    size = real.width, real.height
-    pixels = np.frombuffer(real.data, dtype=np.uint8)
-    rgb = np.asarray(Image.frombuffer("RGB", size, pixels, "raw", "BGRX", 0, 1))
     return CameraView(
-        rgb=rgb,
-        depth=np.frombuffer(depth.data, dtype=np.float32).reshape(real.height, real.width),
+        rgb=pick_channels(real.array(), "bgra"),
+        depth=depth.array(),
         intrinsics=np.array([[mount.fx, 0.0, mount.cx], [0.0, mount.fy, mount.cy], [0.0, 0.0, 1.0]]),
         p=np.array(real.pos_w),
         q=np.array(protocol_quat(real.quat_wxyz)),

@@ -1,12 +1,10 @@
 """Messages of a camera's pictures: Image, CameraInfo, CompressedImage; those of one picture have one stamp and frame.
 
-| mode | Image | CompressedImage |
+| pixels of the mode | Image | CompressedImage |
 |---|---|---|
-| real | bgr8 | JPEG |
+| colours | bgr8 | JPEG |
 | depth | 32FC1, metres along the optical axis; +inf where nothing is (REP-118) | 16UC1, mm, PNG (compressedDepth) |
-| semantic, instance | rgb8, exact colours | PNG, exact colours |
-
-This file is all that the bridge knows of camera modes.
+| labels | rgb8, exact colours | PNG, exact colours |
 """
 
 import io
@@ -24,19 +22,19 @@ from urlab.ros2.frames import OPTICAL, WORLD
 from urlab.ros2.geometry import Array, at, header, time_of_s, transform_of, transform_stamped
 from urlab.ros2.messages import make
 from urlab_client import CameraMode
+from urlab_wire.pixels import PixelFormat, millimetres, pick_channels
 
 IMAGE = "sensor_msgs/msg/Image"
 CAMERA_INFO = "sensor_msgs/msg/CameraInfo"
 COMPRESSED_IMAGE = "sensor_msgs/msg/CompressedImage"
 
 _JPEG_QUALITY = 80
-_CHANNELS = "bgra"
-"""The order in which the server streams them."""
-
+_ENCODINGS = {PixelFormat.COLOR_BGRA8: "bgr8", PixelFormat.LABEL_BGRA8: "rgb8", PixelFormat.DEPTH_F32: "32FC1"}
 _DEPTH_HEADER = struct.pack("<iff", 0, 0.0, 0.0)
 """What compressedDepth puts before the PNG: how it was quantised. Millimetres need nothing of it."""
 
-_FARTHEST_MM = 0xFFFF
+_TOO_FAR_MM = 0
+"""What is farther than 16 bits can say counts as nothing."""
 
 
 class BadPicture(ValueError):
@@ -63,9 +61,9 @@ class Picture:
     def of_wire(cls, data: bytes | memoryview, meta: Mapping[str, Any]) -> "Picture":
         """What a stream carries: raw pixels, which are not copied, and the metadata that goes before them."""
         try:
-            mode, size = CameraMode(meta["mode"]), (int(meta["height"]), int(meta["width"]))
+            mode = CameraMode(meta["mode"])
             intrinsics, sim_time = np.array(meta["K"], np.float64).reshape(3, 3), float(meta["sim_time"])
-            pixels = _shaped(data, mode, size)
+            pixels = mode.pixel_format.array(data, int(meta["width"]), int(meta["height"]))
         except (KeyError, TypeError, ValueError) as broken:
             described = {key: value for key, value in meta.items() if key != "data"}
             raise BadPicture(f"{len(data)} bytes do not fit {described}: {broken!r}") from broken
@@ -84,27 +82,18 @@ class Picture:
     @property
     def is_depth(self) -> bool:
         """Whether the pixels are metres."""
-        return self.mode is CameraMode.DEPTH
+        return self.mode.pixel_format is PixelFormat.DEPTH_F32
 
     @property
     def encoding(self) -> str:
         """What sensor_msgs/Image calls such pixels."""
-        if self.is_depth:
-            return "32FC1"
-        return "bgr8" if self.mode is CameraMode.REAL else "rgb8"
-
-    def channels(self, wanted: str) -> NDArray[np.uint8]:
-        """The colours (H, W, 3) in the order "rgb" or "bgr", in memory of their own."""
-        colours = np.empty((self.height, self.width, 3), np.uint8)
-        for place, channel in enumerate(wanted):  # a strided copy per channel is five times faster than all at once
-            colours[..., place] = self.pixels[..., _CHANNELS.index(channel)]
-        return colours
+        return _ENCODINGS[self.mode.pixel_format]
 
 
 def image(picture: Picture, frame_id: str) -> Any:
     """sensor_msgs/Image. Depth shares the picture's memory, colours are copied."""
     encoding = picture.encoding
-    pixels = picture.pixels if picture.is_depth else picture.channels(encoding[:3])
+    pixels = picture.pixels if picture.is_depth else pick_channels(picture.pixels, "bgra", encoding[:3])
     return make(
         IMAGE,
         header=_header(picture, frame_id),
@@ -140,7 +129,7 @@ def camera_info(picture: Picture, frame_id: str) -> Any:
 
 def compression_name(mode: CameraMode) -> str:
     """What ROS calls the image transport of `compressed` pictures of that mode."""
-    return "compressedDepth" if mode is CameraMode.DEPTH else "compressed"
+    return "compressedDepth" if mode.pixel_format is PixelFormat.DEPTH_F32 else "compressed"
 
 
 def compressed(picture: Picture, frame_id: str) -> Any:
@@ -161,33 +150,23 @@ def camera_transform(picture: Picture, frame_id: str) -> Any:
 
 
 def _compressed_colours(picture: Picture) -> tuple[str, bytes]:
-    size = (picture.width, picture.height)
-    colours = Image.frombuffer("RGB", size, np.ascontiguousarray(picture.pixels), "raw", "BGRX", 0, 1)
-    file = io.BytesIO()
-    if picture.mode is CameraMode.REAL:
-        colours.save(file, "JPEG", quality=_JPEG_QUALITY)
-        return f"{picture.encoding}; jpeg compressed bgr8", file.getvalue()
-    colours.save(file, "PNG", compress_level=1)
-    return f"{picture.encoding}; png compressed bgr8", file.getvalue()
+    colours, file = Image.fromarray(pick_channels(picture.pixels, "bgra")), io.BytesIO()
+    if picture.mode.pixel_format.is_exact:
+        colours.save(file, "PNG", compress_level=1)
+        return f"{picture.encoding}; png compressed bgr8", file.getvalue()
+    colours.save(file, "JPEG", quality=_JPEG_QUALITY)
+    return f"{picture.encoding}; jpeg compressed bgr8", file.getvalue()
 
 
 def _compressed_depth(picture: Picture) -> tuple[str, bytes]:
     """Whole millimetres, 0 where there is nothing, which is also what is farther than 65.535 m."""
-    millimetres = np.rint(np.nan_to_num(picture.pixels, nan=0.0, posinf=0.0, neginf=0.0) * 1000.0)
-    seen = np.where((millimetres > 0) & (millimetres <= _FARTHEST_MM), millimetres, 0).astype(np.uint16)
     file = io.BytesIO()
-    Image.fromarray(seen).save(file, "PNG", compress_level=1)
+    Image.fromarray(millimetres(picture.pixels, _TOO_FAR_MM)).save(file, "PNG", compress_level=1)
     return "16UC1; compressedDepth png", _DEPTH_HEADER + file.getvalue()
 
 
 def _header(picture: Picture, frame_id: str) -> Any:
     return header(time_of_s(picture.sim_time), frame_id)
-
-
-def _shaped(data: bytes | memoryview, mode: CameraMode, size: tuple[int, int]) -> NDArray[Any]:
-    if mode is CameraMode.DEPTH:
-        return np.frombuffer(data, np.float32).reshape(size)
-    return np.frombuffer(data, np.uint8).reshape(*size, 4)
 
 
 def _numbers(values: Any) -> Array | None:

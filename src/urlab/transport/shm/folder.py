@@ -34,8 +34,8 @@ class ShmUnavailable(Exception):
 class OwnedRegion:
     """A region that this process has made. The file is gone after `close`; peers keep what they have mapped.
 
-    It is made without a name, and gets one when it is finished. So nobody ever sees half a region, nothing is left of
-    one when the process is killed meanwhile, and `Readers` sees no opening but those of others.
+    It is made without a name, and gets one when it is finished. So no client ever sees half a region, nothing is left
+    of one when the process is killed meanwhile, and `Readers` sees no opening but those of others.
     """
 
     def __init__(self, path: Path, stride: int, n_buffers: int) -> None:
@@ -52,7 +52,7 @@ class OwnedRegion:
         self.region = Region(self._memory)
 
     def close(self) -> None:
-        """Let go of the memory, and take the file away. Nobody may use the region any more."""
+        """Let go of the memory, and take the file away. The region must not be used any more."""
         self.path.unlink(missing_ok=True)
         self.region.release()
         self._memory.close()
@@ -111,7 +111,7 @@ def _is_ours(entry: "os.DirEntry[str]") -> bool:
 
 
 def _is_stale(folder: Path) -> bool:
-    """Whether nobody holds the lock."""
+    """Whether no server holds the lock."""
     try:
         descriptor = os.open(folder / OWNER_FILE, os.O_RDWR | os.O_NOFOLLOW)
     except OSError:

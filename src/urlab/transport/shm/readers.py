@@ -1,4 +1,4 @@
-"""Who reads a region. Readers of shared memory subscribe to nothing; but they open a file, and that can be seen.
+"""Which regions have readers. They subscribe to nothing; but they open a file, and that can be seen.
 
 The system tells (inotify) when a file is opened, and when the last descriptor or mapping of an opening is gone, also
 when its process was killed. Where it does not tell, everything counts as being read.
@@ -30,7 +30,7 @@ _STOP_LIMIT_S = 3.0
 class Readers:
     """Counts the openings of each file that appears in a folder from now on.
 
-    Two openings at the very same moment may be told as one. A reader that gets nothing should open the file again.
+    Two openings at the very same moment may be reported as one. A reader that gets nothing should open the file again.
 
     ``on_change`` is called on a thread of its own when a file gets its first reader or loses its last.
     """
@@ -48,7 +48,7 @@ class Readers:
         self._thread.start()
 
     def reads(self, name: str) -> bool:
-        """Whether somebody has that file open. Any thread; it costs next to nothing."""
+        """Whether a client has that file open. Any thread; it costs next to nothing."""
         return self._blind or self._counts[name] > 0
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class Readers:
             log.warning("too much happens in the folder of shared memory: from now on every region is kept up to date")
             self._blind = True
         elif mask & _CREATED:
-            self._counts[os.fsdecode(name)] = 0  # whoever still has an older file of that name reads nothing new
+            self._counts[os.fsdecode(name)] = 0  # a client that still has an older file of that name reads nothing new
         elif name:
             self._counts[os.fsdecode(name)] += 1 if mask & _OPENED else -1
 
@@ -102,7 +102,7 @@ def _watch(folder: Path) -> int | None:
     if inotify >= 0 and library.inotify_add_watch(inotify, os.fsencode(folder), mask) >= 0:
         return inotify
     reason = os.strerror(ctypes.get_errno() or errno.ENOSYS)
-    log.warning("nobody tells who reads shared memory (inotify: %s): every region is kept up to date", reason)
+    log.warning("readers of shared memory cannot be seen (inotify: %s): every region is kept up to date", reason)
     if inotify >= 0:
         with contextlib.suppress(OSError):
             os.close(inotify)

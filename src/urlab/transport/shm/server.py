@@ -1,23 +1,35 @@
-"""Shared memory of one server: its folder, the requests, the streams."""
+"""Shared memory of one server: its folder, its streams, and requests: one in a region, its reply in another."""
 
 import contextlib
+import logging
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
-from urlab.transport.shm.folder import SHM_ROOT, ShmFolder
-from urlab.transport.shm.kept_replies import KeptReplies
-from urlab.transport.shm.rpc import Handle, ShmRpcServer
+from urlab.transport.reply_cache import ReplyCache
+from urlab.transport.shm.folder import SHM_ROOT, OwnedRegion, ShmFolder, ShmUnavailable
 from urlab.transport.shm.streams import ShmStreams
-from urlab_wire.shm import RPC_STRIDE
+from urlab_wire import ErrorCode, encode
+from urlab_wire.codec import looks_like_json
+from urlab_wire.enums import Encoding
+from urlab_wire.envelope import error
+from urlab_wire.shm import REPLY_FILE, REQUEST_FILE, RPC_BUFFERS, RPC_STRIDE
+from urlab_wire.shm_wait import SequenceWaiter, wake
 
+log = logging.getLogger("urlab.transport")
+
+_STOP_LIMIT_S = 3.0
 _HEADROOM_BYTES = 1 << 20
 _LARGEST_REPLY_BYTES = 64 << 20
+
+Handle = Callable[[bytes], bytes]
 
 
 class SharedMemory:
     """One folder from construction to `close`; scenes are attached and detached in between."""
 
-    def __init__(self, handle: Handle, kept: KeptReplies, *, reply_bytes: int = 0, root: Path = SHM_ROOT) -> None:
-        """``reply_bytes`` are those of the largest reply that is likely.
+    def __init__(self, handle: Handle, too_large: ReplyCache, *, reply_bytes: int = 0, root: Path = SHM_ROOT) -> None:
+        """``reply_bytes`` are those of the largest reply that is likely; larger ones go to ``too_large``.
 
         ShmUnavailable when there is no shared memory to be had, or not enough of it.
         """
@@ -25,7 +37,7 @@ class SharedMemory:
         with contextlib.ExitStack() as undo:
             self._folder = ShmFolder(root)
             undo.callback(self._folder.close)
-            self._rpc = ShmRpcServer(self._folder, handle, kept, stride)
+            self._rpc = ShmRpcServer(self._folder, handle, too_large, stride)
             undo.callback(self._rpc.stop)
             self.streams = ShmStreams(self._folder)
             undo.callback(self.streams.close)
@@ -41,9 +53,77 @@ class SharedMemory:
         self._rpc.start()
 
     def remove_files(self) -> None:
-        """Take the files away; the memory stays for those who have it."""
+        """Take the files away; the memory stays for the peers that have it mapped."""
         self._folder.close()
 
     def close(self) -> None:
         """Answer what is being served, then take everything away. Once is enough."""
         self._undo.close()
+
+
+class ShmRpcServer:
+    """Serves ``handle`` until it is stopped, on a thread of its own.
+
+    There is one pair of regions, so one client at a time: ours hold a lock on the request's file while they use it.
+    """
+
+    def __init__(self, folder: ShmFolder, handle: Handle, too_large: ReplyCache, stride: int = RPC_STRIDE) -> None:
+        """ShmUnavailable when there is no room for the regions."""
+        self._handle = handle
+        self._too_large = too_large
+        self._requests = folder.make_region(REQUEST_FILE, RPC_STRIDE, RPC_BUFFERS)
+        self._replies = _make_reply_region(folder, max(stride, RPC_STRIDE))
+        self._waiter = SequenceWaiter(self._requests.region)
+        self._thread = threading.Thread(target=self._run, name="urlab-shm-rpc", daemon=True)
+
+    def start(self) -> None:
+        """Begin to serve."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Answer what is being served, then take the regions away. Once is enough."""
+        self._waiter.stop()
+        if self._thread.is_alive():
+            self._thread.join(_STOP_LIMIT_S)
+        if self._thread.is_alive():  # it is in the midst of a request, and needs the regions
+            log.warning("a request over shared memory did not end in time")
+            return
+        self._requests.close()
+        self._replies.close()
+
+    def _run(self) -> None:
+        requests, waiter = self._requests.region, self._waiter
+        seen = requests.sequence
+        while not waiter.stopped:
+            if waiter.wait(seen) and (found := requests.read(seen)):
+                seen, request = found
+                self._answer(request)
+
+    def _answer(self, request: bytes) -> None:
+        try:
+            reply = self._handle(request)
+        except Exception:
+            log.exception("a request over shared memory could not be served")
+            reply = encode(error(ErrorCode.INTERNAL_ERROR, "the request could not be served"))
+        if len(reply) > self._replies.region.capacity:
+            self._too_large.put(request, reply)
+            reply = _too_large(request, len(reply), self._replies.region.capacity)
+        self._replies.region.write(reply)
+        wake(self._replies.region)
+
+
+def _make_reply_region(folder: ShmFolder, stride: int) -> OwnedRegion:
+    """A region for replies of the size that is wanted, or, where there is no room for that, of the usual one."""
+    try:
+        return folder.make_region(REPLY_FILE, stride, RPC_BUFFERS)
+    except ShmUnavailable as full:
+        if stride == RPC_STRIDE:
+            raise
+        log.warning("replies with pictures will go over ZeroMQ: %s", full)
+        return folder.make_region(REPLY_FILE, RPC_STRIDE, RPC_BUFFERS)
+
+
+def _too_large(request: bytes, size: int, capacity: int) -> bytes:
+    message = f"the reply has {size} bytes and its region holds {capacity}: send the same request over ZeroMQ"
+    encoding = Encoding.JSON if looks_like_json(request) else Encoding.MSGPACK
+    return encode(error(ErrorCode.REPLY_TOO_LARGE, message), encoding)

@@ -1,12 +1,13 @@
-"""The state and the pictures of a running scene in shared memory, written while somebody reads them."""
+"""The state and the pictures of a running scene in shared memory, written while a client has them open."""
 
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from urlab.errors import OpTimeout
+from urlab.transport.publisher import SceneSource, StreamedCamera, no_op
 from urlab.transport.shm.folder import OwnedRegion, ShmFolder, ShmUnavailable
 from urlab.transport.shm.readers import Readers
 from urlab_wire.shm import STATE_FILE, STATE_STRIDE, STREAM_BUFFERS, camera_file, camera_meta_file
@@ -20,33 +21,8 @@ _META_STRIDE = 4096
 _ROOM = 2
 """How many times larger than the first state a state may become; it hardly changes."""
 
-_TURN_S = 5.0
-_MOMENT_S = 0.05
-
-
-class CameraShape(NamedTuple):
-    """A camera that may be read: where its topic and file names come from, and the bytes of a picture."""
-
-    topic: str
-    prefix: str
-    name: str
-    frame_bytes: int
-
-
-class StateSource(Protocol):
-    """A running scene, as far as the state's region needs it."""
-
-    def listen(self, hook: Callable[[], None]) -> None:
-        """Call the hook, under the physics lock, whenever the state is published."""
-
-    def unlisten(self, hook: Callable[[], None]) -> None:
-        """Call it no more."""
-
-    def state(self) -> bytes:
-        """The payload of ``state/full``; the caller holds the lock."""
-
-    def locked(self, timeout_s: float) -> Any:
-        """The physics lock."""
+_ATTACH_S = 5.0
+_LOCK_S = 0.05
 
 
 class ShmStreams:
@@ -54,26 +30,26 @@ class ShmStreams:
 
     def __init__(self, folder: ShmFolder) -> None:
         self._folder = folder
-        self._state_turn, self._camera_turn = threading.Lock(), threading.Lock()
-        self._source: StateSource | None = None
+        self._state_lock, self._camera_lock = threading.Lock(), threading.Lock()
+        self._source: SceneSource | None = None
         self._state: OwnedRegion | None = None
         self._cameras: dict[str, tuple[OwnedRegion, OwnedRegion]] = {}
         self._muted: set[str] = set()
-        self._told_of_size = False
-        self.on_reader: Callable[[], None] = _nobody_listens
+        self._warned_of_size = False
+        self.on_subscriber: Callable[[], None] = no_op
         """Called, on a thread of its own, when a region gets its first reader or loses its last."""
         self._readers = Readers(folder.path, self._readers_changed)
 
-    def attach(self, source: StateSource, cameras: list[CameraShape]) -> None:
+    def attach(self, source: SceneSource, cameras: Sequence[StreamedCamera]) -> None:
         """Make the regions of a scene, as far as there is room, and keep them up to date."""
-        with source.locked(_TURN_S):
+        with source.locked(_ATTACH_S):
             first = source.state()
-        with self._camera_turn:
+        with self._camera_lock:
             self._muted.clear()
             for camera in cameras:
                 self._make_camera(camera)
-        with self._state_turn:
-            self._told_of_size = False
+        with self._state_lock:
+            self._warned_of_size = False
             self._source = source
             self._state = self._make(STATE_FILE, max(STATE_STRIDE, _ROOM * len(first) + _SIZE_BYTES))
             if self._state is not None:
@@ -82,10 +58,10 @@ class ShmStreams:
 
     def detach(self) -> None:
         """Take the regions away."""
-        with self._state_turn:
+        with self._state_lock:
             source, self._source = self._source, None
             state, self._state = self._state, None
-        with self._camera_turn:
+        with self._camera_lock:
             cameras, self._cameras = self._cameras, {}
         if source is not None:
             source.unlisten(self._published)
@@ -101,7 +77,7 @@ class ShmStreams:
         (self._muted.add if muted else self._muted.discard)(topic)
 
     def wants(self, topic: str) -> bool:
-        """Whether somebody reads a camera's pictures. Any thread, at once."""
+        """Whether a client has a camera's pictures open. Any thread, at once."""
         pair = self._cameras.get(topic)
         return pair is not None and topic not in self._muted and self._readers.reads(pair[1].path.name)
 
@@ -109,7 +85,7 @@ class ShmStreams:
         """Write a picture, after what is known of it: both then have the same sequence."""
         if not self.wants(topic):
             return
-        with self._camera_turn:
+        with self._camera_lock:
             pair = self._cameras.get(topic)
             if pair is None or len(data) > pair[1].region.capacity:
                 return
@@ -128,36 +104,36 @@ class ShmStreams:
             self._write_state()
 
     def _readers_changed(self) -> None:
-        """On the readers' thread: whoever begins to read gets the present state, though nothing may move."""
+        """On the readers' thread: a client that begins to read gets the present state, though nothing may move."""
         source = self._source
         if source is not None and self._readers.reads(STATE_FILE):
-            with contextlib.suppress(OpTimeout), source.locked(_MOMENT_S):  # a long step tells its own end
+            with contextlib.suppress(OpTimeout), source.locked(_LOCK_S):  # a long step publishes its own end
                 self._write_state()
-        self.on_reader()
+        self.on_subscriber()
 
     def _write_state(self) -> None:
         """The caller holds the physics lock."""
-        with self._state_turn:
+        with self._state_lock:
             source, state = self._source, self._state
             if source is None or state is None:
                 return
             payload = source.state()
             if len(payload) > state.region.capacity:
-                self._tell_of_size(len(payload), state.region.capacity)
+                self._warn_of_size(len(payload), state.region.capacity)
                 return
             state.region.write(payload)
             wake(state.region)
 
-    def _tell_of_size(self, size: int, capacity: int) -> None:
-        if not self._told_of_size:
+    def _warn_of_size(self, size: int, capacity: int) -> None:
+        if not self._warned_of_size:
             log.warning("the state has %d bytes, and %s holds %d: it is not written", size, STATE_FILE, capacity)
-            self._told_of_size = True
+            self._warned_of_size = True
 
-    def _make_camera(self, camera: CameraShape) -> None:
-        meta = self._make(camera_meta_file(camera.prefix, camera.name), _META_STRIDE)
+    def _make_camera(self, camera: StreamedCamera) -> None:
+        meta = self._make(camera_meta_file(camera.prefix, camera.short_name), _META_STRIDE)
         if meta is None:
             return
-        pixels = self._make(camera_file(camera.prefix, camera.name), camera.frame_bytes + _SIZE_BYTES)
+        pixels = self._make(camera_file(camera.prefix, camera.short_name), camera.frame_bytes + _SIZE_BYTES)
         if pixels is None:
             meta.close()
             return
@@ -169,7 +145,3 @@ class ShmStreams:
         except ShmUnavailable as full:
             log.warning("%s is not in shared memory, clients get it over ZeroMQ: %s", name, full)
             return None
-
-
-def _nobody_listens() -> None:
-    """Until somebody wants to hear of readers."""

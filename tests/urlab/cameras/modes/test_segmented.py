@@ -9,7 +9,7 @@ import pytest
 from urlab.cameras import segmentation_table
 from urlab.config import RenderProfile
 
-Stage = Callable[..., Any]
+MakeScene = Callable[..., Any]
 
 BOXES = """<body name="near" pos="2 .2 0" euler="20 30 40"><geom type="box" size=".3 .2 .4"/></body>
 <body name="far" pos="5 -.6 .3" euler="70 30 40"><geom type="box" size=".8 .6 .9"/></body>
@@ -18,12 +18,12 @@ BOXES = """<body name="near" pos="2 .2 0" euler="20 30 40"><geom type="box" size
 
 @pytest.mark.parametrize("profile", [RenderProfile.FAST, RenderProfile.QUALITY])
 def test_every_pixel_has_exactly_the_colour_of_what_its_ray_meets(
-    stage: Stage, eyes: Any, profile: RenderProfile
+    scene_of: MakeScene, images: Any, profile: RenderProfile
 ) -> None:
-    made = stage(f'<camera name="eye" {eyes.along_x}/><light pos="0 0 3"/>' + BOXES, profile=profile)
-    frame = made.shoot("instance")
-    names = eyes.names_seen(frame, segmentation_table(made.scene)["instance"])
-    truth = eyes.truth(made, frame)
+    made = scene_of(f'<camera name="eye" {images.along_x}/><light pos="0 0 3"/>' + BOXES, profile=profile)
+    frame = made.draw("instance")
+    names = images.names_seen(frame, segmentation_table(made.scene)["instance"])
+    truth = images.truth(made, frame)
     expected = np.array(["t_near", "t_far", "t_behind", "background"])[truth.geoms]
     sure = truth.inside()
     assert sure.mean() > 0.8
@@ -33,34 +33,34 @@ def test_every_pixel_has_exactly_the_colour_of_what_its_ray_meets(
         assert abs(int((names == name).sum()) - int((expected == name).sum())) <= edge / 2
 
 
-def test_a_face_covers_the_pixels_that_its_size_and_distance_say(stage: Stage, eyes: Any) -> None:
-    made = stage(f'<camera name="eye" {eyes.along_x} fovy="60"/><geom type="box" pos="2 0 0" size=".25 .4 .3"/>')
-    frame = made.shoot("semantic", size=(640, 480))
-    names = eyes.names_seen(frame, segmentation_table(made.scene)["semantic"])
-    left, top, depth = eyes.project(frame, (1.75, 0.4, 0.3))
-    right, bottom, _ = eyes.project(frame, (1.75, -0.4, -0.3))
+def test_a_face_covers_the_pixels_that_its_size_and_distance_say(scene_of: MakeScene, images: Any) -> None:
+    made = scene_of(f'<camera name="eye" {images.along_x} fovy="60"/><geom type="box" pos="2 0 0" size=".25 .4 .3"/>')
+    frame = made.draw("semantic", size=(640, 480))
+    names = images.names_seen(frame, segmentation_table(made.scene)["semantic"])
+    left, top, depth = images.project(frame, (1.75, 0.4, 0.3))
+    right, bottom, _ = images.project(frame, (1.75, -0.4, -0.3))
     assert depth == pytest.approx(1.75)
     u, v = np.meshgrid(np.arange(640) + 0.5, np.arange(480) + 0.5)
     expected = (u > left) & (u < right) & (v > top) & (v < bottom)
     assert ((names == "t") == expected).all()
 
 
-def test_all_the_robot_is_one_thing_and_a_free_body_in_its_file_another(stage: Stage, eyes: Any) -> None:
-    robot = eyes.mjcf(
-        f"""<camera name="eye" {eyes.along_x}/><geom type="plane" pos="0 0 -.5" size="9 9 1"/>
+def test_all_the_robot_is_one_thing_and_a_free_body_in_its_file_another(scene_of: MakeScene, images: Any) -> None:
+    robot = images.mjcf(
+        f"""<camera name="eye" {images.along_x}/><geom type="plane" pos="0 0 -.5" size="9 9 1"/>
         <body name="base" pos="3 1 0"><geom size=".3"/>
         <body name="arm" pos="0 -1 0"><joint/><geom size=".3"/></body></body>
         <body name="cube" pos="3 -1 0"><freejoint/><geom type="box" size=".3 .3 .3"/></body>"""
     )
-    made = stage({"robot": robot})
-    seen = eyes.names_seen(made.shoot("instance"), segmentation_table(made.scene)["instance"])
+    made = scene_of({"robot": robot})
+    seen = images.names_seen(made.draw("instance"), segmentation_table(made.scene)["instance"])
     left, middle, right = (seen[60, column] for column in (45, 80, 115))
     assert (left, middle, right) == ("robot", "robot", "robot_cube")
     assert seen[118, 80] == "world"
     assert seen[5, 80] == "background"
 
 
-def test_flexes_hfields_skins_and_tendons_belong_to_somebody(stage: Stage, eyes: Any) -> None:
+def test_flexes_hfields_skins_and_tendons_belong_to_somebody(scene_of: MakeScene, images: Any) -> None:
     soft = f"""<mujoco><asset><hfield name="hill" nrow="4" ncol="4" size="1 1 .2 .1" elevation="{"1 0 " * 8}"/></asset>
     <worldbody><camera name="eye" pos="-3 0 1" xyaxes="0 -1 0 .3 0 1" fovy="80"/>
     <geom name="hill" type="hfield" hfield="hill" pos="0 0 -.5"/>
@@ -70,27 +70,27 @@ def test_flexes_hfields_skins_and_tendons_belong_to_somebody(stage: Stage, eyes:
     <deformable><skin name="tail" vertex="0 .6 0  0 1.2 0  0 .6 .4" face="0 2 1 0 1 2">
     <bone body="ball" bindpos="0 0 0" bindquat="1 0 0 0" vertid="0 1 2" vertweight="1 1 1"/></skin></deformable>
     <tendon><spatial width=".05"><site site="a"/><site site="b"/></spatial></tendon></mujoco>"""
-    made = stage({"soft": soft})
+    made = scene_of({"soft": soft})
     table = segmentation_table(made.scene)
-    frame = made.shoot("semantic")
-    semantic = eyes.names_seen(frame, table["semantic"])
+    frame = made.draw("semantic")
+    semantic = images.names_seen(frame, table["semantic"])
     places = {"tendon": (0, 0, 1), "flex": (0, 0, 0.4), "skin": (0, 0.7, 1.4), "hill": (-0.9, 0, -0.5)}
-    pixels = {what: eyes.project(frame, point) for what, point in places.items()}
+    pixels = {what: images.project(frame, point) for what, point in places.items()}
     found = {what: semantic[int(v), int(u)] for what, (u, v, _) in pixels.items()}
     assert found == {"tendon": "soft", "flex": "soft", "skin": "soft", "hill": "world"}
-    shapes = np.isfinite(eyes.metres(made.shoot("depth")))
+    shapes = np.isfinite(images.metres(made.draw("depth")))
     assert ((semantic != "background") == shapes).all(), "something is seen that belongs to nobody"
 
 
-def test_colours_of_thousands_of_things_stay_exact(stage: Stage, eyes: Any) -> None:
+def test_colours_of_thousands_of_things_stay_exact(scene_of: MakeScene, images: Any) -> None:
     boxes = "".join(
         f'<body name="b{row}_{column}" pos="3 {1.95 - 0.1 * column} {1.45 - 0.1 * row}">'
         '<geom type="box" size=".01 .05 .05"/></body>'
         for row in range(30)
         for column in range(40)
     )
-    made = stage(f'<camera name="eye" {eyes.along_x} fovy="53.6"/>' + boxes)
-    seen = eyes.names_seen(made.shoot("instance"), segmentation_table(made.scene)["instance"])
+    made = scene_of(f'<camera name="eye" {images.along_x} fovy="53.6"/>' + boxes)
+    seen = images.names_seen(made.draw("instance"), segmentation_table(made.scene)["instance"])
     assert seen[6, 6] == "t_b1_1"
     assert seen[114, 154] == "t_b28_38"
     assert len(np.unique(seen)) >= 1200

@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from urlab.cameras.lens import lens_of
+from urlab.cameras.projection import camera_projection
 from urlab.evaluation.embodiments import FRANKA_PANDA, TABLE_TOP_Z_M
 from urlab.evaluation.simulation.scene import ROBOT, build_scene, room_mjcf, table_mjcf
 from urlab.evaluation.tasks.objects import TABLE_POSE_W, TABLE_SIZE_M
@@ -47,8 +47,8 @@ def test_cameras_have_the_intrinsics_of_their_mounts(scene, embodiment):
     for mount in embodiment.cameras:
         slot = slots[mount.name]
         assert slot.resolution == (mount.width, mount.height)
-        lens = lens_of(scene.model, slot.id, slot.resolution)
-        assert (lens.fx, lens.fy, lens.cx, lens.cy) == pytest.approx((mount.fx, mount.fy, mount.cx, mount.cy), rel=1e-6)
+        seen = camera_projection(scene.model, slot.id, slot.resolution)
+        assert (seen.fx, seen.fy, seen.cx, seen.cy) == pytest.approx((mount.fx, mount.fy, mount.cx, mount.cy), rel=1e-6)
 
 
 def test_without_cameras_the_scene_has_none_of_the_mounts(task, embodiment):

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from urlab.manager import StreamSource, View
+from urlab.transport import StreamedCamera
 from urlab.transport.shm.folder import ShmFolder
-from urlab.transport.shm.streams import CameraShape, ShmStreams
+from urlab.transport.shm.streams import ShmStreams
 from urlab_wire.enums import ObservationLevel, StepMode
 from urlab_wire.ops.stepping import StepRequest
 from urlab_wire.shm import Region
 
-EYE = CameraShape("global/camera/eye", "", "eye", 4 * 8 * 6)
+EYE = StreamedCamera("eye", "global/camera/eye", "", "eye", 4 * 8 * 6)
 PATIENCE_S = 10.0
 MINIMAL = View(ObservationLevel.MINIMAL)
 
@@ -27,7 +28,7 @@ class Shared:
         self.folder = ShmFolder(root)
         self.streams = ShmStreams(self.folder)
         self._changed = threading.Condition()
-        self.streams.on_reader = self._note
+        self.streams.on_subscriber = self._note
 
     def _note(self):
         with self._changed:
@@ -127,6 +128,6 @@ def test_regions_come_and_go_with_a_scene(shared, direct):
 
 
 def test_a_camera_without_room_is_left_to_zeromq(shared, direct, caplog):
-    shared.streams.attach(direct[1], [CameraShape("huge", "", "huge", 1 << 50), EYE])
+    shared.streams.attach(direct[1], [StreamedCamera("huge", "huge", "", "huge", 1 << 50), EYE])
     assert shared.files() == ["cam_global_eye.shm", "cammeta_global_eye.shm", "state.shm"]
     assert "clients get it over ZeroMQ" in caplog.text

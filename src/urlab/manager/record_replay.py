@@ -1,0 +1,190 @@
+"""Recording and replay of one running scene: the recorder, the player, and the files behind them."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import mujoco
+
+from urlab.compile import CompiledScene
+from urlab.config import FileRoots
+from urlab.errors import FileError, ReplayRequiresStepped, UrlabError
+from urlab.physics import Engine
+from urlab.recording import (
+    LIVE,
+    Recorder,
+    Recording,
+    ReplayPlayer,
+    load_path,
+    read_recording,
+    save_path,
+    write_json,
+)
+from urlab.scene.names import legal_name
+from urlab_wire.ops.stepping import ReplayBlock
+
+log = logging.getLogger("urlab.recording")
+
+
+class RecordReplay:
+    """What `recording_*` and `replay_*` work on. Methods take the physics lock themselves unless they say otherwise."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        scene: CompiledScene,
+        replays_dir: Path,
+        roots: FileRoots,
+        rendering: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        """``rendering`` tells how cameras are drawn; it is kept with every recording."""
+        self._engine = engine
+        self._rendering = rendering
+        self._replays_dir = replays_dir
+        self._roots = roots
+        self._recorder = Recorder(scene.joints)
+        self._player = ReplayPlayer(scene.joints, self._recorder)
+        self.is_playing = False
+        """Whether steps show recorded frames."""
+
+        self._unsaved = False
+
+    # -- recording ----------------------------------------------------------------------------------------------
+
+    def start_recording(self, name: str | None, max_duration_s: float | None) -> tuple[str, float]:
+        """Begin; returns the name and the window in force."""
+        with self._engine.locked():
+            started = self._recorder.start(name, max_duration_s)
+            self._player.make_live_active()
+            self.is_playing = False
+            self._engine.post_step.append(self._capture)
+            self._unsaved = False
+            return started
+
+    def stop_recording(self) -> Recording:
+        """End; the frames stay."""
+        with self._engine.locked():
+            recording = self._recorder.stop()
+            self._engine.post_step.remove(self._capture)
+            return recording
+
+    def save_recording(self, path: str | None) -> Path:
+        """Write the running or the last recording, under its own name when none is given.
+
+        Only the copy is made under the lock.
+        """
+        with self._engine.locked():
+            recording = self._recorder.recording()
+            self._unsaved = False
+        named = None if recording.name == LIVE else f"{legal_name(recording.name)}.json"
+        try:
+            where = save_path(path or named, self._replays_dir, self._roots.may_write)
+            self._write(recording, where)
+        except UrlabError:
+            self._unsaved = True
+            raise
+        return where
+
+    def clear_recording(self) -> None:
+        """Forget the frames."""
+        with self._engine.locked():
+            self._recorder.clear()
+            self._unsaved = False
+
+    def autosave(self) -> Path | None:
+        """Write unsaved frames to ``autosave-<time>.json``, when the simulation ends."""
+        with self._engine.locked():
+            if not (self._unsaved and self._recorder.has_frames):
+                return None
+            recording = self._recorder.recording()
+            self._unsaved = False
+        where = self._replays_dir / f"autosave-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}.json"
+        try:
+            self._write(recording, where)
+        except FileError as failed:
+            log.error("an unsaved recording of %d frames is lost: %s", recording.frame_count, failed.message)
+            return None
+        log.info("unsaved recording of %d frames kept as %s", recording.frame_count, where)
+        return where
+
+    def _capture(self) -> None:
+        data = self._engine.data
+        self._recorder.capture(data.time, data.qpos, data.qvel)
+        self._unsaved = True
+
+    def _write(self, recording: Recording, where: Path) -> None:
+        metadata = {**_metadata(self._engine.model), "rendering": dict(self._rendering())}
+        write_json(recording, where, metadata=metadata)
+
+    # -- replay -------------------------------------------------------------------------------------------------
+
+    @property
+    def replay(self) -> ReplayBlock | None:
+        """Where the replay stands, while one runs."""
+        if not self._player.is_playing:
+            return None
+        return ReplayBlock(
+            active_session=self._player.active_name or "",
+            frame=self._player.frame,
+            total_frames=self._player.total_frames,
+        )
+
+    def load(self, path: str) -> tuple[str, int]:
+        """Read a recording; returns its name and how many frames it has."""
+        where = load_path(path, self._replays_dir, self._roots.may_read)
+        recording = read_recording(where)
+        with self._engine.locked():
+            session = self._player.load(recording, where.stem)
+        return session.name, session.total_frames
+
+    def names(self) -> list[str]:
+        """What can be replayed."""
+        with self._engine.locked():
+            return self._player.names()
+
+    def set_active(self, name: str) -> None:
+        """Choose what to replay."""
+        with self._engine.locked():
+            self._player.set_active(name)
+
+    def start_replay(self, loop: bool, *, live: bool) -> tuple[str, int]:
+        """Show frame 0; returns what is played and how many frames it has."""
+        if live:
+            raise ReplayRequiresStepped("replay shows recorded frames step by step: set_mode direct or puppet first")
+        with self._engine.locked():
+            total = self._player.start(loop)
+            self.is_playing = True
+            self._show_current()
+            return self._player.active_name or "", total
+
+    def stop_replay(self) -> None:
+        """Go on simulating from the state shown."""
+        with self._engine.locked():
+            self.end_replay()
+
+    def end_replay(self) -> None:
+        """Like stop_replay; the caller holds the physics lock."""
+        self._player.stop()
+        self.is_playing = False
+
+    def show(self, frames: int) -> None:
+        """Go on by that many recorded frames; the caller holds the physics lock."""
+        self._player.advance(frames)
+        self._show_current()
+
+    def _show_current(self) -> None:
+        data = self._engine.data
+        data.time = self._player.current(data.qpos, data.qvel)
+        self._engine.forward()
+        self._engine.publish()
+
+
+def _metadata(model: Any) -> dict[str, Any]:
+    return {
+        "mujoco_version": mujoco.__version__,
+        "timestep": float(model.opt.timestep),
+        "nq": model.nq,
+        "nv": model.nv,
+    }

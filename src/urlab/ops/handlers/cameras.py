@@ -1,0 +1,103 @@
+"""Cameras of a running scene over the wire: what they see, whether they stream, and the frames of a step."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from urlab.cameras import Capture, Frame, SceneCamera
+from urlab.errors import OpTimeout, ViewError
+from urlab.ops.checks import one_of
+from urlab.ops.context import Context, handler
+from urlab.physics import Snapshot
+from urlab_wire.enums import CameraMode, CameraTiming
+from urlab_wire.ops import runtime as wire
+
+IncludeCameras = bool | Mapping[str, str] | None
+
+
+@handler("set_camera_mode")
+def set_camera_mode(context: Context, request: wire.SetCameraModeRequest) -> wire.SetCameraModeReply:
+    """Switch what a camera sees, from its next frame on."""
+    mode = one_of("mode", CameraMode, request.mode)
+    context.manager.cameras.set_mode(request.camera, mode)
+    return wire.SetCameraModeReply(camera=request.camera, mode=mode)
+
+
+@handler("set_camera_streaming")
+def set_camera_streaming(context: Context, request: wire.SetCameraStreamingRequest) -> wire.SetCameraStreamingReply:
+    """Switch cameras on or off; all of them or none."""
+    cameras = context.manager.cameras
+    orders = {name: (cameras.resolve(name), _stream_order(order)) for name, order in request.cameras.items()}
+    for name, (_, order) in orders.items():
+        cameras.check_rate(name, order.rate_hz)
+    for name, (channel, order) in orders.items():
+        cameras.set_streaming(name, channel.streaming if order.zmq is None else order.zmq, order.rate_hz)
+        if order.shm is not None and context.parts.shared_memory is not None:
+            context.parts.shared_memory.streams.mute(channel.topic, not order.shm)
+    return wire.SetCameraStreamingReply(
+        cameras={name: _stream_block(context, one) for name, (one, _) in orders.items()}
+    )
+
+
+def _stream_order(order: bool | wire.CameraStreamOrder) -> wire.CameraStreamOrder:
+    return wire.CameraStreamOrder(zmq=order, shm=order) if isinstance(order, bool) else order
+
+
+def _stream_block(context: Context, channel: SceneCamera) -> wire.CameraStreamBlock:
+    memory = context.parts.shared_memory
+    return wire.CameraStreamBlock(
+        streaming=channel.streaming,
+        zmq=channel.streaming,
+        shm=memory is not None and memory.streams.has_camera(channel.topic),
+        rate_hz=channel.rate_hz,
+        zmq_endpoint=context.parts.camera_endpoint(channel.name),
+        zmq_topic=channel.topic,
+    )
+
+
+# -- frames of a step ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CameraSelection:
+    """The cameras of a step as the caller calls them: those of this very state, those whose newest frame will do."""
+
+    sync: tuple[str, ...] = ()
+    latest: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, capture: Capture, asked: IncludeCameras) -> "CameraSelection":
+        """Refuse unknown names and timings; ``true`` is the newest frame of every camera."""
+        if not asked:
+            return cls()
+        if isinstance(asked, bool):
+            return cls(latest=tuple(_names_of_all(capture)))
+        timings = {name: one_of(f"include_cameras[{name!r}]", CameraTiming, word) for name, word in asked.items()}
+        for name in timings:
+            capture.resolve(name)
+        chosen = {timing: tuple(name for name, one in timings.items() if one is timing) for timing in CameraTiming}
+        return cls(sync=chosen[CameraTiming.SYNC], latest=chosen[CameraTiming.LATEST])
+
+    def take(self, capture: Capture, snapshot: Snapshot | None) -> tuple[dict[str, Any], list[str]]:
+        """The frames by name, and what went wrong: a step that has been made is not lost for want of a picture."""
+        frames: dict[str, Frame] = {}
+        try:
+            if self.sync and snapshot is not None:
+                frames |= capture.sync(self.sync, snapshot)
+            if self.latest:
+                frames |= capture.latest(self.latest)
+        except (ViewError, OpTimeout) as dark:
+            return {}, [f"there are no camera frames: {dark.message}"]
+        return {name: _frame_block(frame) for name, frame in frames.items()}, []
+
+
+def _names_of_all(capture: Capture) -> list[str]:
+    """Every camera once: a robot's by its bare name where that is unique, else as ``prefix/name``."""
+    bare = {name: name.rpartition("/")[2] for name in capture.cameras}
+    count = Counter(bare.values())
+    return [short if count[short] == 1 else name for name, short in bare.items()]
+
+
+def _frame_block(frame: Frame) -> dict[str, Any]:
+    return {**frame.metadata(), "data": frame.data}

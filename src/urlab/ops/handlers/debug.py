@@ -1,0 +1,146 @@
+"""Debug drawings and overlay text over the wire."""
+
+from collections.abc import Sequence
+
+from urlab.authoring.placement import read_rotation, vector
+from urlab.errors import BadValue
+from urlab.geometry import IDENTITY_WXYZ, Quat, Vec3
+from urlab.numbers import finite_number
+from urlab.ops.context import Context, handler
+from urlab.overlay import (
+    DEFAULT_ANCHOR,
+    DEFAULT_AXES_SCALE_M,
+    DEFAULT_THICKNESS_PX,
+    MAX_REACH_M,
+    Arrow,
+    Axes,
+    Color,
+    Line,
+    Marker,
+    WireBox,
+)
+from urlab_wire.ops import debug as wire
+
+
+@handler("draw_marker")
+def draw_marker(context: Context, request: wire.DrawMarkerRequest) -> wire.DrawMarkerReply:
+    """A small sphere, with a text beside it."""
+    marker = Marker(
+        _place("location", request.location),
+        _color(request.color),
+        request.label or "",
+        ttl_s=_ttl(request.ttl),
+        tag=request.tag or "",
+    )
+    context.parts.overlay.add(marker)
+    return wire.DrawMarkerReply()
+
+
+@handler("draw_line")
+def draw_line(context: Context, request: wire.DrawLineRequest) -> wire.DrawLineReply:
+    """A line; its thickness is in pixels."""
+    line = Line(
+        _place("from", request.from_),
+        _place("to", request.to),
+        _color(request.color),
+        _size("thickness", request.thickness, DEFAULT_THICKNESS_PX),
+        ttl_s=_ttl(request.ttl),
+        tag=request.tag or "",
+    )
+    context.parts.overlay.add(line)
+    return wire.DrawLineReply()
+
+
+@handler("draw_box")
+def draw_box(context: Context, request: wire.DrawBoxRequest) -> wire.DrawBoxReply:
+    """The edges of a box."""
+    box = WireBox(
+        _place("center", request.center),
+        _half_extents(request.half_extents),
+        _color(request.color),
+        _rotation(request),
+        ttl_s=_ttl(request.ttl),
+        tag=request.tag or "",
+    )
+    context.parts.overlay.add(box)
+    return wire.DrawBoxReply()
+
+
+@handler("draw_arrow")
+def draw_arrow(context: Context, request: wire.DrawArrowRequest) -> wire.DrawArrowReply:
+    """A line that ends in a head."""
+    arrow = Arrow(
+        _place("from", request.from_),
+        _place("to", request.to),
+        _color(request.color),
+        _size("thickness", request.thickness, DEFAULT_THICKNESS_PX),
+        None if request.arrow_size is None else _size("arrow_size", request.arrow_size, 0.0),
+        ttl_s=_ttl(request.ttl),
+        tag=request.tag or "",
+    )
+    context.parts.overlay.add(arrow)
+    return wire.DrawArrowReply()
+
+
+@handler("draw_axes")
+def draw_axes(context: Context, request: wire.DrawAxesRequest) -> wire.DrawAxesReply:
+    """A coordinate frame."""
+    axes = Axes(
+        _place("location", request.location),
+        _rotation(request),
+        _size("scale", request.scale, DEFAULT_AXES_SCALE_M),
+        ttl_s=_ttl(request.ttl),
+        tag=request.tag or "",
+    )
+    context.parts.overlay.add(axes)
+    return wire.DrawAxesReply()
+
+
+@handler("clear_markers")
+def clear_markers(context: Context, request: wire.ClearMarkersRequest) -> wire.ClearMarkersReply:
+    """Remove the drawings of a tag, or all."""
+    context.parts.overlay.clear(request.tag or None)
+    return wire.ClearMarkersReply()
+
+
+@handler("set_overlay_text")
+def set_overlay_text(context: Context, request: wire.SetOverlayTextRequest) -> wire.SetOverlayTextReply:
+    """Show a text in every view, or clear it."""
+    context.parts.overlay.set_text(request.text, request.anchor or DEFAULT_ANCHOR)
+    return wire.SetOverlayTextReply()
+
+
+def _place(field: str, numbers: Sequence[float]) -> Vec3:
+    place = vector(field, numbers)
+    if max(map(abs, place)) > MAX_REACH_M:
+        raise BadValue(f"{field} must be within {MAX_REACH_M:g} m of the origin, but is {list(place)}")
+    return place
+
+
+def _half_extents(numbers: Sequence[float]) -> Vec3:
+    half = _place("half_extents", numbers)
+    if min(half) < 0:
+        raise BadValue(f"half_extents must not be below 0, but are {list(half)}")
+    return half
+
+
+def _color(numbers: Sequence[float]) -> Color:
+    color = vector("color", numbers)
+    if not all(0 <= part <= 1 for part in color):
+        raise BadValue(f"color is red, green and blue in 0..1, but is {list(color)}")
+    return color
+
+
+def _size(field: str, value: float | None, default: float) -> float:
+    size = default if value is None else finite_number(field, value)
+    if not 0 <= size <= MAX_REACH_M:
+        raise BadValue(f"{field} must be between 0 and {MAX_REACH_M:g}, but is {size}")
+    return size
+
+
+def _ttl(value: float | None) -> float:
+    return 0.0 if value is None else finite_number("ttl", value)
+
+
+def _rotation(request: wire.DrawBoxRequest | wire.DrawAxesRequest) -> Quat:
+    return read_rotation(request.rotation_quat, request.rotation_euler) or IDENTITY_WXYZ

@@ -1,0 +1,48 @@
+"""The play lifecycle over the wire."""
+
+from urlab.errors import BadValue
+from urlab.manager.play import DEFAULT_TIMEOUT_S
+from urlab.numbers import finite_number
+from urlab.ops.checks import one_of
+from urlab.ops.context import Context, handler
+from urlab.ops.handlers.hello import handshake
+from urlab_wire.enums import PIEState, StepMode
+from urlab_wire.ops import sim as wire
+
+MAX_TIMEOUT_S = 110.0
+
+
+@handler("begin_pie")
+def begin_pie(context: Context, request: wire.BeginPieRequest) -> wire.BeginPieReply:
+    """Compile and play; what goes wrong is a state, not an error."""
+    timeout_s = DEFAULT_TIMEOUT_S if request.timeout_s is None else finite_number("timeout_s", request.timeout_s)
+    if timeout_s <= 0:
+        raise BadValue(f"timeout_s must be above zero, but is {timeout_s}")
+    mode = one_of("step_mode", StepMode, request.step_mode) if request.step_mode else None
+    mode = mode or context.sessions.wanted_mode(context.session)
+    status = context.play.begin(request.level_path or None, timeout_s=min(timeout_s, MAX_TIMEOUT_S), mode=mode)
+    reply = wire.BeginPieReply(state=status.state, compile_error=status.compile_error)
+    if status.state is PIEState.READY:
+        reply.handshake_payload = handshake(context)
+    return reply
+
+
+@handler("stop_pie")
+def stop_pie(context: Context, request: wire.StopPieRequest) -> wire.StopPieReply:  # noqa: ARG001 - no fields
+    """Back to the editor."""
+    context.play.stop()
+    return wire.StopPieReply()
+
+
+@handler("pie_status")
+def pie_status(context: Context, request: wire.PieStatusRequest) -> wire.PieStatusReply:  # noqa: ARG001 - no fields
+    """Where things stand."""
+    status = context.play.status()
+    return wire.PieStatusReply(
+        state=status.state,
+        compile_error=status.compile_error,
+        sim_time=status.sim_time,
+        level=(context.play.level if context.play.is_playing else context.world.level).path,
+        mode=status.mode,
+        paused=status.paused,
+    )

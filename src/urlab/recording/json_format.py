@@ -1,0 +1,229 @@
+"""Recordings as JSON: one object whose ``Frames`` hold every joint by its full name.
+
+Read are our own files and those of other writers of the format, in any spelling of its keys.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from urlab.errors import known
+from urlab.files import not_writable, replacing
+from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, RecordedJoint, Recording
+from urlab.recording.text_file import not_readable, read_utf8
+
+FORMAT_VERSION = 1
+
+_NO_CAMERA = {
+    "cameraPosition": {"x": 0.0, "y": 0.0, "z": 0.0},
+    "cameraRotation": {"pitch": 0.0, "yaw": 0.0, "roll": 0.0},
+    "bHasCameraData": False,
+}
+
+
+class _State(msgspec.Struct):
+    q_pos: list[float] = msgspec.field(name="qPos")
+    q_vel: list[float] = msgspec.field(name="qVel")
+
+
+class _Frame(msgspec.Struct):
+    timestamp: float
+    joint_states: dict[str, _State] = msgspec.field(name="jointStates")
+
+
+_FRAME_KEYS = {"timestamp": "timestamp", "jointstates": "jointStates"}
+_STATE_KEYS = {"qpos": "qPos", "qvel": "qVel"}
+_FRAME = msgspec.json.Decoder(_Frame)
+
+
+def read_json(path: Path) -> Recording:
+    """The recording in ``path``, named after the file; PathNotReadable tells what is wrong and where.
+
+    Frames without velocities get zeros. Other writers repeat frames: a frame equal to the one before it, timestamp
+    included, is dropped, except in files that carry our ``urlab`` key, where every frame was one step.
+    """
+    data = read_utf8(path)
+    try:
+        raw_frames, is_ours = _raw_frames(data)
+        recording = _recording(path.stem, raw_frames)
+    except msgspec.DecodeError as problem:
+        raise not_readable(path, _explained(str(problem), data)) from problem
+    except RecursionError as problem:
+        raise not_readable(path, "its JSON is nested too deeply") from problem
+    except MemoryError as problem:
+        raise not_readable(path, "it does not fit into memory") from problem
+    except ValueError as problem:
+        raise not_readable(path, str(problem)) from problem
+    return recording if is_ours else recording.without_repeats()
+
+
+def _raw_frames(data: bytes) -> tuple[list[msgspec.Raw], bool]:
+    """The frames, still as text, and whether we wrote the file."""
+    top = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    raw = next((value for key, value in top.items() if key.lower() == "frames"), None)
+    if raw is None:
+        raise ValueError(f"it has no Frames; its keys are: {known(top)}")
+    frames = msgspec.json.decode(raw, type=list[msgspec.Raw])
+    if not frames:
+        raise ValueError("its Frames are empty")
+    return frames, "urlab" in top
+
+
+def _recording(name: str, raw_frames: list[msgspec.Raw]) -> Recording:
+    joints = _joints(_frame(raw_frames[0], 0))
+    nq, nv = sum(one.qpos_dim for one in joints), sum(one.qvel_dim for one in joints)
+    times, qpos, qvel = np.empty(len(raw_frames)), np.empty((len(raw_frames), nq)), np.zeros((len(raw_frames), nv))
+    for number, raw in enumerate(raw_frames):
+        frame = _frame(raw, number)
+        times[number] = frame.timestamp
+        positions, velocities = _states(frame, joints, number)
+        qpos[number] = positions
+        if velocities:
+            qvel[number] = velocities
+    return Recording(name, joints, times, qpos, qvel)
+
+
+def _frame(raw: msgspec.Raw, number: int) -> _Frame:
+    try:
+        try:
+            return _FRAME.decode(raw)
+        except msgspec.ValidationError:
+            return msgspec.convert(_respelled(msgspec.json.decode(raw)), _Frame)
+    except msgspec.DecodeError as problem:
+        raise ValueError(f"frame {number}: {problem}") from problem
+
+
+def _respelled(frame: Any) -> Any:
+    """The frame with its keys spelled as we write them; another shape stays for the type check to refuse."""
+    frame = _with_keys(frame, _FRAME_KEYS)
+    states = frame.get("jointStates") if isinstance(frame, dict) else None
+    if isinstance(states, dict):
+        frame["jointStates"] = {name: _respelled_state(state) for name, state in states.items()}
+    return frame
+
+
+def _respelled_state(state: Any) -> Any:
+    state = _with_keys(state, _STATE_KEYS)
+    return {"qVel": []} | state if isinstance(state, dict) else state
+
+
+def _with_keys(value: Any, spellings: dict[str, str]) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {spellings.get(key.lower(), key): inner for key, inner in value.items()}
+
+
+def _joints(first: _Frame) -> tuple[RecordedJoint, ...]:
+    joints = []
+    for name, state in first.joint_states.items():
+        qpos_dim = len(state.q_pos)
+        if qpos_dim not in QVEL_DIM_OF_QPOS_DIM:
+            raise ValueError(f"frame 0: joint {name!r} has {qpos_dim} positions; joints have 1, 4 or 7")
+        joints.append(RecordedJoint(name, qpos_dim, QVEL_DIM_OF_QPOS_DIM[qpos_dim]))
+    return tuple(joints)
+
+
+def _states(frame: _Frame, joints: tuple[RecordedJoint, ...], number: int) -> tuple[list[float], list[float]]:
+    """All positions and all velocities of a frame in joint order; no velocities at all is an empty list."""
+    if len(frame.joint_states) != len(joints) or any(one.name not in frame.joint_states for one in joints):
+        raise ValueError(_difference(frame, joints, number))
+    states = [frame.joint_states[one.name] for one in joints]
+    has_velocities = any(state.q_vel for state in states)
+    for joint, state in zip(joints, states, strict=True):
+        if len(state.q_pos) != joint.qpos_dim:
+            raise ValueError(_wrong_length(number, joint.name, "qPos", len(state.q_pos), joint.qpos_dim))
+        if has_velocities and len(state.q_vel) != joint.qvel_dim:
+            raise ValueError(_wrong_length(number, joint.name, "qVel", len(state.q_vel), joint.qvel_dim))
+    positions = list(chain.from_iterable(state.q_pos for state in states))
+    return positions, list(chain.from_iterable(state.q_vel for state in states))
+
+
+def _wrong_length(number: int, joint: str, key: str, found: int, expected: int) -> str:
+    return f"frame {number}: joint {joint!r} has {found} numbers in {key}, expected {expected}"
+
+
+def _difference(frame: _Frame, joints: tuple[RecordedJoint, ...], number: int) -> str:
+    expected, found = {one.name for one in joints}, set(frame.joint_states)
+    return (
+        f"frame {number} has other joints than frame 0: "
+        f"missing {known(expected - found)}; additional {known(found - expected)}"
+    )
+
+
+def _explained(problem: str, data: bytes) -> str:
+    if "truncated" in problem:
+        return f"its JSON ends in the middle, after {len(data)} bytes (half-written?)"
+    place = re.search(r"\(byte (\d+)\)", problem)
+    if place is None:
+        return f"it is not a recording: {problem}"
+    byte = int(place[1])
+    line = data.count(b"\n", 0, byte) + 1
+    if data[byte : byte + 3] in (b"NaN", b"Inf"):
+        return f"line {line} has a number that is not finite (byte {byte})"
+    return f"its JSON is broken in line {line}: {problem} (half-written?)"
+
+
+# -- writing ------------------------------------------------------------------------------------------------------
+
+
+def write_json(recording: Recording, path: Path, metadata: Mapping[str, Any] | None = None) -> int:
+    """Write all frames to ``path``, atomically, and return how many were written.
+
+    Numbers keep every bit. ``metadata`` (versions, model hash: anything JSON can hold) goes under the top-level
+    key ``urlab`` beside the joint order. JSON has no NaN or infinity: a frame with one is left out, and counted
+    under ``urlab.left_out_non_finite``. PathNotWritable when no frame is left or the file cannot be written.
+    """
+    finite = _finite_frames(recording)
+    if not finite.size:
+        captured = recording.frame_count
+        raise not_writable(path, f"the recording has no frames with finite numbers ({captured} captured)")
+    with replacing(path) as file:
+        file.write(b'{"urlab":' + _about(recording, len(finite), metadata or {}) + b',\n"Frames":[')
+        separator = b"\n"
+        for frame in _encoded_frames(recording, finite.tolist()):
+            file.write(separator)
+            file.write(frame)
+            separator = b",\n"
+        file.write(b"\n]}\n")
+    return len(finite)
+
+
+def _finite_frames(recording: Recording) -> np.ndarray[Any, np.dtype[np.intp]]:
+    finite = np.isfinite(recording.times)
+    for states in (recording.qpos, recording.qvel):
+        finite &= np.isfinite(states).all(axis=1)
+    return np.flatnonzero(finite)
+
+
+def _about(recording: Recording, written: int, metadata: Mapping[str, Any]) -> bytes:
+    about = {
+        **metadata,
+        "format": FORMAT_VERSION,
+        "name": recording.name,
+        "frame_count": written,
+        "left_out_non_finite": recording.frame_count - written,
+        "joints": [{"name": one.name, "qpos": one.qpos_dim, "qvel": one.qvel_dim} for one in recording.joints],
+    }
+    return msgspec.json.encode(about)
+
+
+def _encoded_frames(recording: Recording, frames: list[int]) -> Iterator[bytes]:
+    encode = msgspec.json.Encoder().encode
+    columns = _columns(recording)
+    for frame in frames:
+        qpos, qvel = recording.qpos[frame].tolist(), recording.qvel[frame].tolist()
+        states = {name: {"qPos": qpos[q], "qVel": qvel[v]} for name, q, v in columns}
+        yield encode({"timestamp": float(recording.times[frame]), "jointStates": states, **_NO_CAMERA})
+
+
+def _columns(recording: Recording) -> list[tuple[str, slice, slice]]:
+    columns, q, v = [], 0, 0
+    for joint in recording.joints:
+        columns.append((joint.name, slice(q, q + joint.qpos_dim), slice(v, v + joint.qvel_dim)))
+        q, v = q + joint.qpos_dim, v + joint.qvel_dim
+    return columns

@@ -1,0 +1,113 @@
+"""The control stream: setpoints, gains and twists of any sender, staged before the next step."""
+
+import contextlib
+import logging
+import socket as sockets
+import threading
+from collections.abc import Callable, Sequence
+
+import zmq
+
+from urlab.transport.endpoint import ListeningSocket
+from urlab.transport.streams.publishing import bind
+from urlab_wire.streams import ControlOutcome
+
+log = logging.getLogger("urlab.transport")
+
+MAX_FRAME_BYTES = 256 * 1024
+"""The sender of a larger frame is disconnected before it is read."""
+
+KEPT_MESSAGES = 100
+"""Per sender, until they are taken; more wait at the sender."""
+
+_TAKEN_AT_ONCE = 64
+_STOP_LIMIT_S = 3.0
+_SHOWN_BYTES = 80
+
+Message = tuple[bytes, bytes]
+Take = Callable[[Sequence[Message]], Sequence[ControlOutcome]]
+
+
+class ControlReceiver:
+    """Receives on a thread of its own and hands messages to the running scene; what is wrong is dropped and counted."""
+
+    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", listener: ListeningSocket) -> None:
+        self._listener = listener
+        self._take: Take = _nothing_plays
+        self._counts = dict.fromkeys(ControlOutcome, 0)
+        self._stopping = False
+        self._socket = bind(context, zmq.SUB, listener, RCVHWM=KEPT_MESSAGES, MAXMSGSIZE=MAX_FRAME_BYTES)
+        self._socket.setsockopt(zmq.SUBSCRIBE, b"")
+        self._wake_in, self._wake_out = sockets.socketpair()
+        self._thread = threading.Thread(target=self._run, name="urlab-control-in", daemon=True)
+        self._thread.start()
+
+    @property
+    def endpoint(self) -> str:
+        """Where senders connect."""
+        return self._listener.endpoint
+
+    def attach(self, take: Take) -> None:
+        """Hand messages, (topic, payload) each, to this function, which tells what became of them."""
+        self._take = take
+
+    def detach(self) -> None:
+        """Drop messages until the next scene."""
+        self._take = _nothing_plays
+
+    def counters(self) -> dict[str, int]:
+        """How many messages were received, and how many met with each outcome."""
+        counts = {str(outcome): count for outcome, count in self._counts.items()}
+        return {"received": sum(counts.values()), **counts}
+
+    def close(self) -> None:
+        """End the thread and give the port back. Once is enough."""
+        if self._stopping:
+            return
+        self._stopping = True
+        with contextlib.suppress(OSError):
+            self._wake_out.send(b"!")
+        self._thread.join(_STOP_LIMIT_S)
+
+    def _run(self) -> None:
+        poller = zmq.Poller()
+        poller.register(self._socket, zmq.POLLIN)
+        poller.register(self._wake_in.fileno(), zmq.POLLIN)
+        while not self._stopping:
+            poller.poll()
+            try:
+                self._serve(self._received())
+            except Exception:
+                log.exception("control messages could not be served")
+        self._socket.close()
+        self._listener.close()
+        self._wake_in.close()
+        self._wake_out.close()
+
+    def _received(self) -> list[list[bytes]]:
+        """What waits now, up to a limit: everything of one turn is staged together."""
+        received: list[list[bytes]] = []
+        with contextlib.suppress(zmq.Again):
+            while len(received) < _TAKEN_AT_ONCE:
+                received.append(self._socket.recv_multipart(zmq.NOBLOCK))
+        return received
+
+    def _serve(self, received: list[list[bytes]]) -> None:
+        messages = [(frames[0], frames[1]) for frames in received if len(frames) == 2]
+        for frames in received:
+            if len(frames) != 2:
+                self._count(ControlOutcome.MALFORMED, frames[0])
+        if messages:
+            for (topic, _), outcome in zip(messages, self._take(messages), strict=True):
+                self._count(outcome, topic)
+
+    def _count(self, outcome: ControlOutcome, topic: bytes) -> None:
+        self._counts[outcome] += 1
+        if outcome is ControlOutcome.APPLIED:
+            return
+        level = logging.WARNING if self._counts[outcome] == 1 else logging.DEBUG
+        log.log(level, "a control message for %r is not applied: %s", topic[:_SHOWN_BYTES], outcome)
+
+
+def _nothing_plays(messages: Sequence[Message]) -> Sequence[ControlOutcome]:
+    return [ControlOutcome.NOT_LIVE] * len(messages)
