@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from urlab.cli import options as opt
-from urlab.cli.connecting import connected
 from urlab.cli.console import LogLevel, in_words, print_json, set_up_logging, stdout
+from urlab.cli.options import connected
 
 if TYPE_CHECKING:
     from urlab_client import URLabArticulation, URLabClient, ZmqTransport
