@@ -9,8 +9,7 @@ from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from urlab.cli.complaint import FAILED, WRONG_USE, CommandError
-from urlab.cli.console import print_json, stdout
+from urlab.cli.console import FAILED, WRONG_USE, CommandError, print_json, stdout
 from urlab.cli.eval import options as opt
 from urlab.cli.options import AsJson
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from urlab.cli.complaint import WRONG_USE, CommandError
+from urlab.cli.console import WRONG_USE, CommandError
 from urlab.cli.eval.options import known_tasks, names, server_url
 from urlab.evaluation.settings import VideoChoice
 
