@@ -25,6 +25,24 @@ from urlab_wire.pixels import Bytes, PixelFormat
 if TYPE_CHECKING:
     from urlab_client import CameraFrame, URLabArticulation, URLabCameraView, URLabClient
 
+CONTROL_STEPS = 10
+BOX = "box-2"
+_HOVER, _GRASP, _LIFT = 0.14, 0.0, 0.20
+Vector = NDArray[np.float64]
+_DAMPING = 1e-3
+_ITERATIONS = 200
+_DOWN = np.diag([1.0, -1.0, -1.0])
+_PANEL = (320, 240)
+_MARGIN, _LINE = 8, 18
+_FAR_M = 5.0
+"""Depth from here on is white, or from the farthest pixel on if that is nearer."""
+PANEL = (320, 320)
+OVERVIEW_HEIGHT = 520
+_BACKENDS = ("egl", "osmesa")
+_LIMIT_S = 60
+_FROM_AFAR = {"lookat": (0.9, 0.75, 0.3), "distance": 3.9, "azimuth": 65.0, "elevation": -17.0}
+_CLOSE_UP = {"lookat": (0.36, 0.0, 0.5), "distance": 1.45, "azimuth": 125.0, "elevation": -18.0}
+
 
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the picture and the recording.")] = Path("demo-output"),
@@ -34,11 +52,6 @@ def demo(
     Example: [bold]urlab demo --out demo-output[/bold]
     """
     tour(out.resolve())
-
-
-CONTROL_STEPS = 10
-BOX = "box-2"
-_HOVER, _GRASP, _LIFT = 0.14, 0.0, 0.20
 
 
 @dataclass
@@ -231,13 +244,6 @@ def _report(run: Demo, console: Console, out: Path) -> None:
     console.print("next: `urlab serve` in one terminal, examples/01_connect.py in another")
 
 
-Vector = NDArray[np.float64]
-
-_DAMPING = 1e-3
-_ITERATIONS = 200
-_DOWN = np.diag([1.0, -1.0, -1.0])
-
-
 class Reach:
     """Inverse kinematics for the shipped arm, on copies of the client's model data."""
 
@@ -277,12 +283,6 @@ class Reach:
         mujoco.mj_jacSite(self._model, self._data, jacobian[:3], jacobian[3:], self._site)
         mine = jacobian[:, self._dofs]
         return np.asarray(mine.T @ np.linalg.solve(mine @ mine.T + _DAMPING * np.eye(6), error))
-
-
-_PANEL = (320, 240)
-_MARGIN, _LINE = 8, 18
-_FAR_M = 5.0
-"""Depth from here on is white, or from the farthest pixel on if that is nearer."""
 
 
 def take_contact_sheet(client: "URLabClient", out: Path) -> str | None:
@@ -332,12 +332,6 @@ def _assemble(rows: dict[str, dict[str, Bytes]], out: Path) -> None:
             pen.text(corner, f"{name}, {mode}", fill="black")
             sheet.paste(Image.fromarray(picture).resize(_PANEL), (corner[0], corner[1] + _LINE))
     sheet.save(out)
-
-
-PANEL = (320, 320)
-OVERVIEW_HEIGHT = 520
-_BACKENDS = ("egl", "osmesa")
-_LIMIT_S = 60
 
 
 def draw_states(model_mjb: bytes, states: list[dict[str, Any]], out: Path) -> str | None:
@@ -395,10 +389,6 @@ def _draw_all(
             renderer.update_scene(data, camera)
             pictures.append(renderer.render().copy())
     return pictures
-
-
-_FROM_AFAR = {"lookat": (0.9, 0.75, 0.3), "distance": 3.9, "azimuth": 65.0, "elevation": -17.0}
-_CLOSE_UP = {"lookat": (0.36, 0.0, 0.5), "distance": 1.45, "azimuth": 125.0, "elevation": -18.0}
 
 
 if __name__ == "__main__":

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from urlab.compile import CompiledArticulation
     from urlab.manager import Manager
 
-
 log = logging.getLogger("urlab.cli")
 
 _SOCKETS, _SCENE, _FILES, _VIEWS = "Sockets", "Simulation", "Files", "Views and streams"
@@ -145,6 +144,9 @@ Rows = Annotated[
         rich_help_panel=_VIEWS,
     ),
 ]
+_CLOSE_GRACE_S = 2.5
+"""How long a compilation may hold up the end; it cannot be interrupted, and nothing of it is worth keeping."""
+_LABEL_WIDTH = 10
 
 
 def serve(
@@ -199,10 +201,6 @@ def _roots(folders: list[Path] | None) -> tuple[Path, ...] | None:
     return tuple(folders) if folders else None
 
 
-_CLOSE_GRACE_S = 2.5
-"""How long a compilation may hold up the end; it cannot be interrupted, and nothing of it is worth keeping."""
-
-
 def _run(config: ServerConfig, targets: Sequence[str], stop: StopSignals) -> None:
     """Serve until ``stop``. What cannot work raises a UrlabError before the ready file is there."""
     # MuJoCo comes in here, after the signals: a stop during its import is a clean one as well.
@@ -251,9 +249,6 @@ def _close(server: "Server") -> None:
             logging.shutdown()
             os._exit(0)
         closing.result()
-
-
-_LABEL_WIDTH = 10
 
 
 def _print_banner(server: "Server") -> None:

@@ -21,6 +21,8 @@ from urlab_wire.pixels import PixelFormat
 
 FIRST_FRAME_S = 10.0
 _GLOBAL = "global/"
+_SPAN_S = 2.0
+_LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
 
 
 def find_camera(server: WatchedServer, asked: str) -> URLabCameraView:
@@ -78,10 +80,6 @@ def _unknown(asked: str, names: list[str], same: list[str]) -> str:
     if same:
         return f"several cameras are called {asked!r}: {', '.join(same)}"
     return f"there is no camera {asked!r}; there are: {', '.join(names) or 'none'}"
-
-
-_SPAN_S = 2.0
-_LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
 
 
 class CameraMonitor:

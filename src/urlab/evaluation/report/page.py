@@ -21,8 +21,7 @@ from urlab.evaluation.report.charts import (
     share_bar,
     tag,
 )
-from urlab.evaluation.report.statistics import Comparison
-from urlab.evaluation.report.summary import RunSummary, TaskSummary, compare_runs, summarise
+from urlab.evaluation.report.statistics import Comparison, RunSummary, TaskSummary, compare_runs, summarise
 from urlab.evaluation.runs.results import Run, named_apart
 from urlab.files import replacing
 

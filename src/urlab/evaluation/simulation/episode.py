@@ -17,8 +17,8 @@ from urlab.evaluation.embodiments import Embodiment
 from urlab.evaluation.episode_result import STEP_LIMIT, SUCCESS, EpisodeResult, seed_text
 from urlab.evaluation.goals.scoring import GoalTracker, sample_layout
 from urlab.evaluation.simulation.actions import Action
-from urlab.evaluation.simulation.cameras import CameraView
 from urlab.evaluation.simulation.kinematics import Array, EePose
+from urlab.evaluation.simulation.scene import CameraView
 from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.task import Task
 

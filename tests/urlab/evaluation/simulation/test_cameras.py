@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urlab.evaluation.simulation.cameras import mujoco_quat, protocol_quat
+from urlab.evaluation.simulation.scene import mujoco_quat, protocol_quat
 from urlab.evaluation.simulation.simulation import Simulation
 
 HALF_M = 0.025
