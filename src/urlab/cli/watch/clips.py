@@ -16,8 +16,7 @@ from PIL import Image
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from urlab.cli.console import CommandError, stderr
-from urlab.cli.watch.camera import describe, first_frame, streaming
-from urlab.cli.watch.options import PICTURE, CaptureOptions
+from urlab.cli.watch.camera import PICTURE, CaptureOptions, describe, first_frame, streaming
 from urlab.cli.watch.server import WatchedServer
 from urlab.files import replacing
 from urlab_client import CameraFrame, URLabCameraView
