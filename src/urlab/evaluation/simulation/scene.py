@@ -13,9 +13,9 @@ The protocol's cameras look along +X, with +Y to the left and +Z up; MuJoCo's lo
 
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,17 +195,16 @@ def protocol_quat(mujoco_wxyz: Sequence[float]) -> Quat:
     return (w, x, y, z) if w >= 0 else (-w, -x, -y, -z)
 
 
-@dataclass(frozen=True)
-class CameraView:
-    """What one camera sees, and from where. The arrays may be read-only.
+class CameraView(TypedDict):
+    """What one camera sees, and from where, as observations have it. The arrays may be read-only.
 
     ``rgb`` uint8 (height, width, 3); ``depth`` float32 (height, width), metres to the image plane, inf for nothing;
-    ``intrinsics`` (3, 3) in pixels; ``p`` (3,) and ``q`` (4,) w, x, y, z in the world: it looks along +X, +Z is up.
+    ``intrinsics_matrix`` (3, 3) in pixels; ``p`` (3,) and ``q`` (4,) w, x, y, z in the world, along +X, with +Z up.
     """
 
     rgb: NDArray[np.uint8]
     depth: NDArray[np.float32]
-    intrinsics: NDArray[np.float64]
+    intrinsics_matrix: NDArray[np.float64]
     p: NDArray[np.float64]
     q: NDArray[np.float64]
 
@@ -242,7 +241,7 @@ def _view(mount: CameraMount, real: Frame, depth: Frame) -> CameraView:
     return CameraView(
         rgb=pick_channels(real.array(), "bgra"),
         depth=depth.array(),
-        intrinsics=np.array([[mount.fx, 0.0, mount.cx], [0.0, mount.fy, mount.cy], [0.0, 0.0, 1.0]]),
+        intrinsics_matrix=np.array([[mount.fx, 0.0, mount.cx], [0.0, mount.fy, mount.cy], [0.0, 0.0, 1.0]]),
         p=np.array(real.pos_w),
         q=np.array(protocol_quat(real.quat_wxyz)),
     )
