@@ -8,16 +8,14 @@ difference.
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.runs.results import Run
-
-Key = TypeVar("Key", bound=Hashable)
 
 Z_95 = 1.959963984540054
 """The normal quantile that leaves 2.5 % on each side."""
@@ -34,14 +32,6 @@ class ConfidenceInterval:
 
     low: float
     high: float
-
-
-@dataclass(frozen=True)
-class EpisodeOutcome:
-    """What counts of an episode: the score from 0 to 1, and whether it was solved."""
-
-    score: float
-    success: bool
 
 
 @dataclass(frozen=True)
@@ -108,25 +98,6 @@ def bootstrap_mean(differences: Sequence[float], resamples: int = RESAMPLES) -> 
     return ConfidenceInterval(float(low), float(high))
 
 
-def compare(first: Mapping[Key, EpisodeOutcome], second: Mapping[Key, EpisodeOutcome]) -> Comparison:
-    """Two runs, keyed by episode; episodes that only one of them has do not count."""
-    keys = sorted(first.keys() & second.keys(), key=repr)
-    pairs = [(first[key], second[key]) for key in keys]
-    solved = [(one.success, other.success) for one, other in pairs]
-    differences = [other.score - one.score for one, other in pairs]
-    only_first, only_second = solved.count((True, False)), solved.count((False, True))
-    return Comparison(
-        pairs=len(pairs),
-        both=solved.count((True, True)),
-        only_first=only_first,
-        only_second=only_second,
-        neither=solved.count((False, False)),
-        p_value=mcnemar_exact(only_first, only_second),
-        score_difference=float(np.mean(differences)) if differences else 0.0,
-        score_interval=bootstrap_mean(differences),
-    )
-
-
 @dataclass(frozen=True)
 class TaskSummary:
     """Episodes of one task, or of all: ``interval`` is the Wilson 95 % interval of the success rate."""
@@ -179,8 +150,22 @@ def summary_of(task: str, episodes: Sequence[EpisodeResult]) -> TaskSummary:
 
 
 def compare_runs(first: Run, second: Run) -> Comparison:
-    """Two runs on their common episodes."""
-    return compare(_outcomes(first.episodes), _outcomes(second.episodes))
+    """Two runs on their common episodes; those that only one of them has do not count."""
+    ours, theirs = ({one.key: one for one in run.episodes} for run in (first, second))
+    pairs = [(ours[key], theirs[key]) for key in sorted(ours.keys() & theirs.keys(), key=repr)]
+    solved = [(one.success, other.success) for one, other in pairs]
+    differences = [other.score - one.score for one, other in pairs]
+    only_first, only_second = solved.count((True, False)), solved.count((False, True))
+    return Comparison(
+        pairs=len(pairs),
+        both=solved.count((True, True)),
+        only_first=only_first,
+        only_second=only_second,
+        neither=solved.count((False, False)),
+        p_value=mcnemar_exact(only_first, only_second),
+        score_difference=float(np.mean(differences)) if differences else 0.0,
+        score_interval=bootstrap_mean(differences),
+    )
 
 
 def document(runs: Iterable[Run]) -> dict[str, Any]:
@@ -190,10 +175,6 @@ def document(runs: Iterable[Run]) -> dict[str, Any]:
         "runs": [_run_document(run) for run in everything],
         "comparisons": [_comparison_document(everything[0], other) for other in everything[1:]],
     }
-
-
-def _outcomes(episodes: Sequence[EpisodeResult]) -> dict[tuple[str, str], EpisodeOutcome]:
-    return {one.key: EpisodeOutcome(one.score, one.success) for one in episodes}
 
 
 def _run_document(run: Run) -> dict[str, Any]:
