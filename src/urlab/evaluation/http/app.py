@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from typing import Any
 
 import msgspec
@@ -38,30 +38,21 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _OPEN_PATHS = frozenset({"/docs", "/openapi.json"})
 
 
-def create_app(settings: ServerSettings) -> FastAPI:
-    """The application; its job begins and its workers end with it. UrlabError if the settings cannot work."""
-    service = EvaluationService(settings)
+def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = None) -> None:
+    """Serve until SIGINT or SIGTERM. UrlabError if the settings cannot work, or the ready file cannot be written.
 
-    @contextlib.asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        yield
-        await service.close()
+    Once requests are answered, the ready file has ``pid`` and ``url``, and ``on_ready`` gets the url.
+    """
+    with _listening_on(settings) as listening:
+        _UvicornServer(EvaluationService(settings), settings, _url(settings, listening), on_ready).run([listening])
 
-    app = FastAPI(title="URLab policy evaluation", lifespan=lifespan, redirect_slashes=False, redoc_url=None)
+
+def _app(service: EvaluationService, settings: ServerSettings) -> FastAPI:
+    app = FastAPI(title="URLab policy evaluation", redirect_slashes=False, redoc_url=None)
     add_routes(app, service)
     app.add_middleware(Gate, token=settings.token, max_body_bytes=settings.max_body_bytes)
     app.add_exception_handler(UrlabError, _explain)
-    app.state.service = service
     return app
-
-
-def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM. Once requests are answered, the ready file has ``pid`` and ``url``, and
-    ``on_ready`` gets the url.
-    """
-    with _listening_on(settings) as listening:
-        app = create_app(settings)
-        _run_server(app, settings, listening, on_ready, app.state.service.close)
 
 
 async def _explain(request: Request, problem: Exception) -> JSONResponse:
@@ -71,44 +62,28 @@ async def _explain(request: Request, problem: Exception) -> JSONResponse:
     return JSONResponse({"detail": message}, status)
 
 
-def _run_server(
-    app: FastAPI,
-    settings: ServerSettings,
-    listening: socket.socket,
-    on_ready: Callable[[str], None] | None,
-    on_stop: Callable[[], Awaitable[None]],
-) -> None:
-    """Serve ``app`` until SIGINT or SIGTERM. ConfigError if the ready file cannot be written.
-
-    ``on_stop`` ends what requests may be waiting for, so that they are answered before the server is gone.
-    """
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=_CLOSE_GRACE_S,
-        ws="none",
-        proxy_headers=False,
-        date_header=False,
-    )
-    _UvicornServer(config, settings, _url(settings, listening), on_ready, on_stop).run([listening])
-
-
 class _UvicornServer(uvicorn.Server):
-    """Has a ready file for as long as it answers."""
+    """Has a ready file for as long as it answers; the workers end with it."""
 
     def __init__(
         self,
-        config: uvicorn.Config,
+        service: EvaluationService,
         settings: ServerSettings,
         url: str,
         on_ready: Callable[[str], None] | None,
-        on_stop: Callable[[], Awaitable[None]],
     ) -> None:
+        config = uvicorn.Config(
+            _app(service, settings),
+            log_level="warning",
+            access_log=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_CLOSE_GRACE_S,
+            ws="none",
+            proxy_headers=False,
+            date_header=False,
+        )
         super().__init__(config)
-        self._on_stop = on_stop
-        self._ready_file, self._url, self._on_ready = settings.ready_file, url, on_ready
+        self._service, self._ready_file, self._url, self._on_ready = service, settings.ready_file, url, on_ready
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -133,8 +108,9 @@ class _UvicornServer(uvicorn.Server):
             self._on_ready(self._url)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Workers end at the same time: requests may wait for them, and are answered before the server is gone."""
         remove_ready_file(self._ready_file)
-        await asyncio.gather(super().shutdown(sockets), self._on_stop())
+        await asyncio.gather(super().shutdown(sockets), self._service.close())
 
 
 def _listening_on(settings: ServerSettings) -> socket.socket:
