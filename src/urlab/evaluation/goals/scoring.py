@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from urlab.evaluation.goals.relations import is_related
 from urlab.evaluation.goals.solids import PlacedObjects
 from urlab.evaluation.tasks.goal import (
-    Alternative,
     AxisAlign,
     CountRelationship,
     GoalStage,
@@ -150,10 +149,12 @@ class GoalTracker:
 
         ``poses`` and ``joints`` have every object of the task (joints: the articulated ones), in metres and radians.
         """
-        current = self._current
-        if current is None or not current.is_due(timestep):
-            return
-        current.check(timestep, PlacedObjects(self._objects, poses, joints))
+        current = next((stage for stage in self._stages if not stage.is_done), None)
+        due = [] if current is None else current.due(timestep)
+        if due:
+            placed = PlacedObjects(self._objects, poses, joints)
+            for subgoal in due:
+                subgoal.check(placed)
 
     @property
     def score(self) -> float:
@@ -170,53 +171,30 @@ class GoalTracker:
         """The weighted value of every subgoal, in the nesting of the goal: stages, alternatives, subgoals."""
         return [stage.nested for stage in self._stages]
 
-    @property
-    def _current(self) -> "_StageTracker | None":
-        return next((stage for stage in self._stages if not stage.is_done), None)
-
 
 class _StageTracker:
     def __init__(self, stage: GoalStage, hold_steps: int) -> None:
-        self._alternatives = [_AlternativeTracker(one, hold_steps) for one in stage.alternatives]
+        self._alternatives = [[_SubgoalTracker(one, hold_steps) for one in subgoals] for subgoals in stage.alternatives]
 
     @property
     def is_done(self) -> bool:
-        return any(one.is_done for one in self._alternatives)
+        return any(all(one.is_true for one in subgoals) for subgoals in self._alternatives)
 
     @property
     def value(self) -> float:
-        return max(one.value for one in self._alternatives)
+        return max(round(sum(values) / len(values), _DECIMALS) for values in self.nested)
 
     @property
     def nested(self) -> list[list[float]]:
-        return [[leaf.value for leaf in one.leaves] for one in self._alternatives]
+        return [[one.value for one in subgoals] for subgoals in self._alternatives]
 
-    def is_due(self, timestep: int) -> bool:
-        return any(leaf.is_due(timestep) for one in self._alternatives for leaf in one.leaves)
-
-    def check(self, timestep: int, placed: PlacedObjects) -> None:
-        for one in self._alternatives:
-            for leaf in one.leaves:
-                if leaf.is_due(timestep):
-                    leaf.check(placed)
+    def due(self, timestep: int) -> "list[_SubgoalTracker]":
+        return [one for subgoals in self._alternatives for one in subgoals if timestep % one.skip_steps == 0]
 
 
-class _AlternativeTracker:
-    def __init__(self, alternative: Alternative, hold_steps: int) -> None:
-        self.leaves = [_Leaf(subgoal, hold_steps) for subgoal in alternative]
-
-    @property
-    def is_done(self) -> bool:
-        return all(leaf.is_true for leaf in self.leaves)
-
-    @property
-    def value(self) -> float:
-        return round(sum(leaf.value for leaf in self.leaves) / len(self.leaves), _DECIMALS)
-
-
-class _Leaf:
+class _SubgoalTracker:
     def __init__(self, subgoal: Subgoal, hold_steps: int) -> None:
-        self._subgoal = subgoal
+        self._subgoal, self.skip_steps = subgoal, subgoal.skip_steps
         self._hold_steps = hold_steps if subgoal.hold_steps is None else subgoal.hold_steps
         self._counter = 0
         self.is_true = False
@@ -225,13 +203,10 @@ class _Leaf:
     def value(self) -> float:
         return self._subgoal.weight if self.is_true else 0.0
 
-    def is_due(self, timestep: int) -> bool:
-        return timestep % self._subgoal.skip_steps == 0
-
     def check(self, placed: PlacedObjects) -> None:
         if self.is_true and self._subgoal.never_reset:
             return
-        self._counter = self._counter + self._subgoal.skip_steps if holds(self._subgoal, placed) else 0
+        self._counter = self._counter + self.skip_steps if holds(self._subgoal, placed) else 0
         self.is_true = self._counter > self._hold_steps
 
 
