@@ -13,7 +13,6 @@ from urlab.cli.console import WRONG_USE, CommandError, in_words, print_json, std
 from urlab.config import default_project
 
 if TYPE_CHECKING:
-    from urlab.scene.level import Level
     from urlab.scene.project import Project
 
 ProjectDir = Annotated[
@@ -132,11 +131,7 @@ def _row(project: "Project", word: str) -> dict[str, Any]:
         level = project.open_level(word)
     except UrlabError as broken:
         return {**row, "error": broken.message}
-    return {**row, **_counts(level)}
-
-
-def _counts(level: "Level") -> dict[str, Any]:
-    return {"actors": len(level.actors), "lights": len(level.lights), "options": len(level.options)}
+    return {**row, "actors": len(level.actors), "lights": len(level.lights), "options": len(level.options)}
 
 
 def _actor(actor: Any) -> dict[str, Any]:

@@ -109,10 +109,16 @@ def ros2(
     with StopSignals():
         settings = replace(_settings(address, step_port, state_port, (robots, cameras), rate), services=services)
         if list_topics:
-            _list(settings, as_json=as_json)
+            rows = listing(settings)
+            if as_json:
+                print_json(rows)
+            else:
+                stdout().print(_listing_table(rows))
         else:
+            from urlab.ros2.backend import RuledBackend
+
             rules = _rules(qos or ())
-            _serve(_ruled(_open(backend, domain), rules), settings, ready_file)
+            _serve(RuledBackend(_open(backend, domain), rules), settings, ready_file)
 
 
 def _rules(words: Sequence[str]) -> list["QosRule"]:
@@ -122,12 +128,6 @@ def _rules(words: Sequence[str]) -> list["QosRule"]:
         return [parse_rule(word) for word in words]
     except BadRule as wrong:
         raise typer.BadParameter(str(wrong), param_hint="--qos") from wrong
-
-
-def _ruled(node: "Backend", rules: Sequence["QosRule"]) -> "RuledBackend":
-    from urlab.ros2.backend import RuledBackend
-
-    return RuledBackend(node, rules)
 
 
 def _settings(
@@ -257,14 +257,6 @@ def _place(row: "tuple[str, TopicStatistics]") -> tuple[bool, str]:
 
 
 # -- what there would be -----------------------------------------------------------------------------------------------
-
-
-def _list(settings: "BridgeSettings", *, as_json: bool) -> None:
-    rows = listing(settings)
-    if as_json:
-        print_json(rows)
-    else:
-        stdout().print(_listing_table(rows))
 
 
 def listing(settings: "BridgeSettings") -> list[Row]:

@@ -10,7 +10,6 @@ from rich.table import Table
 
 from urlab.cli.console import WRONG_USE, CommandError, print_json, stderr, stdout
 from urlab.cli.eval import options as opt
-from urlab.cli.eval.options import FOR_TASKS, need_packages
 from urlab.cli.options import AsJson
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def tasks(as_json: AsJson = False) -> None:
 
     Example: [bold]urlab eval tasks[/bold]; in a script: [bold]urlab eval tasks --json | jq -r '.[].name'[/bold]
     """
-    need_packages(FOR_TASKS)
+    opt.need_packages(opt.FOR_TASKS)
     rows = _rows()
     if as_json:
         print_json(rows)

@@ -23,17 +23,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from urlab.cli.console import FAILED, WRONG_USE, CommandError, LogLevel, in_words, print_json, set_up_logging, stderr
 from urlab.cli.eval import options as opt
 from urlab.cli.eval.jobs import client_errors_as_command_errors
-from urlab.cli.eval.options import (
-    FOR_A_SERVER,
-    FOR_TASKS,
-    check_drawing,
-    check_file,
-    check_folder,
-    known_tasks,
-    names,
-    need_packages,
-    server_url,
-)
 from urlab.cli.eval.report import print_summary
 from urlab.cli.options import AsJson, Log
 from urlab.errors import ChildFailed, UrlabError
@@ -42,7 +31,6 @@ from urlab.evaluation.settings import VideoChoice
 if TYPE_CHECKING:
     from urlab.evaluation.episode_result import EpisodeResult
     from urlab.evaluation.policies import PolicySource
-    from urlab.evaluation.report import Run
     from urlab.evaluation.runs.plan import RunPlan
     from urlab.evaluation.runs.runner import RunOutcome
 
@@ -133,16 +121,16 @@ def run(
     [bold]urlab eval run --policy my_policy.py:MyPolicy --policy-arg checkpoint=best.pt --episodes 20[/bold]
     """
     set_up_logging(log_level)
-    need_packages(FOR_A_SERVER if url is None else FOR_TASKS if policy == "oracle" else ())
-    check_folder("--results", results)
-    check_file("--report", report)
+    opt.need_packages(opt.FOR_A_SERVER if url is None else opt.FOR_TASKS if policy == "oracle" else ())
+    opt.check_folder("--results", results)
+    opt.check_file("--report", report)
     options = RunOptions(
-        policy, policy_arg or [], tasks, episodes, seed, workers, cameras, videos, results, run_id, url, token, report
+        policy, policy_arg or [], tasks, episodes, seed, workers, cameras, videos, results, run_id, url, token
     )
     with redirect_stdout(sys.stderr):  # a policy may print: stdout is for the results
         plan = plan_of(options)
         if plan.url is None and plan.cameras:
-            check_drawing()
+            opt.check_drawing()
         outcome = _evaluate(plan)
     _show_results(outcome, report, as_json)
     _warn(outcome)
@@ -178,10 +166,6 @@ def _show_results(outcome: "RunOutcome", report: Path | None, as_json: bool) -> 
         print_summary([done])
     if report is not None:
         write_report([done], report)
-    _say_where(done, report)
-
-
-def _say_where(done: "Run", report: Path | None) -> None:
     stderr().print(f"results: {done.folder}", markup=False, soft_wrap=True)
     if report is not None:
         stderr().print(f"report: {report}", markup=False, soft_wrap=True)
@@ -244,7 +228,6 @@ class RunOptions:
     run_id: str | None
     url: str | None
     token: str | None
-    report: Path | None
 
 
 def plan_of(options: RunOptions) -> "RunPlan":
@@ -258,12 +241,12 @@ def plan_of(options: RunOptions) -> "RunPlan":
         tasks=_tasks(options),
         episodes=options.episodes,
         seed=options.seed,
-        workers=options.workers or _default_workers(policy),
+        workers=options.workers or (os.cpu_count() or 1 if policy.shared_nothing else 1),
         cameras=cameras,
         videos=videos,
         results=options.results.expanduser().resolve(),
         run_id=options.run_id,
-        url=None if options.url is None else server_url(options.url),
+        url=None if options.url is None else opt.server_url(options.url),
         token=options.token,
         command=_command(options),
         policy_arguments=tuple(word for word in options.policy_args if not _key(word).endswith(_NOT_THE_POLICY)),
@@ -273,23 +256,20 @@ def plan_of(options: RunOptions) -> "RunPlan":
 def _policy(options: RunOptions) -> "PolicySource":
     from urlab.evaluation.policies import PolicyNotFound, find_policy
 
+    # The oracle carries out the scripts of task files, so it has to be given those that we do not ship.
+    files = [word for word in opt.names(options.tasks or "") if word.endswith(".toml")]
+    own_tasks = {"task_files": files} if files and options.policy == "oracle" else {}
     try:
-        return find_policy(options.policy, _own_tasks(options) | policy_arguments(options.policy_args))
+        return find_policy(options.policy, own_tasks | policy_arguments(options.policy_args))
     except PolicyNotFound as missing:
         raise CommandError(str(missing), WRONG_USE) from missing
-
-
-def _own_tasks(options: RunOptions) -> dict[str, Any]:
-    """The oracle carries out the scripts of task files, so it has to be given those that we do not ship."""
-    files = [word for word in names(options.tasks or "") if word.endswith(".toml")]
-    return {"task_files": files} if files and options.policy == "oracle" else {}
 
 
 def _tasks(options: RunOptions) -> tuple[str, ...] | None:
     """A server that is far away may have tasks that we have not: it judges their names itself."""
     if options.url is None:
-        return known_tasks(options.tasks or "all")
-    return None if options.tasks is None else tuple(names(options.tasks))
+        return opt.known_tasks(options.tasks or "all")
+    return None if options.tasks is None else tuple(opt.names(options.tasks))
 
 
 def _pictures(options: RunOptions, policy: "PolicySource") -> tuple[bool, VideoChoice]:
@@ -301,10 +281,6 @@ def _pictures(options: RunOptions, policy: "PolicySource") -> tuple[bool, VideoC
         raise CommandError(f"--videos {options.videos} needs cameras, and --no-cameras forbids them", WRONG_USE)
     cameras = options.cameras if options.cameras is not None else policy.needs_cameras or wants_videos
     return cameras, options.videos or (VideoChoice.FAILURES if cameras else VideoChoice.NONE)
-
-
-def _default_workers(policy: "PolicySource") -> int:
-    return max(1, os.cpu_count() or 1) if policy.shared_nothing else 1
 
 
 def _command(options: RunOptions) -> str:
@@ -329,15 +305,10 @@ def policy_arguments(words: Sequence[str]) -> dict[str, Any]:
         key, equals, value = word.partition("=")
         if not equals or not key.isidentifier():
             raise CommandError(f"--policy-arg {word!r} is not KEY=VALUE", WRONG_USE)
-        found[key] = _value(value)
+        found[key] = value
+        with contextlib.suppress(ValueError):
+            found[key] = json.loads(value)
     return found
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 class RunProgress:

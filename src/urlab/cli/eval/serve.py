@@ -14,7 +14,6 @@ import typer
 
 from urlab.cli.console import WRONG_USE, CommandError, LogLevel, set_up_logging, stderr
 from urlab.cli.eval import options as opt
-from urlab.cli.eval.options import FOR_A_SERVER, check_drawing, check_file, check_folder, known_tasks, need_packages
 from urlab.cli.options import Log
 from urlab.cli.signals import StopSignals
 
@@ -74,13 +73,13 @@ def serve(
     """
     set_up_logging(log_level)
     with StopSignals():
-        need_packages(FOR_A_SERVER)
+        opt.need_packages(opt.FOR_A_SERVER)
         _check_host(host, token, insecure)
-        check_folder("--results", results)
-        check_file("--ready-file", ready_file)
-        chosen = known_tasks(tasks)
+        opt.check_folder("--results", results)
+        opt.check_file("--ready-file", ready_file)
+        chosen = opt.known_tasks(tasks)
         if cameras:
-            check_drawing()
+            opt.check_drawing()
         if end_with_stdin:
             threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
         from urlab.evaluation.http.app import serve as serve_until_stopped

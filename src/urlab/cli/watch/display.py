@@ -5,7 +5,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Self
 
 from rich.columns import Columns
@@ -103,9 +102,7 @@ class Display:
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         if self._live is not None:
             self._live.stop()
 
@@ -133,7 +130,9 @@ def table(reading: Reading) -> RenderableType:
     parts: list[RenderableType] = [_head(reading)]
     if reading.problem is not None:
         parts.append(Text(reading.problem, "bold yellow"))
-    parts.append(_side_by_side(_topics(reading.topics), _cameras(reading.cameras)))
+    side_by_side = Table.grid(padding=(0, 3))
+    side_by_side.add_row(_topics(reading.topics), _cameras(reading.cameras))
+    parts.append(side_by_side)
     for name, robot in reading.robots.items():
         parts += _robot(name, robot)
     return Group(*parts)
@@ -158,12 +157,6 @@ def _head(reading: Reading) -> RenderableType:
     if reading.real_time_factor is not None:
         words.append(Text(f"{reading.real_time_factor:.3f} x real time"))
     return Text("   ").join(words)
-
-
-def _side_by_side(*parts: RenderableType) -> RenderableType:
-    grid = Table.grid(padding=(0, 3))
-    grid.add_row(*parts)
-    return grid
 
 
 def _topics(topics: dict[str, Rate]) -> Table:
@@ -232,7 +225,7 @@ def _short(numbers: Numbers) -> str:
 
 def report(reading: Reading) -> dict[str, Any]:
     """Plain data. Numbers that JSON cannot say (NaN, infinity) are null."""
-    status = reading.status
+    status, factor = reading.status, reading.real_time_factor
     return {
         "endpoint": reading.endpoint,
         "state_endpoint": reading.state_endpoint,
@@ -241,7 +234,7 @@ def report(reading: Reading) -> dict[str, Any]:
         "mode": None if status is None else status.mode,
         "paused": None if status is None else status.paused,
         "sim_time_s": reading.sim_time_s,
-        "real_time_factor": _rounded(reading.real_time_factor),
+        "real_time_factor": None if factor is None else round(factor, 4),
         "interruptions": reading.interruptions,
         "problem": reading.problem,
         "topics": {topic: rate_in_json(rate) for topic, rate in sorted(reading.topics.items())},
@@ -274,7 +267,3 @@ def _value(numbers: Numbers) -> float | list[float | None] | None:
 
 def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
-
-
-def _rounded(number: float | None) -> float | None:
-    return None if number is None else round(number, 4)

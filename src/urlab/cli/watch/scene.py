@@ -2,7 +2,6 @@
 
 import time
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 from urlab.cli.console import WRONG_USE, CommandError, print_json, stdout
@@ -55,9 +54,7 @@ class SceneMonitor:
         self._follow()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self._states.stop()
         self._pictures.stop()
 
