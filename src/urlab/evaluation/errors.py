@@ -2,7 +2,7 @@
 
     UrlabError
       RefusedRequest          400
-        BadBody  UnknownWorker  TooManyWorkers  BadJob  BadAction
+        BadBody  UnknownWorker  BadJob
         MissingToken          401
         BodyTooLarge          413
         WorkerTimeLimit       504
@@ -29,16 +29,8 @@ class UnknownWorker(RefusedRequest):
     """A worker that was never reset, or was killed."""
 
 
-class TooManyWorkers(RefusedRequest):
-    """More workers than the server may start."""
-
-
 class BadJob(RefusedRequest):
     """A job that cannot be started: unknown tasks, a bad run id."""
-
-
-class BadAction(RefusedRequest):
-    """An action that cannot be carried out; no worker has moved."""
 
 
 class MissingToken(RefusedRequest):

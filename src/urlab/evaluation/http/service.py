@@ -27,7 +27,7 @@ class EvaluationService:
         self._generations = ClientGenerations()
         self._stock_clients = StockClients()
         self._switching = asyncio.Lock()
-        self.pool = WorkerPool(settings, self._jobs.default_run())
+        self.pool = WorkerPool(settings, self._jobs.run(self._jobs.default))
         log.info("run %s: %s", self.pool.run.job.run_id, self.pool.run.job.in_a_line)
 
     def create(self, worker_ids: Sequence[str]) -> None:

@@ -256,9 +256,8 @@ def checked_rows(answer: dict[str, Any], width: int) -> Rows:
 def arm_joints(observation: Observation, embodiment: Embodiment, place: int) -> tuple[Rows, Rows]:
     """Measured joint positions of an arm, and of its gripper."""
     state = np.asarray(observation["joint_position_state"], dtype=np.float64)
-    begin = sum(len(arm.joints) + len(arm.gripper.joints) for arm in embodiment.arms[:place])
-    middle = begin + len(embodiment.arms[place].joints)
-    return state[begin:middle], state[middle : middle + len(embodiment.arms[place].gripper.joints)]
+    slot = embodiment.slots[place]
+    return state[slot.joints], state[slot.gripper]
 
 
 def carried_on(last: Rows | None, measured: Rows, reach: float | Rows) -> Rows:

@@ -61,7 +61,8 @@ def load_class(word: str) -> Callable[..., Any]:
     kind: Any = getattr(module, name, None)
     if callable(kind):
         return kind  # type: ignore[no-any-return]
-    classes = [key for key, value in vars(module).items() if _is_own_class(value, module)]
+    found = {key: value for key, value in vars(module).items() if inspect.isclass(value)}
+    classes = [key for key, value in found.items() if value.__module__ == module.__name__]
     raise PolicyNotFound(f"{place} has no class {name!r}; it has: {', '.join(sorted(classes)) or 'none'}")
 
 
@@ -161,7 +162,3 @@ def _from_file(path: Path) -> ModuleType:
         del sys.modules[name]
         raise PolicyNotFound(f"{path} cannot be imported: {in_a_line(failed)}") from failed
     return module
-
-
-def _is_own_class(value: object, module: ModuleType) -> bool:
-    return inspect.isclass(value) and value.__module__ == module.__name__

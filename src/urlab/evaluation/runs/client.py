@@ -6,7 +6,7 @@
       EvalClientError
         ServerUnreachable  BadAddress
         ForeignServer  NotSendable
-        RequestRefused    InvalidRequest 400  TokenRefused 401  TooLarge 413  WorkerTimedOut 504
+        RequestRefused    InvalidRequest 400  TokenRefused 401  WorkerTimedOut 504
 """
 
 import contextlib
@@ -65,10 +65,6 @@ class InvalidRequest(RequestRefused):
 
 class TokenRefused(RequestRefused):
     """401: the token is missing or wrong."""
-
-
-class TooLarge(RequestRefused):
-    """413: the request is above the server's limit."""
 
 
 class WorkerTimedOut(RequestRefused):
@@ -229,7 +225,7 @@ def running_job(status: Mapping[str, Any]) -> str | None:
     )
 
 
-_REFUSALS = {400: InvalidRequest, 401: TokenRefused, 413: TooLarge, 504: WorkerTimedOut}
+_REFUSALS = {400: InvalidRequest, 401: TokenRefused, 504: WorkerTimedOut}
 
 
 def _refusal(status: int, body: bytes) -> RequestRefused:

@@ -264,7 +264,10 @@ class JobRequest:
 
 
 class JobFactory:
-    """Makes runs from requests. Task files of one's own are read at the start only: requests cannot name files."""
+    """Makes runs from requests; ``default`` is what the server was started with.
+
+    Task files of one's own are read at the start only: requests cannot name files.
+    """
 
     def __init__(self, settings: ServerSettings) -> None:
         self._settings = settings
@@ -272,11 +275,7 @@ class JobFactory:
         own = dict(zip(files, own_tasks(files), strict=True))
         self._tasks = {task.name: task for task in (*map(find_task, task_names()), *own.values())}
         words = tuple(own[word].name if word in own else word for word in settings.tasks)
-        self._default = JobRequest(words, settings.run_id, settings.episodes, settings.seed)
-
-    def default_run(self) -> ActiveRun:
-        """The job that the server was started with."""
-        return self.run(self._default)
+        self.default = JobRequest(words, settings.run_id, settings.episodes, settings.seed)
 
     def run(self, request: JobRequest) -> ActiveRun:
         """The run that was asked for, its folder begun; BadJob names what cannot be."""
@@ -294,7 +293,7 @@ class JobFactory:
 
     def read(self, data: Mapping[str, object]) -> JobRequest:
         """A request from the body of /start_new_job; ``episodes`` and ``seed`` are ours and optional."""
-        request = replace(self._default, words=_words(data.get("config_path")), run_id=_run_id(data.get("run_id")))
+        request = replace(self.default, words=_words(data.get("config_path")), run_id=_run_id(data.get("run_id")))
         return replace(
             request,
             episodes=_whole("episodes", data.get("episodes"), request.episodes),

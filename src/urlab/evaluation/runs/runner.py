@@ -128,7 +128,8 @@ def run_plan(plan: RunPlan, observer: RunObserver, stop: threading.Event) -> Run
     policy = plan.policy.make()
     with _server(plan) as (server, outcome):
         folder = RunFolder(plan.results, outcome.run_id)
-        _count(server, outcome)
+        status = server.client().status()
+        outcome.total, outcome.completed = int(status["total_episodes"]), int(status["completed_episodes"])
         observer.begin(outcome.run_id, outcome.total, outcome.completed)
         known = {**describe(plan, outcome.run_id), "total_episodes": outcome.total}
         folder.write_info(known)
@@ -156,7 +157,9 @@ def _known_server(plan: RunPlan, url: str) -> tuple[_Server, RunOutcome]:
     server = _Server(url, plan.token, None)
     client = server.client()
     if plan.tasks is not None:
-        _refuse_to_interrupt(client.status())
+        busy = running_job(client.status())
+        if busy is not None:
+            raise BadJob(f"{busy}: wait for it (urlab eval status), or end it with urlab eval submit --force")
         client.submit(list(plan.tasks), run_id=plan.run_id, episodes=plan.episodes, seed=plan.seed)
     run_id = str(client.status()["run_id"])
     if plan.run_id not in (None, run_id):
@@ -164,17 +167,6 @@ def _known_server(plan: RunPlan, url: str) -> tuple[_Server, RunOutcome]:
     folder = RunFolder(plan.results, run_id).path
     refuse_other_policy(folder, plan)
     return server, RunOutcome(run_id, folder)
-
-
-def _refuse_to_interrupt(status: dict[str, Any]) -> None:
-    busy = running_job(status)
-    if busy is not None:
-        raise BadJob(f"{busy}: wait for it (urlab eval status), or end it with urlab eval submit --force")
-
-
-def _count(server: _Server, outcome: RunOutcome) -> None:
-    status = server.client().status()
-    outcome.total, outcome.completed = int(status["total_episodes"]), int(status["completed_episodes"])
 
 
 def _complaints(server: _Server) -> list[str]:

@@ -2,7 +2,7 @@
 
 import contextlib
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
@@ -267,12 +267,9 @@ def _now() -> str:
 
 def _flat(value: Any, path: str = "") -> dict[str, NDArray[Any]]:
     """Nested dicts and lists as arrays named by their path: ``camera_data/obs_camera/depth``."""
-    if isinstance(value, dict):
-        return _merged(value.items(), path)
     if isinstance(value, list) and any(isinstance(one, np.ndarray | list | dict) for one in value):
-        return _merged(((str(index), one) for index, one in enumerate(value)), path)
-    return {} if value is None else {path: np.asarray(value)}
-
-
-def _merged(parts: Iterable[tuple[str, Any]], path: str) -> dict[str, NDArray[Any]]:
-    return {name: array for key, one in parts for name, array in _flat(one, f"{path}/{key}" if path else key).items()}
+        value = {str(index): one for index, one in enumerate(value)}
+    if not isinstance(value, dict):
+        return {} if value is None else {path: np.asarray(value)}
+    parts = (_flat(one, f"{path}/{key}" if path else key) for key, one in value.items())
+    return {name: array for part in parts for name, array in part.items()}

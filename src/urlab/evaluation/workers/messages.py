@@ -134,14 +134,11 @@ class WorkerPipe:
         with memoryview(buffer) as view:
             at = 0
             while at < size:
-                at += self._read_into(view[at:])
+                try:
+                    count = self._socket.recv_into(view[at:])
+                except OSError as problem:
+                    raise PipeBroken from problem
+                if count == 0:
+                    raise PipeBroken
+                at += count
         return buffer
-
-    def _read_into(self, view: memoryview) -> int:
-        try:
-            count = self._socket.recv_into(view)
-        except OSError as problem:
-            raise PipeBroken from problem
-        if count == 0:
-            raise PipeBroken
-        return count

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from urlab.errors import known
 from urlab.evaluation.encoding import EncodedObservation, Wire
 from urlab.evaluation.episode_result import EpisodeResult
-from urlab.evaluation.errors import BadAction, TooManyWorkers, UnknownWorker, WorkerTimeLimit
+from urlab.evaluation.errors import RefusedRequest, UnknownWorker, WorkerTimeLimit
 from urlab.evaluation.runs.job import ActiveRun, EpisodeKey
 from urlab.evaluation.settings import ServerSettings, TimeLimits
 from urlab.evaluation.simulation.actions import Action, ActionError, parse_action
@@ -86,7 +86,8 @@ class WorkerReply:
 
         ``metric`` is None until nothing is left for the worker: the oldest clients stop as soon as there is one.
         """
-        body = {"obs": _embedded(self.observation, wire), "episode_result": self._result(run, wire)}
+        observation = None if self.observation is None else self.observation.embedded_in(wire)
+        body = {"obs": observation, "episode_result": self._result(run, wire)}
         if self.warnings:
             body["warning"] = "; ".join(self.warnings)
         return body | {"metric": run.job.scores() if self.is_done else None}
@@ -96,10 +97,6 @@ class WorkerReply:
             return None
         result, terminal = self.ended.result.as_reply(run.name), self.ended.terminal
         return result if terminal is None else result | {"terminal_obs": terminal.embedded_in(wire)}
-
-
-def _embedded(observation: EncodedObservation | None, wire: Wire) -> Any:
-    return None if observation is None else observation.embedded_in(wire)
 
 
 class WorkerSlot:
@@ -380,7 +377,7 @@ class WorkerPool:
                 slot.key, tuple([parse_action(raw, embodiment, default_is_rel=is_rel) for raw in raws])
             )
         except ActionError as problem:
-            raise BadAction(f"worker {slot.worker_id}: {problem.message}") from problem
+            raise RefusedRequest(f"worker {slot.worker_id}: {problem.message}") from problem
 
     def _slot(self, worker_id: str) -> WorkerSlot:
         slot = self._slots.get(worker_id)
@@ -394,7 +391,7 @@ class WorkerPool:
         missing = [one for one in worker_ids if one not in self._slots]
         count, limit = len(self._slots) + len(missing), self._settings.workers
         if count > limit:
-            raise TooManyWorkers(
+            raise RefusedRequest(
                 f"that would be {count} workers and {limit} are allowed: start the server with --workers {count}, "
                 f"or kill some; workers that exist: {known(self._slots)}"
             )

@@ -99,25 +99,23 @@ class Worker:
         return self._observed(observation, begin.wire)
 
     def _step(self, step: Step) -> WorkerFrame:
-        episode, evidence = self._running(), self._evidence
-        executed = 0
+        episode, evidence, executed = self._episode, self._evidence, 0
+        if episode is None or evidence is None:
+            raise ValueError("no episode is running")
         for action in step.actions:
             episode.advance(action)
             executed += 1
-            if evidence is not None:
-                evidence.add(action)
+            evidence.add(action)
             if episode.done:
-                return self._ended(episode, step, executed)
+                return self._ended(episode, evidence, step, executed)
         observation = episode.observe()
-        if evidence is not None:
-            evidence.add_pictures(observation)
+        evidence.add_pictures(observation)
         return self._observed(observation, step.wire, executed)
 
-    def _ended(self, episode: Episode, step: Step, executed: int) -> WorkerFrame:
+    def _ended(self, episode: Episode, evidence: Evidence, step: Step, executed: int) -> WorkerFrame:
         terminal = episode.observe()
-        if self._evidence is not None:
-            self._evidence.add_pictures(terminal)
-            self._evidence.finish(terminal)
+        evidence.add_pictures(terminal)
+        evidence.finish(terminal)
         self._episode = self._evidence = None
         reply = WorkerAnswer(episode.result, executed, self._writer.take_problems())
         return WorkerFrame(reply, self._encoded(terminal, step.wire) if step.terminal else b"")
@@ -128,11 +126,6 @@ class Worker:
 
     def _encoded(self, observation: Observation, wire: Wire) -> bytes:
         return EncodedObservation.encode(observation, wire, has_pictures=self._settings.cameras)
-
-    def _running(self) -> Episode:
-        if self._episode is None:
-            raise ValueError("no episode is running")
-        return self._episode
 
     def _simulation_of(self, task: Task) -> Simulation:
         """Compiling takes longer than a reset: a scene is kept until another task comes. A new job has new workers."""

@@ -113,7 +113,7 @@ def test_a_task_of_ones_own_is_given_by_its_file(tmp_path: Path) -> None:
 def test_the_command_line_gives_the_oracle_the_scripts_of_ones_own_tasks(tmp_path: Path) -> None:
     file = tmp_path / "coin_in_cup.toml"
     file.write_text(OWN_TASK)
-    options = RunOptions("oracle", [], str(file), 1, 0, None, None, None, tmp_path, None, None, None, None)
+    options = RunOptions("oracle", [], str(file), 1, 0, None, None, None, tmp_path, None, None, None)
     policy = plan_of(options).policy.make()
     with pytest.raises(PolicyError, match="coin_in_cup has no"):
         policy.reset({"privileged": {"task": "coin_in_cup"}})

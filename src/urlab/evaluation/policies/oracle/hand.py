@@ -69,11 +69,6 @@ class Hand:
         self.measured = self.command = self.home = Pose()
         self.opening = 1.0
 
-    @property
-    def name(self) -> str:
-        """The arm's name."""
-        return self.arm.name
-
     def begin(self, ee_pose: Sequence[Any], joints: Array) -> None:
         """An episode begins with the hand there, in the protocol's terms."""
         self.see(ee_pose, joints)

@@ -75,7 +75,7 @@ def pick(world: OracleWorld, step: Pick) -> Motion:
     """Until the object is in the hand and up, or it has failed too often."""
     hand = world.hand(step.arm)
     for _ in range(TRIES):
-        before_z = world.pose(step.object).pos[2]
+        before_z = world.placed.pose(step.object).pos[2]
         yield from _grasp(world, hand, step)
         if is_lifted(world, step.object, before_z, step.lift):
             world.hold(hand, step)
@@ -92,14 +92,14 @@ def regain(world: OracleWorld, hand: Hand, name: str) -> Motion:
 
 def is_lifted(world: OracleWorld, name: str, before_z: float, lift_m: float) -> bool:
     """Whether an object that was at that height has come up with the hands."""
-    return world.pose(name).pos[2] - before_z > _LIFT_SHARE * lift_m
+    return world.placed.pose(name).pos[2] - before_z > _LIFT_SHARE * lift_m
 
 
 def grasp_pose(
     world: OracleWorld, hand: Hand, name: str, offset: Offset, yaw_deg: float, *, any_yaw: bool = False
 ) -> Pose:
     """Where the tool grasps an object as it lies now: the easiest of the ways that there are."""
-    pose = world.pose(name)
+    pose = world.placed.pose(name)
     spot = above_table(hand, pose.apply(Pose(offset)))
     yaw = yaw_of(pose) + math.radians(yaw_deg)
     return easiest_of(hand, grasps(spot.pos, yaw, any_quarter=any_yaw), HOVER_M)
@@ -127,7 +127,7 @@ def place(world: OracleWorld, step: Place) -> Motion:
         yield from regain(world, hand, step.object)
         if world.is_in(hand, step.object):
             yield from _put_down(world, hand, step)
-        if math.dist(world.pose(step.object).pos[:2], _spot(world, step).pos[:2]) < _STRAY_M:
+        if math.dist(world.placed.pose(step.object).pos[:2], _spot(world, step).pos[:2]) < _STRAY_M:
             break
     world.release(hand)
 
@@ -145,25 +145,25 @@ def _put_down(world: OracleWorld, hand: Hand, step: Place) -> Motion:
 
 def _spot(world: OracleWorld, step: Place) -> Pose:
     """Where the object's origin goes; the yaw is that of the axes in which the step is stated."""
-    target = world.pose(step.target)
+    target = world.placed.pose(step.target)
     yaw = yaw_of(target) if step.frame == "target" else 0.0
     dx, dy, dz = rotate(yaw_quat(yaw), step.offset)
-    middle = target if step.other is None else target.towards(world.pose(step.other), 0.5)
+    middle = target if step.other is None else target.towards(world.placed.pose(step.other), 0.5)
     x, y = middle.pos[0] + dx, middle.pos[1] + dy
-    foot = -world.spec(step.object).bounds[0][2]
+    foot = -world.placed.spec(step.object).bounds[0][2]
     return Pose((x, y, _surface_z(world, step, x, y) + foot + dz), yaw_quat(yaw))
 
 
 def _surface_z(world: OracleWorld, step: Place, x: float, y: float) -> float:
     if step.surface == "table":
         return TABLE_TOP_Z_M
-    spec = world.spec(step.target)
+    spec = world.placed.spec(step.target)
     link = step.target.partition("/")[2] or spec.links[0].name
-    return surface_z(spec.link(link), world.pose(step.target), x, y)
+    return surface_z(spec.link(link), world.placed.pose(step.target), x, y)
 
 
 def _tool_pose(world: OracleWorld, hand: Hand, step: Place) -> Pose:
-    held, spot = world.pose(step.object), _spot(world, step)
+    held, spot = world.placed.pose(step.object), _spot(world, step)
     poses = [carry(world, hand, step.object, spot.pos, turn) for turn in _turns(world, step, held, spot)]
     choose = first_that_goes if step.yaw_deg is None else easiest_of
     return choose(hand, poses, HOVER_M)
@@ -174,7 +174,7 @@ def _turns(world: OracleWorld, step: Place, held: Pose, spot: Pose) -> Iterator[
     if step.yaw_deg is None:
         yield from (0.0, *_OTHER_TURNS)
         return
-    for symmetric in symmetric_yaws(world.spec(step.object)):
+    for symmetric in symmetric_yaws(world.placed.spec(step.object)):
         turn = yaw_of(spot) + math.radians(step.yaw_deg) - yaw_of(held) + symmetric
         yield math.remainder(turn, 2 * math.pi)
 
@@ -187,11 +187,11 @@ class HandlePath:
     """
 
     def __init__(self, world: OracleWorld, hand: Hand, step: Operate) -> None:
-        spec = world.spec(step.object)
-        self._hand, self._base_w = hand, world.pose(step.object)
+        spec = world.placed.spec(step.object)
+        self._hand, self._base_w = hand, world.placed.pose(step.object)
         self._joint = spec.joints[step.joint]
         self._handle = _link(spec.links, step.joint).parts[-1]
-        start, self._goal = world.joint(step.object, step.joint), self._joint.from_file(step.to)
+        start, self._goal = world.placed.joint(step.object, step.joint), self._joint.from_file(step.to)
         self.sign = math.copysign(1.0, self._goal - start)
         self._spot = self._touching()
         ways = [[self._pose(at, turn) for at in (start, self._goal)] for turn in _TURNS]
@@ -259,22 +259,22 @@ def operate(world: OracleWorld, step: Operate) -> Motion:
     hand = world.hand(step.arm)
     for _ in range(TRIES):
         path = HandlePath(world, hand, step)
-        if path.is_done(world.joint(step.object, step.joint)):
+        if path.is_done(world.placed.joint(step.object, step.joint)):
             return
         yield from _drag(world, hand, step, path)
 
 
 def _drag(world: OracleWorld, hand: Hand, step: Operate, path: HandlePath) -> Motion:
-    now = world.joint(step.object, step.joint)
+    now = world.placed.joint(step.object, step.joint)
     hand.opening = 0.0
     yield from travel(hand, path.tool(now).raised(path.clear_m), world.safe_z(hand))
     yield from move(hand, path.tool(now))
-    while not path.is_done(world.joint(step.object, step.joint)) and path.left(now) > -path.angle(_PRESS_M):
+    while not path.is_done(world.placed.joint(step.object, step.joint)) and path.left(now) > -path.angle(_PRESS_M):
         now += path.sign * path.angle(_DRAG_M_S / CONTROL_HZ)
         hand.command = path.tool(now)
         yield
     yield from arrive(hand)
-    resting = path.tool(world.joint(step.object, step.joint))
+    resting = path.tool(world.placed.joint(step.object, step.joint))
     yield from move(hand, resting)
     yield from move(hand, resting.raised(path.clear_m))
 
@@ -282,7 +282,7 @@ def _drag(world: OracleWorld, hand: Hand, step: Operate, path: HandlePath) -> Mo
 def lift_together(world: OracleWorld, step: LiftTogether) -> Motion:
     """Until the object is up, or it has failed too often. The hands keep hold."""
     for _ in range(TRIES):
-        before_z = world.pose(step.object).pos[2]
+        before_z = world.placed.pose(step.object).pos[2]
         yield from _lift(world, step)
         if is_lifted(world, step.object, before_z, step.height):
             return
@@ -304,7 +304,7 @@ def _lift(world: OracleWorld, step: LiftTogether) -> Motion:
 
 def _targets(world: OracleWorld, step: LiftTogether) -> list[Pose]:
     offsets = {"left": step.left_offset, "right": step.right_offset}
-    return [grasp_pose(world, hand, step.object, offsets[hand.name], step.yaw_deg) for hand in world.hands]
+    return [grasp_pose(world, hand, step.object, offsets[hand.arm.name], step.yaw_deg) for hand in world.hands]
 
 
 def hand_over(world: OracleWorld, step: HandOver) -> Motion:
@@ -314,7 +314,7 @@ def hand_over(world: OracleWorld, step: HandOver) -> Motion:
         yield from regain(world, giver, step.object)
         if world.is_in(giver, step.object):
             yield from _pass_on(world, giver, taker, step)
-        if world.pose(step.object).pos[2] > step.at[2] - _DROPPED_M:
+        if world.placed.pose(step.object).pos[2] > step.at[2] - _DROPPED_M:
             world.release(giver)
             world.hold(taker, Pick(step.object, step.to_arm, step.offset, step.yaw_deg))
             return
@@ -336,7 +336,7 @@ def _pass_on(world: OracleWorld, giver: Hand, taker: Hand, step: HandOver) -> Mo
 
 def _meeting(world: OracleWorld, giver: Hand, step: HandOver) -> Pose:
     """Where the giver's tool must be for the object to come to the meeting place."""
-    turn = math.radians(step.object_yaw_deg) - yaw_of(world.pose(step.object))
+    turn = math.radians(step.object_yaw_deg) - yaw_of(world.placed.pose(step.object))
     return carry(world, giver, step.object, step.at, math.remainder(turn, 2 * math.pi))
 
 

@@ -6,6 +6,7 @@ Hands come from above, and what looks the same after a turn can be held either w
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,10 @@ Way = tuple[Pose, Pose]
 
 
 class OracleWorld:
-    """One robot at one task. `see` is called with every observation, then the script moves on, then `action`."""
+    """One robot at one task. `see` is called with every observation, then the script moves on, then `action`.
+
+    ``placed`` has the objects and the table, what they are and where they are now.
+    """
 
     def __init__(self, task: Task, embodiment: Embodiment, observation: Observation) -> None:
         self.task = task
@@ -55,7 +59,7 @@ class OracleWorld:
         """Take in where everything is."""
         privileged = observation["privileged"]
         poses = {name: Pose.of(one["pos"], one["quat_wxyz"]) for name, one in privileged["objects"].items()}
-        self._placed = ObjectPoses(self.task.objects, poses, privileged["object_joints"])
+        self.placed = ObjectPoses(self.task.objects, poses, privileged["object_joints"])
         for hand, ee_pose, joints in self._states(observation):
             hand.see(ee_pose, joints)
 
@@ -73,52 +77,39 @@ class OracleWorld:
         """By the arm's name; None is the only one."""
         if name is None:
             return self._hands[0]
-        return next(hand for hand in self._hands if hand.name == name)
-
-    def spec(self, name: str) -> ObjectSpec:
-        """What an object (or the table) is; a link's name gives the whole object."""
-        return self._placed.spec(name)
-
-    def pose(self, name: str) -> Pose:
-        """Where an object (or one of its links, ``object/link``, or the table) is in the world."""
-        return self._placed.pose(name)
-
-    def joint(self, name: str, joint: str) -> float:
-        """A joint's position, in radians or metres."""
-        return self._placed.joint(name, joint)
+        return next(hand for hand in self._hands if hand.arm.name == name)
 
     def hold(self, hand: Hand, step: Pick) -> None:
         """The hand has the object that the step names, as it is now."""
-        self._holds[hand.name] = _Hold(step, self._in_tool(hand, step.object))
+        self._holds[hand.arm.name] = _Hold(step, self._in_tool(hand, step.object))
 
     def release(self, hand: Hand) -> None:
         """The hand is empty."""
-        self._holds.pop(hand.name, None)
+        self._holds.pop(hand.arm.name, None)
 
     def held(self, hand: Hand) -> Pick | None:
         """How the hand took what it is meant to have."""
-        hold = self._holds.get(hand.name)
+        hold = self._holds.get(hand.arm.name)
         return hold.step if hold else None
 
     def is_in(self, hand: Hand, name: str) -> bool:
         """Whether the object is still where the hand took hold of it."""
-        hold = self._holds.get(hand.name)
+        hold = self._holds.get(hand.arm.name)
         return hold is not None and math.dist(hold.in_tool, self._in_tool(hand, name)) < _SLIPPED_M
 
     def safe_z(self, hand: Hand) -> float:
         """The height at which a tool, and what it holds, passes over everything on the table."""
-        held = self.held(hand)
-        others = [top_z(self.spec(name), self.pose(name)) for name in self._names if not self._is_held(name)]
-        below = hand.tool.longest_m
+        held, placed, below = self.held(hand), self.placed, hand.tool.longest_m
+        others = [top_z(placed.spec(name), placed.pose(name)) for name in self._names if not self._is_held(name)]
         if held is not None:
-            below = max(below, hand.command.pos[2] - bottom_z(self.spec(held.object), self.pose(held.object)))
+            below = max(below, hand.command.pos[2] - bottom_z(placed.spec(held.object), placed.pose(held.object)))
         return max((TABLE_TOP_Z_M, *others)) + below + _CLEARANCE_M
 
     def _is_held(self, name: str) -> bool:
         return any(hold.step.object == name for hold in self._holds.values())
 
     def _in_tool(self, hand: Hand, name: str) -> Vec3:
-        return hand.measured.inverse().apply(self.pose(name)).pos
+        return hand.measured.inverse().apply(self.placed.pose(name)).pos
 
     def _states(self, observation: Observation) -> Iterator[tuple[Hand, Any, Array]]:
         """Per hand, its pose in the protocol's terms and the joints of its arm."""
@@ -131,12 +122,12 @@ class OracleWorld:
 
 def top_z(spec: ObjectSpec, pose: Pose) -> float:
     """The height of its highest point in the world, joints at 0."""
-    return max(corner[2] for corner in _corners(spec.bounds, pose))
+    return max(_corner_heights(spec, pose))
 
 
 def bottom_z(spec: ObjectSpec, pose: Pose) -> float:
     """The height of its lowest point in the world."""
-    return min(corner[2] for corner in _corners(spec.bounds, pose))
+    return min(_corner_heights(spec, pose))
 
 
 def surface_z(link: ObjectLink, pose: Pose, x: float, y: float) -> float:
@@ -159,12 +150,10 @@ def _covers(low: Vec3, high: Vec3, x: float, y: float) -> bool:
     return low[0] - _ON_M <= x <= high[0] + _ON_M and low[1] - _ON_M <= y <= high[1] + _ON_M
 
 
-def _corners(bounds: tuple[Vec3, Vec3], pose: Pose) -> Iterator[Vec3]:
-    low, high = bounds
-    for x in (low[0], high[0]):
-        for y in (low[1], high[1]):
-            for z in (low[2], high[2]):
-                yield pose.apply(Pose((x, y, z))).pos
+def _corner_heights(spec: ObjectSpec, pose: Pose) -> list[float]:
+    low, high = spec.bounds
+    corners = product((low[0], high[0]), (low[1], high[1]), (low[2], high[2]))
+    return [pose.apply(Pose(corner)).pos[2] for corner in corners]
 
 
 def from_above(pos: Vec3, closing_yaw_rad: float) -> Pose:
@@ -216,7 +205,7 @@ def carry(world: OracleWorld, hand: Hand, name: str, to: Vec3, turn_rad: float) 
 
     Reckoned from the hand's command, not from where it is: it will miss by as much then as now.
     """
-    in_tool = hand.command.inverse().apply(world.pose(name)).pos
+    in_tool = hand.command.inverse().apply(world.placed.pose(name)).pos
     quat = multiply(yaw_quat(turn_rad), hand.command.quat_wxyz)
     x, y, z = (goal - arm for goal, arm in zip(to, rotate(quat, in_tool), strict=True))
     return Pose((x, y, z), quat)
