@@ -87,12 +87,7 @@ class Finding:
 
 Check = Callable[[], list[Finding]]
 
-_MARKS = {
-    Status.OK: ("ok", "green"),
-    Status.NOTE: ("note", "cyan"),
-    Status.WARNING: ("warning", "yellow"),
-    Status.PROBLEM: ("problem", "bold red"),
-}
+_STYLES = {Status.OK: "green", Status.NOTE: "cyan", Status.WARNING: "yellow", Status.PROBLEM: "bold red"}
 
 
 def doctor(project: ProjectDir = None, as_json: opt.AsJson = False, log_level: opt.Log = LogLevel.WARNING) -> None:
@@ -134,8 +129,7 @@ def examine(project: str) -> list[Finding]:
 def _show(findings: list[Finding], healthy: bool) -> None:
     table = Table.grid(padding=(0, 2))
     for one in findings:
-        word, style = _MARKS[one.status]
-        table.add_row(Text(word, style), one.name, Text(one.detail))
+        table.add_row(Text(one.status.value, _STYLES[one.status]), one.name, Text(one.detail))
         if one.advice:
             table.add_row("", "", Text(f"-> {one.advice}", "italic"))
     console = stdout()
@@ -166,11 +160,8 @@ def try_in_child(script: str, *, environment: Mapping[str, str] | None = None, t
         return Attempt(False, f"no result within {timeout_s:g} s")
     if done.returncode == 0:
         return Attempt(True, done.stdout.decode().strip())
-    return Attempt(False, _why(done))
-
-
-def _why(done: "subprocess.CompletedProcess[bytes]") -> str:
-    return how_it_ended(done.returncode) if done.returncode < 0 or not done.stderr else last_line(done.stderr)
+    crashed = done.returncode < 0 or not done.stderr
+    return Attempt(False, how_it_ended(done.returncode) if crashed else last_line(done.stderr))
 
 
 def version_of(distribution: str) -> str | None:
@@ -192,19 +183,18 @@ def check_python() -> list[Finding]:
 
 def check_versions() -> list[Finding]:
     """The packages that the server needs beside MuJoCo."""
-    return [_package(name) for name in _NEEDED]
+    missing = f"pip install {DISTRIBUTION}"
+    return [
+        Finding(name, Status.OK, version)
+        if (version := version_of(name)) is not None
+        else Finding(name, Status.PROBLEM, "not installed", missing)
+        for name in _NEEDED
+    ]
 
 
 def check_extras() -> list[Finding]:
     """Optional features: what is missing is worth a note."""
     return [_extra(name, needs) for name, needs in sorted(_extras().items())]
-
-
-def _package(name: str) -> Finding:
-    version = version_of(name)
-    if version is None:
-        return Finding(name, Status.PROBLEM, "not installed", f"pip install {DISTRIBUTION}")
-    return Finding(name, Status.OK, version)
 
 
 def _extras() -> dict[str, list[str]]:
@@ -251,14 +241,9 @@ def _trouble(version: str | None) -> str | None:
 
 
 def _holes() -> str | None:
-    missing = [str(path) for part in PARTS for path in metadata.files(part) or [] if _is_gone(path)]
-    if not missing:
-        return None
-    return f"{len(missing)} of its files are missing, for example {missing[0]}"
-
-
-def _is_gone(path: metadata.PackagePath) -> bool:
-    return path.suffix != ".pyc" and not Path(str(path.locate())).exists()
+    files = [path for part in PARTS for path in metadata.files(part) or [] if path.suffix != ".pyc"]
+    missing = [str(path) for path in files if not Path(str(path.locate())).exists()]
+    return f"{len(missing)} of its files are missing, for example {missing[0]}" if missing else None
 
 
 def _leftovers(version: str) -> str | None:

@@ -1,6 +1,7 @@
 """``urlab ops``: every op of the protocol, as a server tells it or as it is built in."""
 
 from itertools import groupby
+from operator import itemgetter
 from typing import Annotated, Any
 
 import msgspec
@@ -54,11 +55,7 @@ def _ask(address: str, step_port: int, timeout_s: float) -> dict[str, Any]:
 
 
 def _report(version: str, endpoint: str | None, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "urlab_version": version,
-        "endpoint": endpoint,
-        "ops": [_entry(entry) for entry in entries],
-    }
+    return {"urlab_version": version, "endpoint": endpoint, "ops": [_entry(entry) for entry in entries]}
 
 
 def _entry(entry: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +76,8 @@ def _show(report: dict[str, Any]) -> None:
     table = Table(title=title, title_justify="left")
     for heading in ("op", "served", "needs", "required fields", "reply fields"):
         table.add_column(heading, overflow="fold")
-    for namespace, group in groupby(_sorted(report["ops"]), key=lambda one: one["namespace"]):
+    entries = sorted(report["ops"], key=itemgetter("namespace"))
+    for namespace, group in groupby(entries, key=itemgetter("namespace")):
         table.add_row(f"[bold cyan]{escape(namespace) or 'session and stepping'}[/]")
         for one in group:
             table.add_row(*_cells(one))
@@ -88,10 +86,6 @@ def _show(report: dict[str, Any]) -> None:
     console.print(table)
     if missing:
         console.print(f"[dim]{missing} ops are in the protocol but not in this server: it answers not_in_editor.[/]")
-
-
-def _sorted(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(entries, key=lambda one: str(one["namespace"]))
 
 
 def _cells(entry: dict[str, Any]) -> list[str]:

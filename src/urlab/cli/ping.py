@@ -85,20 +85,15 @@ def _show(report: dict[str, Any]) -> None:
     stdout().print(table)
 
 
-def _mode(report: dict[str, Any]) -> str | None:
-    mode: str | None = report["mode"]
-    return f"{mode}, paused" if mode and report["paused"] else mode
-
-
 def _rows(report: dict[str, Any]) -> list[tuple[str, Text | str | None]]:
-    trips, sim_time_s = report["round_trip_ms"], report["sim_time_s"]
+    trips, sim_time_s, mode = report["round_trip_ms"], report["sim_time_s"], report["mode"]
     versions = f"  {report['urlab_version']}, MuJoCo {report['mujoco_version']}"
     return [
         ("server", Text.assemble((report["endpoint"], "green"), versions)),
         ("state", Text(report["state"], "bold")),
         ("reason", _plain(report["compile_error"])),
         ("level", _plain(report["level"])),
-        ("mode", _mode(report)),
+        ("mode", f"{mode}, paused" if mode and report["paused"] else mode),
         ("sim time", None if sim_time_s is None else f"{sim_time_s:.3f} s"),
         *(("robot", Text.assemble((name, "bold"), "  ", in_words(one))) for name, one in report["robots"].items()),
         ("entities", _plain(", ".join(report["entities"]))),

@@ -162,23 +162,19 @@ def _open(backend: BackendName, domain: int | None) -> "Backend":
     from urlab.ros2.backend import BackendError
 
     try:
-        return _open_any(backend, domain)
+        if backend is not BackendName.DDS:
+            try:
+                from urlab.ros2.rclpy_backend import RclpyBackend
+
+                return RclpyBackend(domain=domain)
+            except ImportError:
+                if backend is BackendName.RCLPY:
+                    raise
+        from urlab.ros2.dds import DdsBackend
+
+        return DdsBackend(domain=domain)
     except (ImportError, BackendError) as failed:
         raise CommandError(str(failed)) from failed
-
-
-def _open_any(backend: BackendName, domain: int | None) -> "Backend":
-    if backend is not BackendName.DDS:
-        try:
-            from urlab.ros2.rclpy_backend import RclpyBackend
-
-            return RclpyBackend(domain=domain)
-        except ImportError:
-            if backend is BackendName.RCLPY:
-                raise
-    from urlab.ros2.dds import DdsBackend
-
-    return DdsBackend(domain=domain)
 
 
 def _serve(node: "RuledBackend", settings: "BridgeSettings", ready_file: Path | None) -> None:

@@ -138,8 +138,8 @@ def serve(
             step_mode=step_mode,
             play=play,
             project=project or default_project(),
-            model_roots=_roots(model_root),
-            write_roots=_roots(write_root),
+            model_roots=tuple(model_root) if model_root else None,
+            write_roots=tuple(write_root) if write_root else None,
             ready_file=ready_file,
             save_debug_xml=save_debug_xml,
             render_profile=render_profile,
@@ -147,10 +147,6 @@ def serve(
             rows=rows,
         )
         _run(config, targets or [], stop)
-
-
-def _roots(folders: list[Path] | None) -> tuple[Path, ...] | None:
-    return tuple(folders) if folders else None
 
 
 def _run(config: ServerConfig, targets: Sequence[str], stop: StopSignals) -> None:

@@ -41,8 +41,12 @@ def submit(
 
     Example: [bold]urlab eval submit panda_cube_on_plate --episodes 20 --run-id monday[/bold]
     """
+    from urlab.evaluation.runs.client import running_job
+
     with _connected(url, token) as client:
-        _refuse_to_interrupt(client.status(), force)
+        busy = running_job(client.status())
+        if busy is not None and not force:
+            raise CommandError(f"{busy}; --force ends it")
         client.submit([name for word in tasks for name in opt.names(word)], run_id=run_id, episodes=episodes, seed=seed)
         _show(client.status(), as_json)
 
@@ -63,14 +67,6 @@ def _connected(url: str, token: str | None) -> "Iterator[EvalClient]":
     address = opt.server_url(url)
     with client_errors_as_command_errors(address), EvalClient(address, (), token=token, timeout_s=_TIMEOUT_S) as client:
         yield client
-
-
-def _refuse_to_interrupt(status: dict[str, Any], force: bool) -> None:
-    from urlab.evaluation.runs.client import running_job
-
-    busy = running_job(status)
-    if busy is not None and not force:
-        raise CommandError(f"{busy}; --force ends it")
 
 
 def _show(status: dict[str, Any], as_json: bool) -> None:

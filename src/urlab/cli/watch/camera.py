@@ -90,7 +90,9 @@ def find_camera(server: WatchedServer, asked: str) -> URLabCameraView:
     name = asked.removeprefix(_GLOBAL)
     same = [view for view in cameras.values() if view.name == name]
     if name not in cameras and len(same) != 1:
-        raise CommandError(_unknown(asked, list(cameras), [view.full_name for view in same]), WRONG_USE)
+        several = f"several cameras are called {asked!r}: {', '.join(view.full_name for view in same)}"
+        none = f"there is no camera {asked!r}; there are: {', '.join(cameras) or 'none'}"
+        raise CommandError(several if same else none, WRONG_USE)
     return cameras[name] if name in cameras else same[0]
 
 
@@ -130,12 +132,6 @@ def describe(view: URLabCameraView, frame: CameraFrame) -> str:
     """Name, mode and size, for people."""
     width, height = frame.resolution
     return f"{view.full_name} ({frame.mode.value}, {width}x{height})"
-
-
-def _unknown(asked: str, names: list[str], same: list[str]) -> str:
-    if same:
-        return f"several cameras are called {asked!r}: {', '.join(same)}"
-    return f"there is no camera {asked!r}; there are: {', '.join(names) or 'none'}"
 
 
 class CameraMonitor:

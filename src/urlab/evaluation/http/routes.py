@@ -105,15 +105,13 @@ def _add_step_routes(app: FastAPI, service: EvaluationService) -> None:
     async def step(request: Request) -> Response:
         """One action for each worker named; ``?terminal=1`` adds the last observation to an episode's result."""
         body, wire = await _read_request(request, Wire.PICKLE)
-        actions = _actions(body)
-        return _reply(await service.step(actions, _wanted(request, wire)), wire)
+        return _reply(await service.step(_actions(body), _wanted(request, wire)), wire)
 
     @app.post("/step_chunk", openapi_extra=_describes(_CHUNK))
     async def step_chunk(request: Request) -> Response:
         """Actions one after the other until they or an episode end; only the last state is observed."""
         body, wire = await _read_request(request, Wire.PICKLE)
-        chunk = _chunk(body)
-        return _reply(await service.step_chunk(chunk, _wanted(request, wire)), wire)
+        return _reply(await service.step_chunk(_chunk(body), _wanted(request, wire)), wire)
 
 
 def _add_job_routes(app: FastAPI, service: EvaluationService) -> None:

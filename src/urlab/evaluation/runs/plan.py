@@ -43,7 +43,6 @@ class RunPlan:
 
 def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:
     """Everything that may change the numbers, and the line that runs it again."""
-    own = plan.url is None
     known: dict[str, Any] = {
         "run_id": run_id,
         "policy": plan.policy.name,
@@ -55,7 +54,7 @@ def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:
         "machine": machine(),
         "versions": versions(),
     }
-    if own:
+    if plan.url is None:
         known |= {"cameras": plan.cameras, "renderer": renderer() if plan.cameras else "none, as there are no cameras"}
     if plan.tasks is not None:
         known |= {"episodes": plan.episodes, "seeds": f"{plan.seed} to {plan.seed + plan.episodes - 1}"}

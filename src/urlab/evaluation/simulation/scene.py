@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from urlab.cameras import Frame, RenderRequest, SceneRenderer
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.blueprint import Blueprint
-from urlab.compile.compiled_scene import CameraSlot
 from urlab.compile.library import Library
 from urlab.config import RenderProfile
 from urlab.evaluation.embodiments import CameraMount, Embodiment
@@ -65,10 +64,9 @@ def build_scene(task: Task, embodiment: Embodiment, *, cameras: bool) -> Compile
     """Compile the scene; the embodiment's cameras are in it if wanted. Nothing is left on disk."""
     mounts = embodiment.cameras if cameras else ()
     with tempfile.TemporaryDirectory(prefix="urlab-task-") as folder:
-        files = {ROBOT: model_path(embodiment.model)} | _written(Path(folder), _texts(task))
-        actors = tuple(_actor(name, file, embodiment) for name, file in files.items())
-        level = Level(task.name, actors, options=_OPTIONS)
-        return compile_scene(level, _TaskLibrary(mounts))
+        robot = Actor(ROBOT, str(model_path(embodiment.model)), pose=Pose(embodiment.base_pos_w))
+        others = tuple(Actor(name, str(file)) for name, file in _written(Path(folder), _texts(task)).items())
+        return compile_scene(Level(task.name, (robot, *others), options=_OPTIONS), _TaskLibrary(mounts))
 
 
 def _texts(task: Task) -> dict[str, str]:
@@ -81,11 +79,6 @@ def _written(folder: Path, texts: Mapping[str, str]) -> dict[str, Path]:
     for name, text in texts.items():
         files[name].write_text(text)
     return files
-
-
-def _actor(name: str, file: Path, embodiment: Embodiment) -> Actor:
-    pose = Pose(embodiment.base_pos_w) if name == ROBOT else Pose()
-    return Actor(name, str(file), pose=pose)
 
 
 class _TaskLibrary(Library):
@@ -102,16 +95,12 @@ class _TaskLibrary(Library):
             return blueprint
         spec = blueprint.spec.copy()
         if actor.name == ROBOT:
-            _compensate_gravity(spec)
+            for body in spec.bodies[1:]:
+                body.gravcomp = 1.0
         for mount in self._mounts:
             if (mount.body is None) == (actor.name == _CAMERAS):
                 _mount(spec, mount)
         return replace(blueprint, spec=spec)
-
-
-def _compensate_gravity(spec: Any) -> None:
-    for body in spec.bodies[1:]:
-        body.gravcomp = 1.0
 
 
 def _mount(spec: Any, mount: CameraMount) -> None:
@@ -213,7 +202,8 @@ class CameraRig:
     """The mounted cameras of one compiled scene. Any thread may call it; drawing is done on the GL thread."""
 
     def __init__(self, scene: CompiledScene, mounts: tuple[CameraMount, ...], profile: RenderProfile) -> None:
-        slots = _slots(scene)
+        robots = [camera for robot in scene.articulations for camera in robot.cameras]
+        slots = {camera.short: camera for camera in (*robots, *scene.global_cameras)}
         self._mounts = mounts
         self._requests = [
             RenderRequest(slots[mount.name], mode) for mount in mounts for mode in (CameraMode.REAL, CameraMode.DEPTH)
@@ -229,12 +219,6 @@ class CameraRig:
     def close(self) -> None:
         """Give back the GL memory. May be called twice."""
         self._renderer.close()
-
-
-def _slots(scene: CompiledScene) -> dict[str, CameraSlot]:
-    """By the name that the mount has."""
-    robots = [camera for robot in scene.articulations for camera in robot.cameras]
-    return {camera.short: camera for camera in (*robots, *scene.global_cameras)}
 
 
 def _view(mount: CameraMount, real: Frame, depth: Frame) -> CameraView:

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from urlab.evaluation.tasks.objects import Interval, ObjectSpec
+from urlab.evaluation.tasks.objects import Interval, ObjectSpec, named_objects
 
 NameList = Annotated[list[str], msgspec.Meta(min_length=1)]
 NamedIntervals = Annotated[dict[str, Interval], msgspec.Meta(min_length=1)]
@@ -35,10 +35,7 @@ class Subgoal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def references(self) -> Iterator[tuple[str, str]]:
         """The objects (or links, ``object/link``) that it names: (field, name)."""
-        for field in ("object", "target", "other"):
-            name = getattr(self, field, None)
-            if name is not None:
-                yield field, name
+        return named_objects(self)
 
     def problem(self, objects: Mapping[str, ObjectSpec]) -> Problem | None:  # noqa: ARG002
         """What is wrong with it in a task with these objects, if anything."""

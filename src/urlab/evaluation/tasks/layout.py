@@ -152,7 +152,8 @@ def _poses(objects: Mapping[str, ObjectSpec], joints: Joints, stream: RandomStre
     poses: dict[str, Pose] = {}
     outlines: dict[str, Outline] = {}
     for name, spec in objects.items():
-        others = [outline for other, outline in outlines.items() if other != _owner(spec.placement.on)]
+        carrier = (spec.placement.on or "").partition("/")[0]
+        others = [outline for other, outline in outlines.items() if other != carrier]
         for _ in range(_TRIES_PER_OBJECT):
             pose = _rounded(_pose(spec, ObjectPoses(objects, poses, joints), stream))
             outline = outline_of(spec, pose, joints.get(name, {}))
@@ -179,8 +180,3 @@ def _rounded(pose: Pose) -> Pose:
     x, y, z = (round(part, DECIMALS) + 0.0 for part in pose.pos)
     w, i, j, k = (round(part, DECIMALS) + 0.0 for part in pose.quat_wxyz)
     return Pose((x, y, z), (w, i, j, k))
-
-
-def _owner(on: str | None) -> str | None:
-    """The object that a link belongs to."""
-    return None if on is None else on.partition("/")[0]

@@ -112,6 +112,14 @@ TABLE = ObjectSpec(
 TABLE_POSE_W = Pose((0.0, 0.0, TABLE_TOP_Z_M - TABLE_SIZE_M[2] / 2))
 
 
+def named_objects(entry: object) -> Iterator[tuple[str, str]]:
+    """The objects (or links, ``object/link``) that a subgoal or an oracle step names: (field, name)."""
+    for key in ("object", "target", "other"):
+        name = getattr(entry, key, None)
+        if name is not None:
+            yield key, name
+
+
 def object_mjcf(spec: ObjectSpec) -> str:
     """A model whose one top body is called after the object; its origin is the object's.
 
@@ -137,11 +145,12 @@ def _reach(part: Part) -> list[float]:
 
 
 def _lines(spec: ObjectSpec) -> Iterator[str]:
+    mocap = ' mocap="true"' if spec.fixed else ""
     yield f'<mujoco model="{spec.name}">'
     yield '  <compiler angle="radian"/>'
     yield f"  <default>{_contact_default(spec)}</default>"
     yield "  <worldbody>"
-    yield f'    <body name="{spec.name}"{_mocap(spec)}>'
+    yield f'    <body name="{spec.name}"{mocap}>'
     if not spec.fixed:
         yield '      <freejoint name="free"/>'
     yield from (f"      {line}" for line in _geoms(spec, spec.links[0]))
@@ -149,12 +158,10 @@ def _lines(spec: ObjectSpec) -> Iterator[str]:
         yield from (f"      {line}" for line in _moving(spec, link))
     yield "    </body>"
     yield "  </worldbody>"
-    yield from _excludes(spec)
+    if len(spec.links) > 1:
+        pairs = (f'<exclude body1="{spec.name}" body2="{link.name}"/>' for link in spec.links[1:])
+        yield f"  <contact>{''.join(pairs)}</contact>"
     yield "</mujoco>"
-
-
-def _mocap(spec: ObjectSpec) -> str:
-    return ' mocap="true"' if spec.fixed else ""
 
 
 def _contact_default(spec: ObjectSpec) -> str:
@@ -184,20 +191,11 @@ def _geoms(spec: ObjectSpec, link: ObjectLink) -> Iterator[str]:
     volume = sum(part.volume for each in spec.links for part in each.parts)
     for number, part in enumerate(link.parts):
         mass = spec.mass_kg * part.volume / volume
+        rgb = _text([channel * part.shade for channel in COLORS[spec.color]])
         yield (
             f'<geom name="{link.name}_{number}" type="{part.kind}" size="{_text(part.size)}" pos="{_text(part.pos)}" '
-            f'quat="{_text(part.quat_wxyz)}" mass="{mass:.9g}" rgba="{_rgba(spec, part)}"/>'
+            f'quat="{_text(part.quat_wxyz)}" mass="{mass:.9g}" rgba="{rgb} 1"/>'
         )
-
-
-def _rgba(spec: ObjectSpec, part: Part) -> str:
-    return f"{_text([channel * part.shade for channel in COLORS[spec.color]])} 1"
-
-
-def _excludes(spec: ObjectSpec) -> Iterator[str]:
-    if len(spec.links) > 1:
-        pairs = (f'<exclude body1="{spec.name}" body2="{link.name}"/>' for link in spec.links[1:])
-        yield f"  <contact>{''.join(pairs)}</contact>"
 
 
 def _text(numbers: Sequence[float]) -> str:

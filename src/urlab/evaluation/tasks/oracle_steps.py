@@ -10,6 +10,8 @@ from typing import Annotated, ClassVar, Literal
 
 import msgspec
 
+from urlab.evaluation.tasks.objects import named_objects
+
 Length = Annotated[float, msgspec.Meta(ge=-2.0, le=2.0)]
 Offset = tuple[Length, Length, Length]
 Yaw = Annotated[float, msgspec.Meta(ge=-360.0, le=360.0)]
@@ -27,10 +29,7 @@ class OracleStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fi
 
     def references(self) -> Iterator[tuple[str, str]]:
         """The objects (or links, ``object/link``) that it names: (field, name)."""
-        for field in ("object", "target", "other"):
-            name = getattr(self, field, None)
-            if name is not None:
-                yield field, name
+        return named_objects(self)
 
     def arms(self) -> Iterator[tuple[str, str | None]]:
         """The arms that it names: (field, name); None is the only arm."""
