@@ -100,16 +100,12 @@ def tour(out: Path) -> None:
                 client.discover()
                 run = Demo(client, progress)
                 _describe(run, console)
-                _play(run, out)
+                _direct(run)
+                run.dark = take_contact_sheet(client, out / "cameras.png")
+                _recorded(run, out)
+                _puppet(run)
+                _live(run)
     _report(run, console, out)
-
-
-def _play(run: Demo, out: Path) -> None:
-    _direct(run)
-    run.dark = take_contact_sheet(run.client, out / "cameras.png")
-    _recorded(run, out)
-    _puppet(run)
-    _live(run)
 
 
 def _describe(run: Demo, console: Console) -> None:
@@ -197,7 +193,7 @@ def _live(run: Demo) -> None:
     client.runtime.set_mode("live")
     client.reset(keyframe_name="panda_home")
     arm = run.arm
-    arm.ctrl_array[:] = _home_ctrl(run)
+    arm.ctrl_array[:] = client.model.key("panda_home").ctrl[[actuator.id for actuator in arm.actuators.values()]]
     advance, shown = run.track("live: real time", round(seconds * 100)), 0
     begin, sim_begin = time.perf_counter(), float(client.step()["time"])
     now = 0.0
@@ -209,13 +205,6 @@ def _live(run: Demo) -> None:
         shown = round(100 * now)
     factor = (sim_now - sim_begin) / now
     run.rows.append(("live", f"{seconds:.0f} s, arm swings", f"{factor:.3f} x real time"))
-
-
-def _home_ctrl(run: Demo) -> NDArray[np.float64]:
-    """The arm's setpoints in its home keyframe."""
-    model = run.client.model
-    ids = [actuator.id for actuator in run.arm.actuators.values()]
-    return np.array(model.key("panda_home").ctrl[ids])
 
 
 def _report(run: Demo, console: Console, out: Path) -> None:

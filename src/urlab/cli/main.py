@@ -2,7 +2,6 @@
 
 import platform
 import sys
-from importlib import metadata
 from typing import Annotated
 
 import typer
@@ -11,7 +10,7 @@ from urlab import __version__
 from urlab.cli.bench import bench
 from urlab.cli.console import report_error
 from urlab.cli.demo import demo
-from urlab.cli.doctor import doctor
+from urlab.cli.doctor import doctor, version_of
 from urlab.cli.eval import evaluation
 from urlab.cli.levels import levels
 from urlab.cli.ops import ops
@@ -37,15 +36,9 @@ for _group in (levels, evaluation):
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(f"urlab {__version__} (MuJoCo {_mujoco_version()}, Python {platform.python_version()})")
+        mujoco = version_of("mujoco") or "missing"
+        typer.echo(f"urlab {__version__} (MuJoCo {mujoco}, Python {platform.python_version()})")
         raise typer.Exit
-
-
-def _mujoco_version() -> str:
-    try:
-        return metadata.version("mujoco")
-    except metadata.PackageNotFoundError:
-        return "missing"
 
 
 @app.callback()

@@ -76,12 +76,9 @@ class _Encoder:
     def _array(self, array: NDArray[Any]) -> dict[str, Any]:
         data = self._data.get(id(array))
         if data is None:
-            data = self._data[id(array)] = self._bytes(array)
+            raw = array.tobytes()
+            data = self._data[id(array)] = base64.b64encode(raw).decode("ascii") if self._text else raw
         return {"type": _TYPE, "dtype": _dtype_name(array.dtype), "shape": array.shape, "data": data}
-
-    def _bytes(self, array: NDArray[Any]) -> str | bytes:
-        raw = array.tobytes()
-        return base64.b64encode(raw).decode("ascii") if self._text else raw
 
 
 def _are_floats(values: Sequence[Any]) -> bool:

@@ -7,6 +7,9 @@ from pathlib import Path
 BENCHMARK = "urlab"
 """The one benchmark there is: the first folder of the results and of every episode_id."""
 
+TOKEN_VARIABLE = "URLAB_EVAL_TOKEN"
+"""The environment variable that a server's bearer token is read from."""
+
 HOLD_STEPS_P2 = 100
 """How long a subgoal must last for clients of spec 004's generation, in control steps."""
 HOLD_STEPS_P4 = 50

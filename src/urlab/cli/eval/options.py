@@ -9,11 +9,11 @@ import typer
 
 from urlab.cli.console import WRONG_USE, CommandError
 from urlab.errors import UrlabError
+from urlab.evaluation.settings import TOKEN_VARIABLE
 
 DEFAULT_PORT = 8087
 DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
 DEFAULT_RESULTS = Path("eval-results")
-TOKEN_VARIABLE = "URLAB_EVAL_TOKEN"
 INSTALL_LINE = "pip install 'urlab-headless[eval]'"
 FOR_TASKS = ("scipy",)
 FOR_A_SERVER = ("fastapi", "scipy", "uvicorn")

@@ -23,6 +23,9 @@ Output = Annotated[
 ]
 
 
+_TASK_FIELDS = ("name", "embodiment", "category", "num_steps", "title", "instructions")
+
+
 def report(
     runs: Runs, output: Output = None, results: opt.Results = opt.DEFAULT_RESULTS, as_json: AsJson = False
 ) -> None:
@@ -117,14 +120,4 @@ def tasks(as_json: AsJson = False) -> None:
 def _rows() -> list[dict[str, Any]]:
     from urlab.evaluation.tasks.task import find_task, task_names
 
-    return [
-        {
-            "name": task.name,
-            "embodiment": task.embodiment,
-            "category": task.category,
-            "num_steps": task.num_steps,
-            "title": task.title,
-            "instructions": list(task.instructions),
-        }
-        for task in map(find_task, task_names())
-    ]
+    return [{field: getattr(task, field) for field in _TASK_FIELDS} for task in map(find_task, task_names())]

@@ -87,8 +87,6 @@ class SceneMonitor:
             problem=self._problem(),
         )
 
-    # -- subscriptions ------------------------------------------------------------------------------------------
-
     def _follow(self) -> None:
         """Listen where the server publishes now."""
         views = self._watched_cameras().values()
@@ -110,8 +108,6 @@ class SceneMonitor:
         if not self._with_cameras:
             return {}
         return {name: view for name, view in self._server.cameras.items() if self._robot in (None, view.owner)}
-
-    # -- what came ----------------------------------------------------------------------------------------------
 
     def _count(self) -> None:
         now_s = time.monotonic()
@@ -137,15 +133,13 @@ class SceneMonitor:
         if not states:
             return {}
         if not fits(self._server.robots, states):
-            self._note_misfit({name: len(state.qpos) for name, state in states.items()})
+            # Another scene plays. A handshake that does not help is not repeated.
+            sizes = {name: len(state.qpos) for name, state in states.items()}
+            if sizes != self._misfit:
+                self._misfit, self._server.is_stale = sizes, True
             return {}
         shown = {name: robot for name, robot in self._server.robots.items() if self._robot in (None, name)}
         return {name: read_robot(robot, states[name]) for name, robot in shown.items()}
-
-    def _note_misfit(self, sizes: dict[str, int]) -> None:
-        """Another scene plays. A handshake that does not help is not repeated."""
-        if sizes != self._misfit:
-            self._misfit, self._server.is_stale = sizes, True
 
     def _cameras(self) -> dict[str, CameraReading]:
         rates = self._picture_rates.rates()

@@ -37,24 +37,15 @@ def read_body(body: bytes, wire: Wire) -> object:
     """
     if not body:
         return None
-    return _Copy().of(_READERS[wire](body), 0)
+    return _Copy().of(read_pickle(body) if wire is Wire.PICKLE else _decoded(body, wire), 0)
 
 
-def _read_json(body: bytes) -> object:
+def _decoded(body: bytes, wire: Wire) -> object:
+    decode, name = (msgspec.json.decode, "JSON") if wire is Wire.JSON else (msgspec.msgpack.decode, "msgpack")
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise BadBody(f"Invalid JSON: {str(problem)[:200]}") from problem
-
-
-def _read_msgpack(body: bytes) -> object:
-    try:
-        return msgspec.msgpack.decode(body, strict=True)
+        return decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, ValueError) as problem:
-        raise BadBody(f"Invalid msgpack: {str(problem)[:200]}") from problem
-
-
-_READERS = {Wire.PICKLE: read_pickle, Wire.JSON: _read_json, Wire.MSGPACK: _read_msgpack}
+        raise BadBody(f"Invalid {name}: {str(problem)[:200]}") from problem
 
 
 class _Copy:

@@ -24,15 +24,23 @@ class EvaluationService:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._jobs = JobFactory(settings)
-        self._generations = ClientGenerations()
+        self._announced: set[str] | None = set()
+        """The workers that /create_workers named; None after /load_config, when an announcement says nothing.
+
+        Clients of spec 004's generation call /create_workers before they reset; those of the next do so too, but after
+        /load_config; later ones do neither. How long a subgoal must hold depends on it.
+        """
         self._stock_clients = StockClients()
         self._switching = asyncio.Lock()
         self.pool = WorkerPool(settings, self._jobs.run(self._jobs.default))
         log.info("run %s: %s", self.pool.run.job.run_id, self.pool.run.job.in_a_line)
 
     def create(self, worker_ids: Sequence[str]) -> None:
-        """Clients of spec 004's generation announce their workers."""
-        self._generations.created(worker_ids)
+        """Clients of spec 004's generation announce their workers; of names without end only so many are kept."""
+        if self._announced is not None:
+            self._announced.update(worker_ids)
+            while len(self._announced) > _MOST_CREATED:
+                self._announced.pop()
 
     async def reset(self, worker_ids: Sequence[str] | None, wanted: ReplyFormat) -> Bodies:
         """Begin episodes; without ids, with all workers that exist, or with a first one."""
@@ -41,7 +49,9 @@ class EvaluationService:
             run = self.pool.run
         if run.job.is_complete:
             await run.write_summary()
-        replies = await self.pool.reset({one: self._generations.hold_steps(one) for one in ids}, wanted)
+        announced = self._announced or ()
+        hold_steps = {one: HOLD_STEPS_P2 if one in announced else HOLD_STEPS_P4 for one in ids}
+        replies = await self.pool.reset(hold_steps, wanted)
         self._stock_clients.reset_together(list(replies))
         return self._bodies(replies, wanted, is_first=True)
 
@@ -72,20 +82,21 @@ class EvaluationService:
 
     async def kill(self, worker_ids: Sequence[str]) -> None:
         """End workers and forget which client's they were."""
-        self._generations.forget(worker_ids)
+        if self._announced is not None:
+            self._announced.difference_update(worker_ids)
         self._stock_clients.forget(worker_ids)
         await self.pool.kill(worker_ids)
 
     async def load_config(self, config_path: object) -> None:
         """A job of one task, for the generation that came between: it announces workers as well."""
         await self.start_job({"config_path": [config_path]})
-        self._generations.config_loaded()
+        self._announced = None
 
     async def start_job(self, data: Mapping[str, object]) -> None:
         """Another job in place of the present one."""
         async with self._switching:
             run = await asyncio.to_thread(self._jobs.run, self._jobs.read(data))
-            self._generations.forget_all()
+            self._announced = set()
             self._stock_clients.forget(self.pool.worker_ids)
             await self.pool.start(run)
             await run.find_finished()
@@ -120,43 +131,6 @@ def _by_worker(chunk: Sequence[Mapping[str, object]]) -> dict[str, list[object]]
         for one, action in entry.items():
             chunks.setdefault(one, []).append(action)
     return chunks
-
-
-class ClientGenerations:
-    """Which generation of clients drives a worker, as far as its requests have shown. Event loop only.
-
-    Clients of spec 004's generation call /create_workers before they reset; those of the next do so too, but after
-    /load_config; later ones do neither.
-    """
-
-    def __init__(self) -> None:
-        self._created: set[str] = set()
-        self._has_loaded_config = False
-
-    def created(self, worker_ids: Iterable[str]) -> None:
-        """These workers were asked for by /create_workers; of names without end only so many are kept."""
-        if self._has_loaded_config:
-            return
-        self._created.update(worker_ids)
-        while len(self._created) > _MOST_CREATED:
-            self._created.pop()
-
-    def forget(self, worker_ids: Iterable[str]) -> None:
-        """These workers were killed: the client that resets them next is judged anew."""
-        self._created.difference_update(worker_ids)
-
-    def forget_all(self) -> None:
-        """Another job: all workers have ended, and so have the announcements of those that never came."""
-        self._created.clear()
-        self._has_loaded_config = False
-
-    def config_loaded(self) -> None:
-        """The job was chosen by /load_config: a client that announces workers now is not of the first generation."""
-        self._has_loaded_config = True
-
-    def hold_steps(self, worker_id: str) -> int:
-        """How many control steps a subgoal must hold for the client that drives a worker."""
-        return HOLD_STEPS_P2 if worker_id in self._created else HOLD_STEPS_P4
 
 
 class StockClients:

@@ -79,10 +79,11 @@ def page(runs: Sequence[Run], folder: Path) -> str:
         conditions_section(runs),
         tag("footer", _METHODS),
     )
+    style = resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     head = join(
         Markup('<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'),
         tag("title", title),
-        tag("style", Markup(_style())),
+        tag("style", Markup(style)),
     )
     return f"<!DOCTYPE html>\n{tag('html', tag('head', head), tag('body', tag('main', body)), lang='en')}\n"
 
@@ -201,10 +202,6 @@ def verdict(found: Comparison, first: str, second: str) -> str:
         f"{better} solves {abs(gap)} more of the {found.pairs} common episodes than {worse}; "
         f"p = {found.p_value:.3g}: {sure}."
     )
-
-
-def _style() -> str:
-    return resources.files(__package__).joinpath("style.css").read_text(encoding="utf-8")
 
 
 def _subtitle(runs: Sequence[Run]) -> str:

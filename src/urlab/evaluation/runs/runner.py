@@ -24,14 +24,12 @@ from urlab.evaluation.runs.client import (
 )
 from urlab.evaluation.runs.plan import RunPlan, describe, now, refuse_other_policy
 from urlab.evaluation.runs.results import RunFolder, new_run_id
-from urlab.evaluation.settings import VideoChoice
+from urlab.evaluation.settings import TOKEN_VARIABLE, VideoChoice
 
 Reply = dict[str, Any]
 
 SERVER_STOP_LIMIT_S = 150.0
 """Longer than the server itself gives its workers to write what they have."""
-
-TOKEN_VARIABLE = "URLAB_EVAL_TOKEN"
 
 STOP_GRACE_S = 10.0
 """How long a stop waits for policies that are thinking; what they think is not worth more."""
