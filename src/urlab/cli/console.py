@@ -24,7 +24,7 @@ _PLAIN_WIDTH = 200
 
 
 class LogLevel(StrEnum):
-    """How much is told."""
+    """How much is logged."""
 
     DEBUG = "debug"
     INFO = "info"
@@ -106,6 +106,6 @@ def _code_and_message(failed: Exception) -> tuple[int, str]:
 
 
 def _comes_from_a_server(failed: Exception) -> bool:
-    """Asked without importing the client, and MuJoCo with it: if it is not imported, the error is not the client's."""
+    """Found out without importing the client: if it is not imported, the error is not the client's."""
     errors = sys.modules.get("urlab_client.errors")
     return errors is not None and isinstance(failed, errors.URLabRPCError)

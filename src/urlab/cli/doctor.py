@@ -276,11 +276,11 @@ def _finding(name: str, attempt: Attempt, any_works: bool) -> Finding:
 
 
 def _chosen(attempts: dict[str, Attempt]) -> list[Finding]:
-    asked = os.environ.get("MUJOCO_GL", "").strip().lower()
-    if asked in attempts and not attempts[asked].ok:
+    chosen = os.environ.get("MUJOCO_GL", "").strip().lower()
+    if chosen in attempts and not attempts[chosen].ok:
         working = [name for name, attempt in attempts.items() if attempt.ok]
         advice = f"unset MUJOCO_GL, or set it to {working[0]}" if working else GL_INSTALL_LINE
-        return [Finding("MUJOCO_GL", Status.WARNING, f"asks for {asked}, which does not work", advice)]
+        return [Finding("MUJOCO_GL", Status.WARNING, f"asks for {chosen}, which does not work", advice)]
     return []
 
 

@@ -34,8 +34,8 @@ for _group in (levels, evaluation):
     app.add_typer(_group)
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         mujoco = version_of("mujoco") or "missing"
         typer.echo(f"urlab {__version__} (MuJoCo {mujoco}, Python {platform.python_version()})")
         raise typer.Exit

@@ -37,7 +37,7 @@ _STOP_LIMIT_S = 2.0
 """A server that is stuck may hold up the bridge for longer; the end of the command does not wait for that."""
 _PERIOD_S = 1.0
 """How often the live table is drawn."""
-_HEARD = "heard"
+_SUBSCRIBED = "heard"
 """What the table and the listing call a topic that the bridge subscribes to."""
 
 Row = dict[str, str]
@@ -241,7 +241,7 @@ def live_table(topics: "Mapping[str, TopicStatistics]") -> Table:
     for column in ("Hz", "subscribers", "refused"):
         table.add_column(column, justify="right")
     for topic, one in sorted(topics.items(), key=_place):
-        listening = _HEARD if one.subscribers is None else str(one.subscribers)
+        listening = _SUBSCRIBED if one.subscribers is None else str(one.subscribers)
         table.add_row(topic, one.type_name, f"{one.rate_hz:.1f}", listening, str(one.refused or ""))
     return table
 
@@ -278,7 +278,7 @@ def listing(settings: "BridgeSettings") -> list[Row]:
     served = [_row(one.topic, one.type_name, "served") for one in SERVICES] if settings.services else []
     return [
         *(_row(name, kind, "published") for name, kind in sorted(published)),
-        *(_row(name, kind, _HEARD) for name, kind in sorted(commands)),
+        *(_row(name, kind, _SUBSCRIBED) for name, kind in sorted(commands)),
         *served,
     ]
 

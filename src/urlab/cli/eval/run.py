@@ -72,7 +72,9 @@ Cameras = Annotated[
 ]
 Videos = Annotated[
     VideoChoice | None,
-    typer.Option("--videos", help="Which episodes to film.", show_default="failures if there are cameras, else none"),
+    typer.Option(
+        "--videos", help="Which episodes to keep videos of.", show_default="failures if there are cameras, else none"
+    ),
 ]
 Report = Annotated[Path | None, typer.Option("--report", metavar="FILE", help="Write an HTML report there.")]
 Url = Annotated[

@@ -36,7 +36,7 @@ Tasks = Annotated[
 Cameras = Annotated[bool, typer.Option("--cameras/--no-cameras", help="Pictures in observations.")]
 Absolute = Annotated[bool, typer.Option("--absolute", help="Actions that do not say is_rel are absolute, not deltas.")]
 Privileged = Annotated[bool, typer.Option("--privileged", help="Tell policies where objects are: oracles need it.")]
-Videos = Annotated[bool, typer.Option("--videos/--no-videos", help="Film what the cameras see.")]
+Videos = Annotated[bool, typer.Option("--videos/--no-videos", help="Record videos of what the cameras see.")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="Allow a --host that others can reach without --token.")]
 ReadyFile = Annotated[
     Path | None,

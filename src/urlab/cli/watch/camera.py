@@ -81,25 +81,25 @@ def _wrong(message: str) -> CommandError:
     return CommandError(message, WRONG_USE)
 
 
-def find_camera(server: WatchedServer, asked: str) -> URLabCameraView:
+def find_camera(server: WatchedServer, name: str) -> URLabCameraView:
     """The camera of that name: ``prefix/name``, or the bare name where only one has it."""
     trouble = server.trouble()
     if trouble is not None:
         raise CommandError(f"{trouble}: there are no cameras")
     cameras = server.cameras
-    name = asked.removeprefix(_GLOBAL)
-    same = [view for view in cameras.values() if view.name == name]
-    if name not in cameras and len(same) != 1:
-        several = f"several cameras are called {asked!r}: {', '.join(view.full_name for view in same)}"
-        none = f"there is no camera {asked!r}; there are: {', '.join(cameras) or 'none'}"
+    short = name.removeprefix(_GLOBAL)
+    same = [view for view in cameras.values() if view.name == short]
+    if short not in cameras and len(same) != 1:
+        several = f"several cameras are called {name!r}: {', '.join(view.full_name for view in same)}"
+        none = f"there is no camera {name!r}; there are: {', '.join(cameras) or 'none'}"
         raise CommandError(several if same else none, WRONG_USE)
-    return cameras[name] if name in cameras else same[0]
+    return cameras[short] if short in cameras else same[0]
 
 
 @contextmanager
-def streaming(server: WatchedServer, asked: str) -> Iterator[URLabCameraView]:
+def streaming(server: WatchedServer, name: str) -> Iterator[URLabCameraView]:
     """The camera of that name, fed with what it streams; CommandError when it does not stream."""
-    view = find_camera(server, asked)
+    view = find_camera(server, name)
     check_streams(server, view)
     server.start_stream(view)
     try:

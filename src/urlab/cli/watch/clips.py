@@ -153,9 +153,9 @@ def _save_clip(server: WatchedServer, order: CaptureOptions, out: Path) -> Saved
         clip = {"frames": len(spool), "pictures": spool.pictures, "fps": order.clip_fps}
     seconds, white_m = clip["frames"] / clip["fps"], receiver.white_m
     facts = {**_facts(server, view, frame, out), **clip, "seconds": round(seconds, 3), "white_m": white_m}
-    told = f"{clip['frames']} frames, {seconds:.1f} s at {clip['fps']:g} fps, {clip['pictures']} different pictures"
+    length = f"{clip['frames']} frames, {seconds:.1f} s at {clip['fps']:g} fps, {clip['pictures']} different pictures"
     note = "" if white_m is None else f"; depth as grey, white from {white_m:.2f} m on"
-    return facts, f"wrote {out}: {describe(view, frame)}, {told}{note}"
+    return facts, f"wrote {out}: {describe(view, frame)}, {length}{note}"
 
 
 class _Receiver:
@@ -196,8 +196,8 @@ class _Receiver:
         try:
             self._spool.add(rgb_picture(frame, self.white_m))
         except SizeChangedError:
-            told = describe(self._view, frame)
-            raise CommandError(f"the size of the pictures has changed, it is now {told}: nothing was written") from None
+            now = describe(self._view, frame)
+            raise CommandError(f"the size of the pictures has changed, it is now {now}: nothing was written") from None
         self._shown, self._fresh_s = frame, time.monotonic()
 
     def _check_for_life(self) -> None:

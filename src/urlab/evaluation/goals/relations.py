@@ -102,12 +102,12 @@ def _is_on(a: Solid, b: Solid) -> bool:
 
 
 def _is_on_part(a: Solid, b: Solid) -> bool:
-    """On what is left of b when only that is kept which is below or beside a, up to 5 cm."""
+    """On the part of b that is below a, or beside it up to 5 cm."""
     apart = np.maximum(a.low - b.high, b.low - a.high)[:2]
     if apart.max() > CROP_M:
         return False
-    kept = b.points[near_footprint(a, b.points, CROP_M)]
-    return len(kept) > 0 and _is_on(a, CroppedSolid(kept))
+    near = b.points[near_footprint(a, b.points, CROP_M)]
+    return len(near) > 0 and _is_on(a, CroppedSolid(near))
 
 
 def _is_near(a: Solid, b: Solid) -> bool:

@@ -211,7 +211,7 @@ class _SubgoalTracker:
 
 
 def _why_none(crowded: int) -> str:
-    """What kept all tries from being a layout; ``crowded`` of them had no room."""
+    """Why no try was a layout; ``crowded`` of them had no room."""
     if crowded > _TRIES / 2:
         return f"the ranges of the objects are too tight to keep them {GAP_M} m apart"
     return "the first stage of the goal is reached wherever the objects are"

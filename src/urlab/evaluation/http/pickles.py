@@ -138,8 +138,8 @@ class _Unpickler(pickle.Unpickler):
             return _Maker("_codecs.encode", self._encode)
         maker = _MAKERS.get((module, name))
         if maker is None:
-            asked = f"{module}.{name}"[:100]
-            raise BadBody(f"Invalid pickle: it refers to {asked}; only builtins and numpy arrays of numbers are read")
+            place = f"{module}.{name}"[:100]
+            raise BadBody(f"Invalid pickle: it refers to {place}; only builtins and numpy arrays of numbers are read")
         return maker
 
     def _encode(self, text: object, codec: object) -> bytes:

@@ -285,8 +285,8 @@ def picture_of(observation: Observation, camera: str, *, mirrored: bool = False)
     """What a camera sees, (224, 224, 3); if wanted, left and right changed over."""
     views: dict[str, Any] = observation.get("camera_data") or {}
     if camera not in views:
-        seen = ", ".join(sorted(views)) or "none: the server runs without cameras"
-        raise PolicyError(f"this policy looks through {camera!r}, but the observation has cameras: {seen}")
+        there = ", ".join(sorted(views)) or "none: the server runs without cameras"
+        raise PolicyError(f"this policy looks through {camera!r}, but the observation has cameras: {there}")
     rgb: Picture = views[camera]["rgb"]
     return resize_with_pad(rgb[:, ::-1] if mirrored else rgb)
 

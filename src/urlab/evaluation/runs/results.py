@@ -126,7 +126,7 @@ class RunFolder:
             (self.path / (_PROGRESS if is_complete else _COMPLETE)).unlink(missing_ok=True)
 
     def keep_result(self, result: EpisodeResult) -> None:
-        """Write what a client was told of an episode, unless its worker has written more here."""
+        """Write what a reply said of an episode, unless its worker has written more here."""
         folder = self.episode(*result.key)
         if not (folder / _RESULT_INFO).exists():
             numbers = {"score": result.score, "sr": result.success_rate, "steps": result.steps}

@@ -65,7 +65,7 @@ class Action(msgspec.Struct, frozen=True):
 def parse_action(raw: object, embodiment: Embodiment, *, default_is_rel: bool) -> Action:
     """Read one action for that robot; ActionError says what is wrong with which field.
 
-    Without ``is_rel`` it means what the server was told: ``default_is_rel``.
+    Without ``is_rel`` it means ``default_is_rel``, an option of the server.
     """
     if not isinstance(raw, Mapping):
         raise ActionError(f"an action is a dict with control_type and action, but {describe(raw)} was sent")

@@ -1,8 +1,8 @@
 """The workers of a server and the run they work on. Everything here is called on the server's event loop.
 
 A `WorkerSlot` is a worker id: its process, its episode, its last reply. The `WorkerPool` has the slots, steps them side
-by side and ends them. A slot's `reset`, `step` and `look` return the reply. What a reply tells once (an episode's
-result, a warning) is kept until the pool has the replies of all workers of the request: a request that fails for one
+by side and ends them. A slot's `reset`, `step` and `look` return the reply. What is delivered once (an episode's
+result, a warning) stays until the pool has the replies of all workers of the request: a request that fails for one
 worker loses nothing of the others.
 """
 
@@ -70,8 +70,8 @@ class EndedEpisode(NamedTuple):
 class WorkerReply:
     """Where a worker stands. ``observation`` is None when nothing is left to run; then ``is_done``.
 
-    ``ended`` and ``warnings`` are told once. ``executed`` actions of the request were carried out; ``is_over`` if the
-    episode that they were for has ended or begun again.
+    ``ended`` and ``warnings`` are delivered once. ``executed`` actions of the request were carried out; ``is_over`` if
+    the episode that they were for has ended or begun again.
     """
 
     observation: EncodedObservation | None = None
@@ -147,11 +147,11 @@ class WorkerSlot:
             return self._reply
 
     def peek(self) -> WorkerReply:
-        """Where it stands whatever is under way, without what is told once."""
+        """Where it stands whatever is under way, without what is delivered once."""
         return replace(self._reply, ended=None, warnings=())
 
     def delivered(self, reply: WorkerReply) -> None:
-        """The client gets ``reply``: what it told once is not told again."""
+        """The client gets ``reply``: what is delivered once is dropped."""
         if self._reply is not reply:
             return
         self._is_delivered = True
@@ -340,7 +340,7 @@ class WorkerPool:
         return await _replies(slots, [slot.look() for slot in slots])
 
     def peek(self, worker_ids: Sequence[str]) -> dict[str, WorkerReply]:
-        """As `look`, but without what is told once, and at once: these workers may be another request's."""
+        """As `look`, but without what is delivered once, and immediately: these workers may be another request's."""
         return {one: self._slot(one).peek() for one in worker_ids}
 
     async def kill(self, worker_ids: Sequence[str]) -> None:
