@@ -2,7 +2,7 @@
 
 import queue
 import signal
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -29,9 +29,7 @@ class StopSignals:
             signal.signal(one, self._receive)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, *failure: object) -> bool:
         self._held = True
         return kind is Stopped
 

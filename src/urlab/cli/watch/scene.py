@@ -75,7 +75,7 @@ class SceneMonitor:
         return Reading(
             endpoint=server.endpoint,
             state_endpoint=server.state_endpoint,
-            version=server.version,
+            version=server.client.urlab_version,
             status=server.status,
             interruptions=server.interruptions,
             seconds=self._state_rates.seconds,
@@ -132,13 +132,15 @@ class SceneMonitor:
         states = self._state.per_articulation if self._state and self._server.is_playing else {}
         if not states:
             return {}
-        if not fits(self._server.robots, states):
+        if not fits(self._server.client.articulations, states):
             # Another scene plays. A handshake that does not help is not repeated.
             sizes = {name: len(state.qpos) for name, state in states.items()}
             if sizes != self._misfit:
                 self._misfit, self._server.is_stale = sizes, True
             return {}
-        shown = {name: robot for name, robot in self._server.robots.items() if self._robot in (None, name)}
+        shown = {
+            name: robot for name, robot in self._server.client.articulations.items() if self._robot in (None, name)
+        }
         return {name: read_robot(robot, states[name]) for name, robot in shown.items()}
 
     def _cameras(self) -> dict[str, CameraReading]:
@@ -159,8 +161,8 @@ class SceneMonitor:
         if not server.is_playing:
             reason = f": {server.status.compile_error}" if server.status.compile_error else ""
             return f"nothing plays ({server.status.state.value}{reason})"
-        if self._robot is not None and self._robot not in server.robots:
-            return f"there is no robot {self._robot!r}; there are: {', '.join(server.robots) or 'none'}"
+        if self._robot is not None and self._robot not in server.client.articulations:
+            return f"there is no robot {self._robot!r}; there are: {', '.join(server.client.articulations) or 'none'}"
         if time.monotonic() - self._state_s > _SILENCE_S:
             return f"nothing comes from {server.state_endpoint}: is this its state port (--state-port)?"
         return None
@@ -203,6 +205,6 @@ def report_scene(server: WatchedServer, robot: str | None, *, with_cameras: bool
 
 def _check_robot(server: WatchedServer, robot: str | None) -> None:
     """While nothing plays it is not known which robots there will be."""
-    if robot is not None and server.is_playing and robot not in server.robots:
-        known = ", ".join(server.robots) or "none"
+    if robot is not None and server.is_playing and robot not in server.client.articulations:
+        known = ", ".join(server.client.articulations) or "none"
         raise CommandError(f"there is no robot {robot!r}; there are: {known}", WRONG_USE)

@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from urlab.cli.options import connected
-from urlab_client import PIEState, URLabArticulation, URLabCameraView, URLabClient, URLabRPCError, ZmqTransport
+from urlab_client import PIEState, URLabCameraView, URLabClient, URLabRPCError, ZmqTransport
 from urlab_client.following import ServerFollower
 from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
 from urlab_client.transports.zmq import endpoint
@@ -68,11 +68,6 @@ class WatchedServer(ServerFollower[URLabClient]):
         return self._transport.step_endpoint
 
     @property
-    def version(self) -> str:
-        """The server's name and version."""
-        return self.client.urlab_version
-
-    @property
     def state_endpoint(self) -> str:
         """Where states and rows are published: the port that was asked for, else what the server tells."""
         address, port = self._where.address, self._where.state_port
@@ -85,14 +80,9 @@ class WatchedServer(ServerFollower[URLabClient]):
         return self.status is not None and self.status.state is PIEState.READY
 
     @property
-    def robots(self) -> dict[str, URLabArticulation]:
-        """The robots of the scene, by prefix."""
-        return self.client.articulations
-
-    @property
     def cameras(self) -> dict[str, URLabCameraView]:
         """The cameras of the scene by full name, those of robots first."""
-        owned = [view for robot in self.robots.values() for view in robot.cameras.values()]
+        owned = [view for robot in self.client.articulations.values() for view in robot.cameras.values()]
         return {view.full_name: view for view in (*owned, *self.client.global_cameras.values())}
 
     @property

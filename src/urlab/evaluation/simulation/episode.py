@@ -210,7 +210,7 @@ def _privileged(simulation: Simulation) -> dict[str, Any]:
                 "pos": list(pose.pos),
                 "quat_wxyz": list(pose.quat_wxyz),
                 "size": list(specs[name].extents),
-                "shape": specs[name].shape_name,
+                "shape": str(specs[name].shape.__struct_config__.tag),
             }
             for name, pose in simulation.objects.items()
         },

@@ -55,8 +55,8 @@ class ObjectPoses:
 
     def support_z(self, name: str) -> float:
         """The height of its surface that carries other things, in its frame."""
-        link = name.partition("/")[2]
-        return self.spec(name).link(link).support_z if link else self.spec(name).support_z
+        spec, link = self.spec(name), name.partition("/")[2]
+        return (spec.link(link) if link else spec.links[0]).support_z
 
     def joint(self, name: str, joint: str) -> float:
         """A joint's position, in metres or radians."""

@@ -60,11 +60,6 @@ class ObjectSpec:
     friction: float = 1.0
     fixed: bool = False
 
-    @property
-    def shape_name(self) -> str:
-        """The word of task files."""
-        return str(self.shape.__struct_config__.tag)
-
     @cached_property
     def links(self) -> tuple[ObjectLink, ...]:
         """Its rigid links, the base first."""
@@ -85,11 +80,6 @@ class ObjectSpec:
         """Full lengths along its own axes, handles and all, joints at 0."""
         low, high = self.bounds
         return high[0] - low[0], high[1] - low[1], high[2] - low[2]
-
-    @property
-    def support_z(self) -> float:
-        """The height of the surface of its base that carries other things, in its own frame."""
-        return self.links[0].support_z
 
     def link(self, name: str) -> ObjectLink:
         """By name; KeyError when there is none."""

@@ -58,11 +58,6 @@ class WorkerProcess(asyncio.BufferedProtocol):
         _, made = await asyncio.get_running_loop().create_unix_connection(lambda: cls(process), sock=pipe)
         return made
 
-    @property
-    def pid(self) -> int:
-        """The process's id."""
-        return self._process.pid
-
     async def request(self, frame: WorkerFrame, limit_s: float) -> WorkerFrame:
         """The answer; PipeBroken if the process ends before, NoAnswer if it takes too long.
 

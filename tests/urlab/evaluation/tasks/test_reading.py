@@ -7,7 +7,7 @@ import pytest
 
 from urlab.evaluation.tasks.goal import PositionRange, Relationship
 from urlab.evaluation.tasks.oracle_steps import HandOver, LiftTogether, Operate, Pick, Place
-from urlab.evaluation.tasks.shapes import BoxShape, Plate
+from urlab.evaluation.tasks.shapes import SHAPES, BoxShape, Plate
 from urlab.evaluation.tasks.task import TaskError, find_task, load_task, own_tasks, parse_task, task_names
 
 GOOD = """
@@ -76,7 +76,7 @@ def test_a_file_becomes_a_task(tmp_path: Path) -> None:
 def test_an_object_has_what_its_table_says() -> None:
     cube = parse(GOOD).objects["cube"]
     assert cube.shape == BoxShape((0.04, 0.05, 0.06))
-    assert cube.shape_name == "box"
+    assert isinstance(cube.shape, SHAPES["box"])
     assert cube.extents == pytest.approx((0.04, 0.05, 0.06))
     assert (cube.color, cube.labels, cube.mass_kg, cube.friction, cube.fixed) == (
         "red",

@@ -347,7 +347,7 @@ def rest(world: OracleWorld, step: Wait) -> Motion:  # noqa: ARG001 - every skil
 
 def go_home(world: OracleWorld, step: Home) -> Motion:
     """One arm, or all at once."""
-    hands = world.hands if step.arm is None else (world.hand(step.arm),)
+    hands = world.hands if step.arm is None else [world.hand(step.arm)]
     yield from together(*(travel(hand, hand.home, world.safe_z(hand)) for hand in hands))
 
 

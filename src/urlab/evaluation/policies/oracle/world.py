@@ -39,7 +39,7 @@ Way = tuple[Pose, Pose]
 class OracleWorld:
     """One robot at one task. `see` is called with every observation, then the script moves on, then `action`.
 
-    ``placed`` has the objects and the table, what they are and where they are now.
+    ``placed`` has the objects and the table, what they are and where they are now; ``hands`` are in the order of arms.
     """
 
     def __init__(self, task: Task, embodiment: Embodiment, observation: Observation) -> None:
@@ -47,7 +47,7 @@ class OracleWorld:
         self._names = [*task.objects, TABLE_NAME]
         kinematics, tools = Kinematics(embodiment), measure_tools(embodiment)
         self._holds: dict[str, _Hold] = {}
-        self._hands = [
+        self.hands = [
             Hand(arm, tool, joints) for arm, tool, joints in zip(embodiment.arms, tools, kinematics.arms, strict=True)
         ]
         self._slots = [slot.joints for slot in embodiment.slots]
@@ -65,19 +65,14 @@ class OracleWorld:
 
     def action(self) -> Action:
         """The next action of the protocol: where all hands shall be, in absolute terms."""
-        arms = [hand.action() for hand in self._hands]
+        arms = [hand.action() for hand in self.hands]
         return {"control_type": "ee_pose", "action": arms[0] if len(arms) == 1 else arms, "is_rel": False}
-
-    @property
-    def hands(self) -> tuple[Hand, ...]:
-        """In the order of the robot's arms."""
-        return tuple(self._hands)
 
     def hand(self, name: str | None) -> Hand:
         """By the arm's name; None is the only one."""
         if name is None:
-            return self._hands[0]
-        return next(hand for hand in self._hands if hand.arm.name == name)
+            return self.hands[0]
+        return next(hand for hand in self.hands if hand.arm.name == name)
 
     def hold(self, hand: Hand, step: Pick) -> None:
         """The hand has the object that the step names, as it is now."""
@@ -115,8 +110,8 @@ class OracleWorld:
         """Per hand, its pose in the protocol's terms and the joints of its arm."""
         poses = observation["ee_pose_state"]
         joints = np.asarray(observation["joint_position_state"], dtype=np.float64)
-        per_hand = [poses] if len(self._hands) == 1 else poses
-        for hand, pose, slot in zip(self._hands, per_hand, self._slots, strict=True):
+        per_hand = [poses] if len(self.hands) == 1 else poses
+        for hand, pose, slot in zip(self.hands, per_hand, self._slots, strict=True):
             yield hand, pose, joints[slot]
 
 
