@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def lasting_port() -> Callable[[], int]:
-    """Finds ports for servers that end and come back to them; they stay free meanwhile, and so do the nine after each."""
+    """Finds ports for servers that end and come back to them; they and the nine after each stay free meanwhile."""
     own = LASTING_PORTS[::10][WORKER::WORKERS]
     tried = itertools.count(os.getpid())
 
