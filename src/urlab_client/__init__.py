@@ -34,8 +34,7 @@ from urlab_client.handles import (
     URLabEntity,
     URLabPDController,
 )
-from urlab_client.namespaces.recording import URLabRecordingAPI
-from urlab_client.namespaces.replay import URLabReplayAPI
+from urlab_client.namespaces.recording import URLabRecordingAPI, URLabReplayAPI
 from urlab_client.transports import InProcessTransport, Transport, ZmqTransport
 from urlab_client.types import (
     ActorBounds,

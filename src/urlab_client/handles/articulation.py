@@ -9,13 +9,10 @@ import numpy.typing as npt
 
 from urlab_client.checks import finite, per_name
 from urlab_client.enums import ControlMode, coerce
-from urlab_client.handles.actuator import Actuator
-from urlab_client.handles.body import Body
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.controller import URLabController, URLabPDController
 from urlab_client.handles.entity import Array, URLabEntity
-from urlab_client.handles.joint import Joint
-from urlab_client.handles.sensor import Sensor
+from urlab_client.handles.parts import Actuator, Body, Joint, Sensor
 from urlab_wire.codec import Tree
 
 if TYPE_CHECKING:
