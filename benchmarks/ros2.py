@@ -36,8 +36,7 @@ from urlab.ros2.dds import DdsBackend
 from urlab.ros2.qos import PICTURES, Qos
 from urlab.ros2.topics import IMAGE, SceneTopics, TopicChoice, clock_topic
 from urlab_client import URLabClient
-from urlab_client.live import Channel, StreamListener
-from urlab_client.transports.zmq_streams import CameraChannel, StateChannel
+from urlab_client.transports.zmq_streams import CameraChannel, Channel, StateChannel, StreamListener
 from urlab_wire.ops.stepping import ClockBlock
 from urlab_wire.stream_messages import unpack_state
 from urlab_wire.streams import STATE_TOPIC

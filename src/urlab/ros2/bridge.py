@@ -21,9 +21,8 @@ from urlab.ros2.services import SimulationServices
 from urlab.ros2.topics import NoScene, SceneTopics, TopicChoice, clock_topic, scene_signature
 from urlab_client import PIEState, URLabClient, URLabRPCError
 from urlab_client.following import ServerFollower
-from urlab_client.live import StreamListener
 from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
-from urlab_client.transports.zmq_streams import CameraChannel, ControlSender, StateChannel
+from urlab_client.transports.zmq_streams import CameraChannel, ControlSender, StateChannel, StreamListener
 from urlab_wire.ops.stepping import ClockBlock
 from urlab_wire.stream_messages import unpack_state
 from urlab_wire.streams import StreamError
