@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Final
 from weakref import WeakSet
 
 from urlab.ros2 import messages
@@ -39,9 +39,6 @@ _CLIENT = "clientid"
 _REPLY_READER_LIMIT_S = 0.2
 _MATCH_POLL_S = 0.005
 
-_Held = TypeVar("_Held", bound=Subscription)
-"""Whatever can be closed."""
-
 
 class DdsBackend:
     """A ROS node made of one DDS participant; see `urlab.ros2.backend.Backend`.
@@ -65,7 +62,7 @@ class DdsBackend:
             raise
         self._requests: WaitsetThread | None = None
         self._service_numbers = itertools.count(1)
-        self._held: WeakSet[Subscription] = WeakSet()
+        self._held: WeakSet[Subscription] = WeakSet()  # to be closed, if they are still in use then
         self._lock = threading.Lock()
         self._open = True
 
@@ -74,16 +71,19 @@ class DdsBackend:
         with self._creating():
             writer = DdsWriter(self._participant, topic_to_dds(topic), type_name, qos)
             writer.withdrawn = self._announce([], [writer.guid])
-            return self._hold(writer)
+            self._held.add(writer)
+            return writer
 
     def subscription(self, topic: str, type_name: str, qos: Qos, on_message: OnMessage) -> Subscription:
         """Subscribe to a topic."""
         with self._creating():
             reader = DdsReader(self._participant, topic_to_dds(topic), type_name, qos)
             withdraw = self._announce([reader.guid], [])
-            return self._hold(
-                DdsSubscription(reader, self._messages, topic, lambda payload, _writer: on_message(payload), withdraw)
+            listening = DdsSubscription(
+                reader, self._messages, topic, lambda payload, _writer: on_message(payload), withdraw
             )
+            self._held.add(listening)
+            return listening
 
     def service(self, name: str, type_name: str, serve: Serve) -> Subscription:
         """Serve requests of clients on rmw_cyclonedds_cpp; those of other clients are ignored, with a warning."""
@@ -95,7 +95,8 @@ class DdsBackend:
             listening = DdsSubscription(
                 service.reader, self._requests, name, service.answer, service.writer.close, withdraw
             )
-            return self._hold(listening)
+            self._held.add(listening)
+            return listening
 
     def close(self) -> None:
         """End everything; no thread is left."""
@@ -117,11 +118,6 @@ class DdsBackend:
             if not self._open:
                 raise BackendError("the DDS backend is closed")
             yield
-
-    def _hold(self, held: _Held) -> _Held:
-        """Remember to close it, if it is still in use then."""
-        self._held.add(held)
-        return held
 
     def _announce(self, readers: list[bytes], writers: list[bytes]) -> Callable[[], None]:
         """Enter endpoints in the graph; what is returned takes them out again."""
