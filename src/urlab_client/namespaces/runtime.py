@@ -12,16 +12,13 @@ from urlab_client.mirror import mirror_options
 from urlab_client.namespaces.base import RpcNamespace, Target, targeted
 from urlab_client.rpc import payload_of
 from urlab_client.types import (
-    IDENTITY_WXYZ,
     CameraStreaming,
     Contact,
     ContactsResult,
     KeyframeInfo,
     MocapPose,
     SimOptions,
-    vec3,
-    vec4,
-    vec6,
+    result_of,
 )
 from urlab_wire.codec import Tree
 from urlab_wire.ops import runtime as wire
@@ -88,7 +85,7 @@ class RuntimeNamespace(RpcNamespace):
         if pos is None and quat is None:
             raise ValueError("set_mocap_pose needs pos or quat")
         place, turn = maybe_numbers("pos", pos), maybe_numbers("quat", quat, 4)
-        pose = _mocap_pose(self._ask(wire.SetMocapPoseRequest(body=body, pos=place, quat=turn)))
+        pose = result_of(MocapPose, self._ask(wire.SetMocapPoseRequest(body=body, pos=place, quat=turn)))
         client = self._client
         with client._data_lock:
             if client._mirror is not None:
@@ -97,7 +94,7 @@ class RuntimeNamespace(RpcNamespace):
 
     def read_mocap_pose(self, body: str) -> MocapPose:
         """The pose of a mocap body, by compiled name."""
-        return _mocap_pose(self._ask(wire.ReadMocapPoseRequest(body=body)))
+        return result_of(MocapPose, self._ask(wire.ReadMocapPoseRequest(body=body)))
 
     def get_contacts(
         self,
@@ -114,13 +111,12 @@ class RuntimeNamespace(RpcNamespace):
             max_contacts=int(max_contacts), filter=None if names == wire.ContactFilter() else names
         )
         reply = self._ask(request)
-        return ContactsResult(
-            reply.n_contacts or len(reply.contacts), reply.truncated, [_contact(block) for block in reply.contacts]
-        )
+        contacts = [result_of(Contact, block) for block in reply.contacts]
+        return ContactsResult(reply.n_contacts or len(contacts), reply.truncated, contacts)
 
     def list_keyframes(self) -> list[KeyframeInfo]:
         """The keyframes of the compiled model."""
-        return [_keyframe(block) for block in self._ask(wire.ListKeyframesRequest()).keyframes]
+        return [result_of(KeyframeInfo, block) for block in self._ask(wire.ListKeyframesRequest()).keyframes]
 
     def set_sim_options(self, **opts: Any) -> SimOptions:
         """Patch physics options (timestep, gravity, integrator, ...) on the server and in ``client.model.opt``."""
@@ -160,7 +156,10 @@ class RuntimeNamespace(RpcNamespace):
         """
         orders = {name: _stream_order(order) for name, order in cameras.items()}
         reply = self._ask(wire.SetCameraStreamingRequest(cameras=orders))
-        told = {name: _camera_streaming(block) for name, block in reply.cameras.items()}
+        told = {
+            name: result_of(CameraStreaming, block, zmq_topic=block.zmq_topic or None)
+            for name, block in reply.cameras.items()
+        }
         for name, order in orders.items():
             self._follow_stream(name, order, told.get(name))
         self._client._sync_streams()
@@ -204,42 +203,14 @@ class RuntimeNamespace(RpcNamespace):
         return by_id or next((client.articulations[name] for name in names if name in client.articulations), None)
 
 
-def _mocap_pose(reply: wire.SetMocapPoseReply | wire.ReadMocapPoseReply) -> MocapPose:
-    return MocapPose(reply.body, vec3(reply.pos), vec4(reply.quat, IDENTITY_WXYZ))
-
-
-def _contact(block: wire.ContactBlock) -> Contact:
-    return Contact(
-        block.geom1,
-        block.geom2,
-        block.body1,
-        block.body2,
-        vec3(block.pos),
-        vec3(block.normal),
-        block.dist,
-        vec6(block.force),
-    )
-
-
-def _keyframe(block: wire.KeyframeBlock) -> KeyframeInfo:
-    return KeyframeInfo(block.name, block.time, block.qpos, block.qvel, block.ctrl, block.mocap_pos, block.mocap_quat)
-
-
 def _sim_options(echoed: Tree) -> SimOptions:
     """The options that this client knows."""
     known: Tree = {one.name: echoed[one.name] for one in fields(SimOptions) if one.name in echoed}
-    return SimOptions(
-        **known | {name: vec3(numbers(name, value)) for name, value in known.items() if isinstance(value, list)}
-    )
+    vectors = {name: tuple(numbers(name, value)) for name, value in known.items() if isinstance(value, list)}
+    return SimOptions(**known | vectors)
 
 
 def _stream_order(order: StreamOrder) -> bool | wire.CameraStreamOrder:
     if isinstance(order, bool):
         return order
     return wire.CameraStreamOrder(zmq=order.get("zmq"), shm=order.get("shm"), rate_hz=order.get("rate_hz"))
-
-
-def _camera_streaming(block: wire.CameraStreamBlock) -> CameraStreaming:
-    return CameraStreaming(
-        block.streaming, block.zmq, block.shm, block.rate_hz, block.zmq_endpoint, block.zmq_topic or None
-    )
