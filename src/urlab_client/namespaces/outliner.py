@@ -9,8 +9,6 @@ from urlab_wire.ops import outliner as wire
 class OutlinerNamespace(RpcNamespace):
     """Look through the level."""
 
-    __slots__ = ()
-
     NAME = "outliner"
 
     def list_actors(self) -> list[ActorInfo]:

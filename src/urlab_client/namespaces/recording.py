@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 class URLabRecordingAPI(RpcNamespace):
     """Record the running simulation. The properties tell what this client's own calls brought about."""
 
-    __slots__ = ("_is_active", "_last_saved_path", "_summary")
-
     NAME = "recording"
 
     def __init__(self, client: "URLabClient") -> None:
@@ -81,8 +79,6 @@ class URLabRecordingAPI(RpcNamespace):
 
 class URLabReplayAPI(RpcNamespace):
     """Replay on the server: while it runs, ``client.step(n)`` shows the next n recorded frames."""
-
-    __slots__ = ("_active_session",)
 
     NAME = "replay"
 

@@ -31,8 +31,6 @@ StreamOrder = bool | Mapping[str, Any]
 class RuntimeNamespace(RpcNamespace):
     """Mutators and readers of live physics. All of them need a running simulation."""
 
-    __slots__ = ()
-
     NAME = "runtime"
 
     def set_paused(self, paused: bool) -> bool:

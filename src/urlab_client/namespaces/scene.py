@@ -28,8 +28,6 @@ Blueprint = str | URLabBlueprint
 class SceneNamespace(RpcNamespace):
     """Levels, imports and actors. Works before a simulation runs; what it changes is simulated from its next start."""
 
-    __slots__ = ()
-
     NAME = "scene"
 
     def create_level(self, name: str, *, force_overwrite: bool = False) -> None:

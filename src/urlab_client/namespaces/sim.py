@@ -13,8 +13,6 @@ START_GRACE_S = 5.0
 class SimNamespace(RpcNamespace):
     """Start and stop the simulation of the open level."""
 
-    __slots__ = ()
-
     NAME = "sim"
 
     def start(

@@ -14,8 +14,6 @@ MODES = ("lit", "unlit", "wireframe", "collision", "reflections")
 class ViewportNamespace(RpcNamespace):
     """Place the viewport camera, let it follow an actor, choose how the scene is drawn, take pictures."""
 
-    __slots__ = ()
-
     NAME = "viewport"
 
     def set_camera(
