@@ -1,7 +1,6 @@
 """`URLabClient`: one session with a server, and the scene that it shows."""
 
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import mujoco
@@ -103,9 +102,6 @@ class URLabClient(ClientSession):
         self.address = address
         self.step_port, self.state_port = step_port, state_port
         self.ctrl_port, self.info_port = ctrl_port, info_port
-        self._init_namespaces()
-
-    def _init_namespaces(self) -> None:
         self.scene = SceneNamespace(self)
         self.sim = SimNamespace(self)
         self.runtime = RuntimeNamespace(self)
@@ -118,9 +114,7 @@ class URLabClient(ClientSession):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -169,10 +163,11 @@ class URLabClient(ClientSession):
         the setpoints that the reset has put in force, where the reply tells them, and else stays as it is.
         """
         self._refuse_without_session("reset")
+        qpos = per_articulation_qpos
         request = ResetRequest(
             keyframe_name=keyframe_name,
             seed=seed,
-            per_articulation_qpos=_joint_values(per_articulation_qpos),
+            per_articulation_qpos=None if qpos is None else {prefix: dict(joints) for prefix, joints in qpos.items()},
             scope=scope,
         )
         reply = self._rpc("reset", payload_of(request), expected_op=("reset_ok", "step_ok"))
@@ -197,10 +192,6 @@ class URLabClient(ClientSession):
         with self._data_lock:
             state = puppet_state(self._model, self._evaluated_data(), self.articulations.values(), n_steps)
         return {"mode": _PUPPET.value, "n_steps": n_steps, **state, "per_articulation": {}}
-
-
-def _joint_values(given: JointValues | None) -> dict[str, dict[str, float | list[float]]] | None:
-    return None if given is None else {prefix: dict(joints) for prefix, joints in given.items()}
 
 
 def commands(

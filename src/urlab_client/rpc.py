@@ -51,7 +51,8 @@ class RpcChannel:
         try:
             reply = self.transport.rpc(request, rcv_timeout_ms=rcv_timeout_ms or self.timeout_ms(op))
         except URLabTimeoutError as late:
-            raise late.during(op) from None
+            late.op = op
+            raise
         return _checked(op, reply, expected_op or ok_op(op))
 
     def timeout_ms(self, op: str) -> int:

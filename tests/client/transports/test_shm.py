@@ -343,9 +343,8 @@ def test_a_server_that_ends_meanwhile_is_told_soon_and_the_next_request_goes_ove
         ask(transport, b"x", timeout_ms=60_000)
     assert time.monotonic() - begin < 2
     assert isinstance(raised.value, URLabTimeoutError)
-    named = raised.value.during("step")
-    assert (named.code, named.op, named.connected, named.address) == ("timeout", "step", False, raised.value.address)
-    assert "discover() again" in str(named)
+    assert (raised.value.code, raised.value.connected) == ("timeout", False)
+    assert "discover() again" in str(raised.value)
     assert ask(transport, b"x") == b"zmq x"
     timer.join()
     for region in regions:
