@@ -69,7 +69,7 @@ class SceneState(LocalData):
         self.recv_wall_time_ns = 0
 
     def _apply_handshake(self, reply: Tree) -> None:
-        """Rebuild everything from a handbuild. Raises `URLabVersionMismatch`, `UnreadableModelError`."""
+        """Rebuild everything from a handshake. Raises `URLabVersionMismatch`, `UnreadableModelError`."""
         hello = read_hello(reply)
         self._check_version(hello)
         with self._data_lock:

@@ -11,13 +11,7 @@ from typing import Any
 from urlab_client.errors import ServerEndedError
 from urlab_client.transports.base import FrameCallback, StateCallback, Transport
 from urlab_client.transports.shm_link import InUse, ShmLink, Unusable
-from urlab_client.transports.shm_streams import (
-    CameraRegionSource,
-    Payload,
-    RegionSource,
-    RegionStream,
-    StateRegionSource,
-)
+from urlab_client.transports.shm_streams import CameraRegionSource, RegionSource, RegionStream, StateRegionSource
 from urlab_client.transports.zmq import ZmqTransport
 from urlab_wire.codec import DecodeError, decode
 from urlab_wire.errors import ErrorCode
@@ -49,8 +43,8 @@ class ShmTransport(Transport):
         self._told = ""
         self._streams_lock = threading.Lock()
         self._streams_folder: Path | None = None
-        self._states: tuple[Path, RegionStream[bytes]] | None = None
-        self._cameras: list[RegionStream[tuple[bytes, bytes | None]]] = []
+        self._states: tuple[Path, RegionStream] | None = None
+        self._cameras: list[RegionStream] = []
 
     @property
     def is_attached(self) -> bool:
@@ -186,7 +180,7 @@ def _folder(told: str | None) -> Path:
     raise Unusable(f"the folder {folder} is not there: is the server on another machine, or in a container?")
 
 
-def _open(name: str, source: Callable[[], RegionSource[Payload]]) -> RegionStream[Payload] | None:
+def _open(name: str, source: Callable[[], RegionSource]) -> RegionStream | None:
     """A stream out of a region; None when there is none."""
     try:
         return RegionStream(name, source)
