@@ -129,18 +129,18 @@ class LinkTree:
         is_jointed = bool(self._joints.get(body_id)) and not self._is_free_body(body_id)
         if is_jointed:
             self.root = self.names.claim(MOUNT)
-            self._append(self.root, None, pose)
+            self.links.append(RobotLink(self.root, None, pose))
             self._add_body(body_id, self.root, at())
             if not has_base:
                 self.base = self.names.claim(BASE_LINK)
-                self._append(self.base, self.of_body[body_id], at())
+                self.links.append(RobotLink(self.base, self.of_body[body_id], at()))
         elif has_base:
             self._add_body(body_id, None, pose)
         else:
             self.root = self.base = self.names.claim(BASE_LINK)
             free = self._joints[body_id][0] if self._is_free_body(body_id) else None
-            self._append(self.root, None, at() if free else pose, free)
-            self._append(self.of_body[body_id], self.root, at(), body_id=body_id)
+            self.links.append(RobotLink(self.root, None, at() if free else pose, free))
+            self.links.append(RobotLink(self.of_body[body_id], self.root, at(), body_id=body_id))
 
     def _add_body(self, body_id: int, parent: str | None, place: RigidTransform) -> None:
         """Add a body that is at ``place`` in its parent in the model's own pose, with a link for each joint."""
@@ -150,21 +150,10 @@ class LinkTree:
             origin, place, axis = _split(self._model, joint, place)
             is_body = joint is joints[-1] and place.is_identity
             link = name if is_body else self.names.claim(f"{name}_{joint.name}")
-            self._append(link, parent, origin, joint, axis, body_id if is_body else None)
+            self.links.append(RobotLink(link, parent, origin, joint, axis, body_id if is_body else None))
             parent = link
         if parent != name:
-            self._append(name, parent, place, body_id=body_id)
-
-    def _append(
-        self,
-        name: str,
-        parent: str | None,
-        origin: RigidTransform,
-        joint: Joint | None = None,
-        axis: Array | None = None,
-        body_id: int | None = None,
-    ) -> None:
-        self.links.append(RobotLink(name, parent, origin, joint, axis, body_id))
+            self.links.append(RobotLink(name, parent, place, body_id=body_id))
 
     def _is_free_body(self, body_id: int) -> bool:
         return any(joint.jnt_type == FREE for joint in self._joints.get(body_id, ()))

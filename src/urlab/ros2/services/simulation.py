@@ -56,20 +56,13 @@ class OperatorClient(URLabClient):
     on. Work that takes long looks at ``ending`` now and then: once it is set, no caller waits for the result any more.
     """
 
-    def __init__(
-        self,
-        address: str,
-        step_port: int,
-        pause_publishing: Callable[[bool], None],
-        ending: threading.Event,
-        timeout_ms: int,
-    ) -> None:
+    def __init__(self, address: str, step_port: int, pause_publishing: Callable[[bool], None], timeout_ms: int) -> None:
         super().__init__(
             address, step_port=step_port, operator=True, step_mode="direct", camera_streams=False,
             rcv_timeout_ms=timeout_ms,
         )  # fmt: skip
         self.pause_publishing = pause_publishing
-        self.ending = ending
+        self.ending = threading.Event()
 
 
 class Operator:
@@ -83,8 +76,8 @@ class Operator:
     ) -> None:
         self._endpoint = endpoint(address, step_port)
         self._lock = threading.Lock()
-        self._ending = threading.Event()
-        self._server = ServerFollower(OperatorClient(address, step_port, pause_publishing, self._ending, timeout_ms))
+        self._server = ServerFollower(OperatorClient(address, step_port, pause_publishing, timeout_ms))
+        self._ending = self._server.client.ending
 
     def do(self, work: Callable[[OperatorClient], _Done]) -> _Done:
         """Let a function use the client; what goes wrong with the server is `ServiceRefused` with the reason."""
