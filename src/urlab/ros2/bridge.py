@@ -16,7 +16,8 @@ import msgspec
 
 from urlab.ros2 import convert
 from urlab.ros2.backend import Backend
-from urlab.ros2.publishers import CameraTopicPublisher, ScenePublishers, TopicCounters, TopicPublisher, TopicStatistics
+from urlab.ros2.publishers import CameraTopicPublisher, ScenePublishers, TopicPublisher, TopicRegistry, TopicStatistics
+from urlab.ros2.qos import QosRule
 from urlab.ros2.services import SimulationServices
 from urlab.ros2.topics import NoScene, SceneTopics, TopicChoice, clock_topic, scene_signature
 from urlab_client import PIEState, URLabClient, URLabRPCError
@@ -43,8 +44,9 @@ _IDLE = "the server plays nothing"
 class BridgeSettings:
     """Where the server is, and what of it is bridged.
 
-    ``rate_hz`` is the most states a second. With ``services`` the simulation can be controlled from ROS. ``poll_s`` is
-    how often the server is asked how it is, ``timeout_ms`` how long it may take to answer.
+    ``rate_hz`` is the most states a second. With ``services`` the simulation can be controlled from ROS. ``qos_rules``
+    change how topics are delivered. ``poll_s`` is how often the server is asked how it is, ``timeout_ms`` how long it
+    may take to answer.
     """
 
     address: str = "tcp://127.0.0.1"
@@ -53,6 +55,7 @@ class BridgeSettings:
     choice: TopicChoice = field(default_factory=TopicChoice)
     rate_hz: float = DEFAULT_RATE_HZ
     services: bool = True
+    qos_rules: tuple[QosRule, ...] = ()
     poll_s: float = 1.0
     timeout_ms: int = 1000
 
@@ -83,7 +86,7 @@ class Bridge:
         self.problem: str | None = "not connected yet"
         self._backend = backend
         self._settings = settings
-        self._counters = TopicCounters()
+        self._registry = TopicRegistry(settings.qos_rules)
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._server = ServerFollower(
@@ -137,6 +140,11 @@ class Bridge:
         """Whether a scene is being bridged."""
         return self._publishers is not None and self.problem is None
 
+    @property
+    def unused_rules(self) -> list[str]:
+        """The patterns of those rules about delivery that no topic has fitted so far."""
+        return self._registry.unused_patterns
+
     def statistics(self) -> dict[str, TopicStatistics]:
         """Every topic, its rate since the last call and its subscribers. Any thread."""
         subscribers: dict[str, int] = {}
@@ -145,7 +153,7 @@ class Bridge:
             subscribers |= clock.subscribers
         if publishers is not None:
             subscribers |= publishers.subscribers
-        return self._counters.sample(subscribers)
+        return self._registry.sample(subscribers)
 
     def _open_services(self) -> SimulationServices | None:
         settings = self._settings
@@ -225,9 +233,9 @@ class Bridge:
         control = self._endpoint(client, "control")
         self._robots = frozenset(client.articulations)
         topic, type_name, qos = clock_topic()
-        self._clock = TopicPublisher(self._backend, self._counters, (topic,), type_name, qos)
+        self._clock = TopicPublisher(self._backend, self._registry, (topic,), type_name, qos)
         self._sender = ControlSender(control) if control is not None else None
-        self._publishers = ScenePublishers(self._backend, self._counters, topics, self._sender)
+        self._publishers = ScenePublishers(self._backend, self._registry, topics, self._sender)
         self._listen(client)
 
     def _endpoint(self, client: URLabClient, stream: str) -> str | None:
@@ -268,7 +276,7 @@ class Bridge:
         for one in (publishers, clock, sender):
             if one is not None:
                 one.close()
-        self._counters.clear()
+        self._registry.clear()
 
     # -- on the listeners' threads ---------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import mujoco
@@ -139,7 +140,7 @@ class SceneTopics:
         for name, entity in self._frames.entities.items():
             if not entity.is_robots:
                 topic = f"/entities/{entity.topic_name}/pose"
-                yield StateTopic((topic,), poses.type_name, RELIABLE, _with_name(poses.convert, name))
+                yield StateTopic((topic,), poses.type_name, RELIABLE, partial(poses.convert, name=name))
 
     def _of_robot(self, prefix: str) -> Iterator[StateTopic]:
         robot, frames, model = self._robots[prefix], self._frames.robots[prefix], self._client.model
@@ -231,10 +232,6 @@ def _setpoints(
 ) -> Callable[[Any], tuple[str, bytes]]:
     topic, ids = control_topic(robot.prefix), {name: actuator.id for name, actuator in robot.actuators.items()}
     return lambda message: (topic, pack_control({ids[name]: value for name, value in read(message).items()}))
-
-
-def _with_name(convert_named: Callable[[StateFull, str], Any], name: str) -> Callable[[StateFull], Any]:
-    return lambda state: convert_named(state, name)
 
 
 # -- one scene or another ----------------------------------------------------------------------------------------------
