@@ -54,10 +54,10 @@ class URLabClient(ClientSession):
     duplicate_actor, list_actors, find_actors and get_actor_bounds 30 s; spawn_grid, recording_save and replay_load
     60 s; import_xml and add_quick_convert 120 s; ``sim.start`` its ``timeout_s`` and 5 s.
 
-    ``data`` follows the server at every step from the moment that it is first read, until a handshake
-    makes a new one. Before that a step only keeps what it was told: ``data``, ``model`` and the handles bring it into
-    the local data when they are looked at, with the same result. A loop that needs no more than replies, sensors and
-    ``qpos_array`` does not pay for the rest.
+    ``data`` follows the server at every step from the moment that it is first read, until a handshake makes a new one.
+    Before that a step only stores what the reply says: ``data``, ``model`` and the handles bring it into the local
+    data when they are read, with the same result. A loop that needs no more than replies, sensors and ``qpos_array``
+    does not pay for the rest.
 
     Calls may come from any thread and are served one at a time. State (``model``, ``data``, handles) belongs to the
     stepping thread: others hold ``_data_lock`` while they read it. Handles are rebuilt by every handshake, so fetch
@@ -183,8 +183,8 @@ class URLabClient(ClientSession):
         if self.observer:
             return {"n_steps": 0, "per_articulation": {}}
         if self.step_mode is not _PUPPET:
-            told = commands(self.articulations, self._plain_entities, changed_only=self.operator)
-            return {"n_steps": n_steps, "per_articulation": told}
+            blocks = commands(self.articulations, self._plain_entities, changed_only=self.operator)
+            return {"n_steps": n_steps, "per_articulation": blocks}
         if not self.local_model:
             raise RuntimeError("puppet mode steps a local model: make the client with local_model=True")
         if self._data is None:
@@ -201,11 +201,11 @@ def commands(
 
     With ``changed_only`` articulations are left out whose setpoints and wrenches did not change here.
     """
-    told = {prefix: one.command() for prefix, one in articulations.items() if not changed_only or one.has_news}
+    blocks = {prefix: one.command() for prefix, one in articulations.items() if not changed_only or one.has_news}
     for entity in entities:
         if entity._pending_xfrc:
-            told[entity.name] = {"xfrc_applied": entity._take_xfrc()}
-    return told
+            blocks[entity.name] = {"xfrc_applied": entity._take_xfrc()}
+    return blocks
 
 
 def puppet_state(

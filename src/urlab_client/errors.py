@@ -31,8 +31,8 @@ class URLabRPCError(RuntimeError):
 
     def __str__(self) -> str:
         named = not self.op or re.match(rf"{re.escape(self.op)}\b", self.message)
-        asked = "" if named else f"{self.op}: "
-        return f"{asked}{self.message} [{self.code}]"
+        prefix = "" if named else f"{self.op}: "
+        return f"{prefix}{self.message} [{self.code}]"
 
 
 class URLabTimeoutError(URLabRPCError, TimeoutError):

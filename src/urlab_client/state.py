@@ -37,7 +37,7 @@ class SceneState(LocalData):
     counts since ``discover()``; ``sim_time`` is in seconds, the ``_sec`` / ``_nsec`` pairs are split as ROS does.
 
     Extensions: ``segmentation`` has the colours of segmentation pictures by camera mode; ``rendering`` (profile,
-    renderer, problem) and ``streams`` (endpoints, counters) are as the last handshake told them, empty where it did
+    renderer, problem) and ``streams`` (endpoints, counters) are as the last handshake has them, empty where it did
     not.
     """
 

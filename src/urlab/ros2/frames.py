@@ -40,7 +40,7 @@ Links of a robot's URDF are called as here without ``<robot>/``: RViz wants ``<r
 robot_state_publisher ``<robot>/`` as "frame_prefix".
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -250,7 +250,10 @@ class RobotFrames:
         self.sites: dict[int, str] = {}
         self.beams: dict[int, str] = {}
         self._add_sites(robot)
-        self.cameras, self.following = self._add_cameras(robot)
+        self.cameras = {short: self.frame(self._tree.names.claim(f"{short}_optical_frame")) for short in robot.cameras}
+        compiled = {f"{robot.prefix}_{short}": frame for short, frame in self.cameras.items()}
+        edges, self.following = optical_frames(model, compiled, self.bodies)
+        self.static += edges
 
     def frame(self, name: str) -> str:
         """The frame id of a link's name."""
@@ -289,17 +292,6 @@ class RobotFrames:
         pose = at(self._model.site_pos[site], self._model.site_quat[site]).then(turn)
         self.static.append(StaticFrame(self.bodies[int(self._model.site_bodyid[site])], table[site], pose))
 
-    def _add_cameras(self, robot: URLabArticulation) -> tuple[dict[str, str], set[str]]:
-        optical, following = {}, set()
-        for short in robot.cameras:
-            optical[short] = self.frame(self._tree.names.claim(f"{short}_optical_frame"))
-            edge = optical_edge(self._model, f"{self._prefix}_{short}", optical[short], self.bodies)
-            if edge is None:
-                following.add(optical[short])
-            else:
-                self.static.append(edge)
-        return optical, following
-
 
 class SceneFrames:
     """All frames of the scene that a client shows. Made from a handshake, and good for as long as that is.
@@ -324,7 +316,12 @@ class SceneFrames:
             f"{prefix}/{short}": frame for prefix, one in self.robots.items() for short, frame in one.cameras.items()
         }
         self.following = {frame for robot in self.robots.values() for frame in robot.following}
-        self._add_cameras(model, client.global_cameras)
+        names = UniqueNames(one.frame_id for one in self.entities.values())
+        own = {camera: names.claim(f"{legal_token(camera)}_optical_frame") for camera in client.global_cameras}
+        self.cameras |= own
+        edges, following = optical_frames(model, own, self._bodies)
+        self.static += edges
+        self.following |= following
 
     def _entity_frames(self, model: Any, client: URLabClient) -> dict[str, EntityFrame]:
         bodies = {one.body_id: name for name, one in client.entities.items() if name not in client.articulations}
@@ -345,15 +342,17 @@ class SceneFrames:
             if not one.moves
         ]
 
-    def _add_cameras(self, model: Any, names: Iterable[str]) -> None:
-        handed = UniqueNames(one.frame_id for one in self.entities.values())
-        for name in names:
-            self.cameras[name] = frame = handed.claim(f"{legal_token(name)}_optical_frame")
-            edge = optical_edge(model, name, frame, self._bodies)
-            if edge is None:
-                self.following.add(frame)
-            else:
-                self.static.append(edge)
+
+def optical_frames(
+    model: Any, frames: Mapping[str, str], bodies: Mapping[int, str]
+) -> tuple[list[StaticFrame], set[str]]:
+    """Where the optical frames of cameras (by compiled name) are in those of their bodies.
+
+    Those that are not fixed to a body, because their cameras follow something, are in the set instead.
+    """
+    edges = [optical_edge(model, camera, frame, bodies) for camera, frame in frames.items()]
+    following = {frame for frame, edge in zip(frames.values(), edges, strict=True) if edge is None}
+    return [edge for edge in edges if edge is not None], following
 
 
 def optical_edge(model: Any, camera: str, frame: str, bodies: Mapping[int, str]) -> StaticFrame | None:

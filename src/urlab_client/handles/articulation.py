@@ -226,8 +226,8 @@ class URLabArticulation(URLabEntity):
 
     def get_sensors(self) -> dict[str, Array]:
         """Every sensor's latest value; zeros before there is one."""
-        told = self.observed.sensors
-        return {name: padded(told.get(name, ()), sensor.dim) for name, sensor in self.sensors.items()}
+        values = self.observed.sensors
+        return {name: padded(values.get(name, ()), sensor.dim) for name, sensor in self.sensors.items()}
 
     def apply_xfrc(  # type: ignore[override]  # a robot has many bodies: the public API names one
         self, body: str, force: Sequence[float] = (0, 0, 0), torque: Sequence[float] = (0, 0, 0)
@@ -322,7 +322,7 @@ class URLabArticulation(URLabEntity):
             command["xfrc_applied"] = self._take_xfrc()
         return command
 
-    def _told(self, key: str) -> Sequence[float] | None:
+    def _reported(self, key: str) -> Sequence[float] | None:
         """The root's xpos, xquat or qvel out of the last reply: of its free joint, or of its body at level full."""
         if self.has_free_base and key in _FREE_SPANS:
             field, span = _FREE_SPANS[key]

@@ -112,9 +112,9 @@ class Body:
         return self._pose("xquat")
 
     def _pose(self, key: str) -> npt.NDArray[np.float64] | None:
-        told = self._articulation.observed.bodies.get(self.name)
-        if told is not None and key in told:
-            return np.array(told[key], dtype=np.float64)
+        observed = self._articulation.observed.bodies.get(self.name)
+        if observed is not None and key in observed:
+            return np.array(observed[key], dtype=np.float64)
         data = self._articulation._data
         if data is not None:
             return np.array(getattr(data, key)[self.id])

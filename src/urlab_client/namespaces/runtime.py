@@ -62,7 +62,7 @@ class RuntimeNamespace(RpcNamespace):
         """Write an articulation's whole qpos, or the seven numbers of its free root, here and on the server.
 
         ``qvel`` (extension) are the velocities of the same joints; they alone are written when ``qpos`` is empty. Here
-        they are seen with the next step.
+        they show with the next step.
         """
         name, by = targeted(target, by_name)
         speeds = None if qvel is None else [float(value) for value in qvel]
@@ -139,9 +139,9 @@ class RuntimeNamespace(RpcNamespace):
         The view has no frame then until one of the new mode arrives.
         """
         name = camera if isinstance(camera, str) else camera.full_name
-        asked = coerce(CameraMode, mode)
-        reply = self._ask(wire.SetCameraModeRequest(camera=name, mode=asked.value))
-        in_force = coerce(CameraMode, reply.mode or None, default=asked)
+        wanted = coerce(CameraMode, mode)
+        reply = self._ask(wire.SetCameraModeRequest(camera=name, mode=wanted.value))
+        in_force = coerce(CameraMode, reply.mode or None, default=wanted)
         view = self._client._camera_keys.get(name)
         if view is not None:
             view.follow_mode(in_force)
@@ -154,14 +154,14 @@ class RuntimeNamespace(RpcNamespace):
         """
         orders = {name: _stream_order(order) for name, order in cameras.items()}
         reply = self._ask(wire.SetCameraStreamingRequest(cameras=orders))
-        told = {
+        in_force = {
             name: result_of(CameraStreaming, block, zmq_topic=block.zmq_topic or None)
             for name, block in reply.cameras.items()
         }
         for name, order in orders.items():
-            self._follow_stream(name, order, told.get(name))
+            self._follow_stream(name, order, in_force.get(name))
         self._client._sync_streams()
-        return told
+        return in_force
 
     def forward(self) -> Tree:
         """Run mj_forward on the server (no integration) and observe; returns the reply, as ``step()`` does."""
@@ -169,7 +169,7 @@ class RuntimeNamespace(RpcNamespace):
         self._client._absorb_step_reply(reply)
         return reply
 
-    def _follow_stream(self, name: str, order: bool | wire.CameraStreamOrder, told: CameraStreaming | None) -> None:
+    def _follow_stream(self, name: str, order: bool | wire.CameraStreamOrder, in_force: CameraStreaming | None) -> None:
         """Let a view listen where its camera streams now, unless the caller switched it off."""
         view = self._client._camera_keys.get(name)
         if view is None:
@@ -177,9 +177,9 @@ class RuntimeNamespace(RpcNamespace):
         wishes = [order] if isinstance(order, bool) else [order.zmq, order.shm]
         if any(wish is not None for wish in wishes):
             view.wanted = any(wishes)
-        if told is not None:
-            view.zmq_endpoint = told.zmq_endpoint or view.zmq_endpoint
-            view.zmq_topic = told.zmq_topic or view.zmq_topic
+        if in_force is not None:
+            view.zmq_endpoint = in_force.zmq_endpoint or view.zmq_endpoint
+            view.zmq_topic = in_force.zmq_topic or view.zmq_topic
 
     def _written_index(self, reply: wire.SetQposReply) -> Index | None:
         """Where a set_qpos reply's numbers are in ``client.data.qpos``."""

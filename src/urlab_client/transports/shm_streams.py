@@ -63,9 +63,9 @@ class StateRegionSource:
 
 
 class CameraRegionSource:
-    """Pictures of one camera, with what is told of them. A picture from before does not count: it may be old.
+    """Pictures of one camera, with their descriptions. A picture from before does not count: it may be old.
 
-    A server writes what it tells, then the pixels; what has the same number belongs together.
+    A server writes the description, then the pixels; those of the same number belong together.
     """
 
     def __init__(self, folder: Path, prefix: str, name: str, on_frame: FrameCallback) -> None:
@@ -99,7 +99,7 @@ class CameraRegionSource:
             self._meta.close()
 
     def _description(self, sequence: int) -> bytes | None:
-        """What is told of that picture, if both still have that number: a write that has begun shows in neither."""
+        """The description of that picture, if both still have that number: a write that has begun shows in neither."""
         if self._meta is None:
             return None
         found = self._meta.region.read(sequence - 1)

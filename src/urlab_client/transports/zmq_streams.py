@@ -235,7 +235,7 @@ class CameraChannel:
         if topic == self._meta_topic:
             self._meta, self._is_described = message[1], True
             return
-        if self._meta is None and self._is_described:  # what was told of it got lost on the way
+        if self._meta is None and self._is_described:  # its description got lost on the way
             self._skipped += 1
             return
         self._skipped += self._newest is not None
@@ -275,8 +275,8 @@ class StreamingTransport(Transport):
 
     def absorb_handshake(self, handshake: Mapping[str, Any]) -> None:
         """Learn where states are published."""
-        told = (handshake.get("streams") or {}).get("state")
-        known = stream_endpoint(told, self._base) if told and self._follow_handshake else self._own_state_endpoint
+        bound = (handshake.get("streams") or {}).get("state")
+        known = stream_endpoint(bound, self._base) if bound and self._follow_handshake else self._own_state_endpoint
         self.state_endpoint = known
 
     def start_state_stream(self, on_snapshot: StateCallback) -> None:

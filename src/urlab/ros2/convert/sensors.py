@@ -203,8 +203,8 @@ class RobotSensors:
 
     def _is_beam(self, sensor: Sensor) -> bool:
         """Whether it is a rangefinder that measures one distance; others see with a camera, or tell more."""
-        asked = int(self._model.sensor_intprm[sensor.id, 0])
-        is_distance = sensor.dim == 1 and asked == 1 << int(mujoco.mjtRayDataField.mjRAYDATA_DIST)
+        fields = int(self._model.sensor_intprm[sensor.id, 0])
+        is_distance = sensor.dim == 1 and fields == 1 << int(mujoco.mjtRayDataField.mjRAYDATA_DIST)
         return sensor.sensor_type == _RANGEFINDER and is_distance and self._object(sensor)[0] == _SITE
 
     def _orientation(self, site: int) -> tuple[str | None, RigidTransform]:

@@ -121,14 +121,14 @@ class EntityTable:
             yield Entity(name, actor, None, category, at(actor.location, (w, x, y, z)), still, still, is_whole=True)
 
     def _running(self, client: OperatorClient) -> Iterator[Entity]:
-        seen: set[str] = set()
+        represented: set[str] = set()
         mocap_ids = client.model.body_mocapid
         for handle in _robots_first(client):
             actor = self._actor_of(handle.name)
             if actor is not None:
                 is_mocap = bool(mocap_ids[handle.body_id] >= 0)
-                yield _running_entity(actor, handle, is_mocap=is_mocap, is_whole=actor.name not in seen)
-                seen.add(actor.name)
+                yield _running_entity(actor, handle, is_mocap=is_mocap, is_whole=actor.name not in represented)
+                represented.add(actor.name)
 
     def _actor_of(self, name: str) -> SceneSnapshotActor | None:
         owners = [one for one in self.actors if name == one or name.startswith(f"{one}_")]
