@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from urlab.ros2 import convert
 from urlab.ros2.backend import Backend
+from urlab.ros2.convert.robots import SceneChanged
+from urlab.ros2.geometry import clock_message
 from urlab.ros2.publishers import CameraTopicPublisher, ScenePublishers, TopicPublisher, TopicRegistry, TopicStatistics
 from urlab.ros2.qos import QosRule
 from urlab.ros2.services import SimulationServices
@@ -283,7 +284,7 @@ class Bridge:
     def _publish_time(self, payload: bytes) -> None:
         clock = self._clock
         if clock is not None and not self._is_paused:
-            clock.publish(lambda: convert.clock(decode_header(payload).sim_time))
+            clock.publish(lambda: clock_message(decode_header(payload).sim_time))
 
     def _publish_state(self, payload: bytes) -> None:
         now_s = time.monotonic()
@@ -295,7 +296,7 @@ class Bridge:
         try:
             if self._is_of_this_scene(decode_header(payload)) and publishers.has_subscribers:
                 publishers.publish(unpack_state(payload))
-        except (convert.SceneChanged, StreamError, msgspec.DecodeError) as strange:
+        except (SceneChanged, StreamError, msgspec.DecodeError) as strange:
             log.debug("a state is not of this scene: %s", strange)
             self._suspect_other_scene()
 

@@ -16,7 +16,7 @@ short name (without ``<prefix>_``).
 | ``<camera>_optical_frame`` | a camera that no robot owns | its body | tf_static |
 
 A name that is taken gets ``_2``. A camera that follows something is not fixed to its body: its frame hangs on
-``world`` and is published with each picture (`urlab.ros2.convert.camera_transform`).
+``world`` and is published with each picture (`urlab.ros2.convert.cameras.camera_transform`).
 
 Odometry is exact, so map, odom and world are one place (REP-105).
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
-from urlab.ros2 import convert, messages
+from urlab.ros2 import messages
 from urlab.ros2.backend import AttributedSubscription, Backend, Publisher, Subscription
+from urlab.ros2.convert.cameras import BadPicture, Picture, camera_info, camera_transform, compressed, image
+from urlab.ros2.convert.robots import SceneChanged
 from urlab.ros2.qos import RELIABLE, TF, Qos, QosRule
 from urlab.ros2.topics import TF_MESSAGE, CameraTopics, CommandTopic, SceneTopics, TopicNames
 from urlab_client.transports.zmq_streams import ControlSender
@@ -172,21 +174,21 @@ class CameraTopicPublisher:
         if meta is None:
             return
         try:
-            self._publish(convert.Picture.of_wire(data, meta))
+            self._publish(Picture.of_wire(data, meta))
             self._refused = 0
-        except convert.BadPicture as bad:
+        except BadPicture as bad:
             if self._refused % _LOGGED_EACH == 0:
                 log.warning("%s: %s", self.topics.view.full_name, bad)
             self._refused += 1
 
-    def _publish(self, picture: convert.Picture) -> None:
+    def _publish(self, picture: Picture) -> None:
         frame_id = self.topics.frame_id
         if self._place is not None:
-            transform = convert.camera_transform(picture, frame_id)
+            transform = camera_transform(picture, frame_id)
             self._place.publish(lambda: messages.make(TF_MESSAGE, transforms=[transform]))
-        self._info.publish(lambda: convert.camera_info(picture, frame_id))
-        self._image.publish(lambda: convert.image(picture, frame_id))
-        self._compressed.publish(lambda: convert.compressed(picture, frame_id))
+        self._info.publish(lambda: camera_info(picture, frame_id))
+        self._image.publish(lambda: image(picture, frame_id))
+        self._compressed.publish(lambda: compressed(picture, frame_id))
 
     def close(self) -> None:
         """Withdraw the topics."""
@@ -236,7 +238,7 @@ class ScenePublishers:
         for make, publisher in self._states:
             try:
                 publisher.publish(lambda make=make: make(state))
-            except convert.SceneChanged:
+            except SceneChanged:
                 raise
             except Exception:
                 if publisher not in self._failed:
