@@ -6,6 +6,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,13 +23,51 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 LASTING_PORTS = range(10_000, 20_000)
-"""The system gives none of these to whoever asks for any port."""
+"""The system gives none of these to a socket that binds to any port."""
+
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+"""Which of the processes that run tests side by side this is, and how many there are."""
+
+STARTS_PROCESSES = (
+    "client/test_following.py",
+    "client/transports/test_shm_server.py",
+    "compliance/test_transports_together.py",
+    "examples",
+    "soak",
+    "urlab/cameras/test_front_door.py",
+    "urlab/cameras/test_gl_thread.py",
+    "urlab/cli",
+    "urlab/evaluation/http",
+    "urlab/evaluation/policies/test_oracle_policy.py",
+    "urlab/evaluation/runs",
+    "urlab/evaluation/test_docs.py",
+    "urlab/evaluation/test_front_door.py",
+    "urlab/evaluation/workers",
+    "urlab/importing",
+    "urlab/ros2/dds",
+    "urlab/ros2/test_bridge_processes.py",
+    "urlab/test_child_process.py",
+    "wire/test_shm_wait.py",
+)
+"""Folders and files whose tests start servers, workers or commands, or take long: `make test-fast` leaves them out."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts processes, and begin with it: it takes longest."""
+    root = Path(__file__).parent
+    for item in items:
+        path = item.path.relative_to(root).as_posix() if item.path.is_relative_to(root) else ""
+        if any(path == one or path.startswith(f"{one}/") for one in STARTS_PROCESSES):
+            item.add_marker("process")
+    items.sort(key=lambda item: item.get_closest_marker("process") is None)
 
 
 @pytest.fixture(scope="session")
 def lasting_port() -> Callable[[], int]:
-    """Finds ports for servers that end and come back to them: meanwhile nobody takes them, nor the nine after each."""
-    own = LASTING_PORTS[::10]
+    """Finds ports for servers that end and come back to them; they and the nine after each stay free meanwhile."""
+    own = LASTING_PORTS[::10][WORKER::WORKERS]
     tried = itertools.count(os.getpid())
 
     def find() -> int:
