@@ -39,7 +39,7 @@ from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.goals.scoring import sample_layout
 from urlab.evaluation.policies.random_policy import RandomPolicy
 from urlab.evaluation.runs.client import EvalClient
-from urlab.evaluation.settings import HOLD_STEPS_P4
+from urlab.evaluation.settings import HOLD_STEPS_LATER_CLIENTS
 from urlab.evaluation.simulation.actions import Action, parse_action
 from urlab.evaluation.simulation.episode import Episode
 from urlab.evaluation.simulation.simulation import Simulation
@@ -225,7 +225,7 @@ class Floors:
         children = 1 if cameras else 1 + len(_TOGETHER)
         self._bare = [opened.enter_context(PipeChild(child_module("bare_child", str(folder)))) for _ in range(children)]
         episode = Episode(
-            task, _SEED, self._scored, hold_steps=HOLD_STEPS_P4, num_steps=task.num_steps, cameras=cameras
+            task, _SEED, self._scored, hold_steps=HOLD_STEPS_LATER_CLIENTS, num_steps=task.num_steps, cameras=cameras
         )
         self._episode = _InProcess(sequence.actions, episode.reset, episode.step)
         self._mounts = [mount.name for mount in sequence.embodiment.cameras] if cameras else []

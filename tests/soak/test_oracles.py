@@ -10,7 +10,7 @@ from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.policies import find_policy
 from urlab.evaluation.runs.plan import RunPlan
 from urlab.evaluation.runs.runner import run_plan
-from urlab.evaluation.settings import HOLD_STEPS_P2, VideoChoice
+from urlab.evaluation.settings import HOLD_STEPS_FIRST_CLIENTS, VideoChoice
 from urlab.evaluation.simulation.actions import parse_action
 from urlab.evaluation.simulation.episode import Episode
 from urlab.evaluation.simulation.simulation import Simulation
@@ -29,7 +29,7 @@ def successes(name: str, policy_name: str) -> float:
             task,
             seed,
             simulation,
-            hold_steps=HOLD_STEPS_P2,
+            hold_steps=HOLD_STEPS_FIRST_CLIENTS,
             num_steps=task.num_steps,
             episode_id=f"soak/{policy_name}/{name}/{seed:03d}",
             privileged=True,

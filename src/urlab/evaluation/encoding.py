@@ -1,6 +1,6 @@
-"""How values travel in bodies: the languages, arrays as dicts, and observations that a worker has encoded.
+"""How values travel in bodies: their formats, arrays as dicts, and observations that a worker has encoded.
 
-The languages are pickle for stock clients, JSON and msgpack as safe and lean alternatives. An array is
+The formats are pickle for stock clients, JSON and msgpack as safe and lean alternatives. An array is
 ``{"type": "numpy_array", "dtype", "shape", "data"}``: ``data`` is C-order bytes, as base64 text where stock clients or
 JSON read it, as raw bytes in msgpack. Tuples become lists, numpy scalars become numbers; everything else passes as it
 is. Workers, the HTTP server and our own client use this module.
@@ -31,8 +31,8 @@ _LONGEST_DTYPE = 16
 _PICKLE_PROTOCOL = 5
 
 
-class Wire(Enum):
-    """A language of bodies; the value is its media type."""
+class BodyFormat(Enum):
+    """How a body is encoded; the value is its media type."""
 
     PICKLE = "application/octet-stream"
     JSON = "application/json"
@@ -41,14 +41,14 @@ class Wire(Enum):
     @property
     def is_text(self) -> bool:
         """True if array data travels as base64 text: all but msgpack."""
-        return self is not Wire.MSGPACK
+        return self is not BodyFormat.MSGPACK
 
 
-def write_body(value: object, wire: Wire) -> bytes:
-    """``value``, which is builtins only, in the language ``wire``; a pickle has protocol 5."""
-    if wire is Wire.PICKLE:
+def write_body(value: object, body_format: BodyFormat) -> bytes:
+    """``value``, which is builtins only, in that format; a pickle has protocol 5."""
+    if body_format is BodyFormat.PICKLE:
         return pickle.dumps(value, _PICKLE_PROTOCOL)
-    return msgspec.json.encode(value) if wire is Wire.JSON else msgspec.msgpack.encode(value)
+    return msgspec.json.encode(value) if body_format is BodyFormat.JSON else msgspec.msgpack.encode(value)
 
 
 def encode(value: Any, *, text: bool) -> Any:
@@ -178,40 +178,40 @@ def _bytes_of(data: object) -> bytes:
 class EncodedObservation:
     """An observation as its worker encoded it, to be put into replies.
 
-    The worker finishes it in the language of the reply wherever that can be put in as it is: what the server does for
+    The worker finishes it in the format of the reply wherever that can be put in as it is: what the server does for
     one worker, the others wait for.
     """
 
-    def __init__(self, data: bytes | memoryview, wire: Wire, *, has_pictures: bool) -> None:
-        self._data, self._wire = data, wire
-        self._is_pickled = _is_pickled(wire, has_pictures)
+    def __init__(self, data: bytes | memoryview, body_format: BodyFormat, *, has_pictures: bool) -> None:
+        self._data, self._format = data, body_format
+        self._is_pickled = _is_pickled(body_format, has_pictures)
 
     @staticmethod
-    def encode(observation: Any, wire: Wire, *, has_pictures: bool) -> bytes:
+    def encode(observation: Any, body_format: BodyFormat, *, has_pictures: bool) -> bytes:
         """The data for the constructor, from an observation that may hold NumPy arrays."""
-        encoded = encode(observation, text=wire.is_text)
-        return write_body(encoded, Wire.PICKLE if _is_pickled(wire, has_pictures) else wire)
+        encoded = encode(observation, text=body_format.is_text)
+        return write_body(encoded, BodyFormat.PICKLE if _is_pickled(body_format, has_pictures) else body_format)
 
-    def embedded_in(self, wire: Wire) -> Any:
-        """The observation as a part of a body in ``wire``; for another language than its own it is encoded anew."""
-        if self._wire is wire:
+    def embedded_in(self, body_format: BodyFormat) -> Any:
+        """The observation as a part of a body in ``body_format``; for another format it is encoded anew."""
+        if self._format is body_format:
             return self._builtins if self._is_pickled else msgspec.Raw(self._data)
-        return _as_text(self._builtins) if wire.is_text else self._builtins
+        return _as_text(self._builtins) if body_format.is_text else self._builtins
 
     @cached_property
     def _builtins(self) -> Any:
-        return _READERS[Wire.PICKLE if self._is_pickled else self._wire](self._data)
+        return _READERS[BodyFormat.PICKLE if self._is_pickled else self._format](self._data)
 
 
-def _is_pickled(wire: Wire, has_pictures: bool) -> bool:
+def _is_pickled(body_format: BodyFormat, has_pictures: bool) -> bool:
     """A pickled reply has no parts that could be put in. Pictures occur twice in an observation, in a pickle once: so
     they go to the server faster.
     """
-    return has_pictures or wire is Wire.PICKLE
+    return has_pictures or body_format is BodyFormat.PICKLE
 
 
-_READERS: dict[Wire, Callable[[bytes | memoryview], Any]] = {
-    Wire.PICKLE: pickle.loads,
-    Wire.JSON: msgspec.json.decode,
-    Wire.MSGPACK: msgspec.msgpack.decode,
+_READERS: dict[BodyFormat, Callable[[bytes | memoryview], Any]] = {
+    BodyFormat.PICKLE: pickle.loads,
+    BodyFormat.JSON: msgspec.json.decode,
+    BodyFormat.MSGPACK: msgspec.msgpack.decode,
 }

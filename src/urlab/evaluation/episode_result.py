@@ -18,7 +18,8 @@ class EpisodeResult:
     """One episode that came to its end. ``score`` is 0 to 1. What a foreign server did not write down is None.
 
     ``seed`` is spelled as its folder is named. ``steps`` are control steps, ``hold_steps`` how many of them a subgoal
-    had to last. ``reason`` is `SUCCESS`, `STEP_LIMIT`, or what made the state invalid (then the score is 0).
+    had to last. ``reason`` is `SUCCESS`, `STEP_LIMIT`, ``worker_failed``, or
+    what made the state invalid (then the score is 0).
     ``nested`` are the scores of the goal's stages, alternatives and subgoals. ``seconds`` and ``videos`` (by camera)
     are known only to those who read a run's folder.
     """

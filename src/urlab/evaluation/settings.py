@@ -10,9 +10,9 @@ BENCHMARK = "urlab"
 TOKEN_VARIABLE = "URLAB_EVAL_TOKEN"
 """The environment variable that a server's bearer token is read from."""
 
-HOLD_STEPS_P2 = 100
-"""How long a subgoal must last for clients of spec 004's generation, in control steps."""
-HOLD_STEPS_P4 = 50
+HOLD_STEPS_FIRST_CLIENTS = 100
+"""How long a subgoal must last for clients of the first generation of the protocol, in control steps."""
+HOLD_STEPS_LATER_CLIENTS = 50
 """The same for later clients."""
 
 

@@ -7,24 +7,30 @@ import msgspec
 import numpy as np
 import pytest
 
-from urlab.evaluation.encoding import EncodedObservation, Wire, decode, write_body
+from urlab.evaluation.encoding import BodyFormat, EncodedObservation, decode, write_body
 
-_READ = {Wire.PICKLE: pickle.loads, Wire.JSON: msgspec.json.decode, Wire.MSGPACK: msgspec.msgpack.decode}
+_READ = {
+    BodyFormat.PICKLE: pickle.loads,
+    BodyFormat.JSON: msgspec.json.decode,
+    BodyFormat.MSGPACK: msgspec.msgpack.decode,
+}
 
 
-def _embedded(observation: Any, told: Wire, asked: Wire, has_pictures: bool) -> Any:
-    data = EncodedObservation.encode(observation, told, has_pictures=has_pictures)
-    return EncodedObservation(data, told, has_pictures=has_pictures).embedded_in(asked)
+def _embedded(observation: Any, sent: BodyFormat, asked: BodyFormat, has_pictures: bool) -> Any:
+    data = EncodedObservation.encode(observation, sent, has_pictures=has_pictures)
+    return EncodedObservation(data, sent, has_pictures=has_pictures).embedded_in(asked)
 
 
 @pytest.mark.parametrize("has_pictures", [False, True])
-@pytest.mark.parametrize("asked", Wire)
-@pytest.mark.parametrize("told", Wire)
-def test_an_observation_says_the_same_in_every_language(told: Wire, asked: Wire, has_pictures: bool) -> None:
+@pytest.mark.parametrize("asked", BodyFormat)
+@pytest.mark.parametrize("sent", BodyFormat)
+def test_an_observation_says_the_same_in_every_language(
+    sent: BodyFormat, asked: BodyFormat, has_pictures: bool
+) -> None:
     joints = np.linspace(-1.0, 1.0, 9, dtype=np.float32)
     picture = np.arange(24, dtype=np.uint8).reshape(2, 4, 3)
     observation = {"timestep": 3, "joints": joints, "rgb": {"a": picture, "b": picture}, "pose": [joints[:3]]}
-    part = _embedded(observation, told, asked, has_pictures)
+    part = _embedded(observation, sent, asked, has_pictures)
     reply: Any = decode(_READ[asked](write_body({"0": {"obs": part, "metric": None}}, asked)))
     seen = reply["0"]["obs"]
     assert (reply["0"]["metric"], seen["timestep"]) == (None, 3)
@@ -34,7 +40,7 @@ def test_an_observation_says_the_same_in_every_language(told: Wire, asked: Wire,
 
 
 @pytest.mark.parametrize("has_pictures", [False, True])
-@pytest.mark.parametrize("wire", [Wire.JSON, Wire.PICKLE])
-def test_array_data_is_text_where_bytes_would_not_be_read(wire: Wire, has_pictures: bool) -> None:
-    part = _embedded({"joints": np.zeros(2)}, Wire.MSGPACK, wire, has_pictures)
+@pytest.mark.parametrize("body_format", [BodyFormat.JSON, BodyFormat.PICKLE])
+def test_array_data_is_text_where_bytes_would_not_be_read(body_format: BodyFormat, has_pictures: bool) -> None:
+    part = _embedded({"joints": np.zeros(2)}, BodyFormat.MSGPACK, body_format, has_pictures)
     assert part["joints"]["data"] == "AAAAAAAAAAAAAAAAAAAAAA=="

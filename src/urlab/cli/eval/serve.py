@@ -1,4 +1,4 @@
-"""`urlab eval serve`: tasks for controllers that come over HTTP."""
+"""`urlab eval serve`: an evaluation server, whose tasks policies solve over HTTP."""
 
 import ipaddress
 import logging

@@ -1,9 +1,9 @@
-"""The bodies of requests as plain values: read in three languages, neither deep nor many, however they are encoded."""
+"""The bodies of requests as plain values: read in three formats, neither deep nor many, however they are encoded."""
 
 import msgspec
 import numpy as np
 
-from urlab.evaluation.encoding import Wire, decode_array, is_array
+from urlab.evaluation.encoding import BodyFormat, decode_array, is_array
 from urlab.evaluation.errors import BadBody
 from urlab.evaluation.http.pickles import PendingArray, read_pickle
 
@@ -12,36 +12,38 @@ MAX_VALUES = 250_000
 _MAX_INT_BITS = 64
 
 _MEDIA_TYPES = {
-    **{wire.value: wire for wire in Wire},
-    "application/x-msgpack": Wire.MSGPACK,
-    "application/vnd.msgpack": Wire.MSGPACK,
-    "application/x-pickle": Wire.PICKLE,
+    **{body_format.value: body_format for body_format in BodyFormat},
+    "application/x-msgpack": BodyFormat.MSGPACK,
+    "application/vnd.msgpack": BodyFormat.MSGPACK,
+    "application/x-pickle": BodyFormat.PICKLE,
 }
 
 
-def wire_of(content_type: str | None, default: Wire) -> Wire:
-    """The language that a Content-Type names; without one, ``default``."""
+def format_of(content_type: str | None, default: BodyFormat) -> BodyFormat:
+    """The format that a Content-Type names; without one, ``default``."""
     if not content_type:
         return default
-    wire = _MEDIA_TYPES.get(content_type.partition(";")[0].strip().lower())
-    if wire is None:
-        known = ", ".join(one.value for one in Wire)
+    body_format = _MEDIA_TYPES.get(content_type.partition(";")[0].strip().lower())
+    if body_format is None:
+        known = ", ".join(one.value for one in BodyFormat)
         raise BadBody(f"Content-Type {content_type[:80]!r} is not known; send {known}")
-    return wire
+    return body_format
 
 
-def read_body(body: bytes, wire: Wire) -> object:
+def read_body(body: bytes, body_format: BodyFormat) -> object:
     """The value in ``body``, None if it is empty; BadBody when it cannot be read.
 
     It is made of dict, list, tuple, str, bytes, numbers, None and numpy arrays.
     """
     if not body:
         return None
-    return _Copy().of(read_pickle(body) if wire is Wire.PICKLE else _decoded(body, wire), 0)
+    return _Copy().of(read_pickle(body) if body_format is BodyFormat.PICKLE else _decoded(body, body_format), 0)
 
 
-def _decoded(body: bytes, wire: Wire) -> object:
-    decode, name = (msgspec.json.decode, "JSON") if wire is Wire.JSON else (msgspec.msgpack.decode, "msgpack")
+def _decoded(body: bytes, body_format: BodyFormat) -> object:
+    decode, name = (
+        (msgspec.json.decode, "JSON") if body_format is BodyFormat.JSON else (msgspec.msgpack.decode, "msgpack")
+    )
     try:
         return decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeError, ValueError) as problem:

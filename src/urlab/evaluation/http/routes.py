@@ -6,9 +6,9 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 
-from urlab.evaluation.encoding import Wire, write_body
+from urlab.evaluation.encoding import BodyFormat, write_body
 from urlab.evaluation.errors import BadBody
-from urlab.evaluation.http.bodies import read_body, wire_of
+from urlab.evaluation.http.bodies import format_of, read_body
 from urlab.evaluation.http.service import EvaluationService
 from urlab.evaluation.simulation.actions import describe
 from urlab.evaluation.workers.pool import ReplyFormat
@@ -76,58 +76,58 @@ def _add_worker_routes(app: FastAPI, service: EvaluationService) -> None:
     @app.post("/create_workers", openapi_extra=_describes(_WORKER_DATA))
     async def create_workers(request: Request) -> Response:
         """Announce workers; they start when they are reset."""
-        data, wire = await _read_data(request)
+        data, body_format = await _read_data(request)
         service.create(_check_worker_ids(data.get("worker_ids")))
-        return _reply(_SUCCESS, wire)
+        return _reply(_SUCCESS, body_format)
 
     @app.post("/reset", openapi_extra=_describes(_WORKERS))
     async def reset(request: Request) -> Response:
         """Begin an episode with each worker and answer with the first observations."""
-        body, wire = await _read_request(request, Wire.PICKLE)
-        return _reply(await service.reset(_worker_ids(body), _wanted(request, wire)), wire)
+        body, body_format = await _read_request(request, BodyFormat.PICKLE)
+        return _reply(await service.reset(_worker_ids(body), _wanted(request, body_format)), body_format)
 
     @app.post("/reset_result", openapi_extra=_describes(_WORKERS))
     async def reset_result(request: Request) -> Response:
         """The current observations: resets are finished when they are answered."""
-        body, wire = await _read_request(request, Wire.PICKLE)
-        return _reply(await service.look(_worker_ids(body), _wanted(request, wire)), wire)
+        body, body_format = await _read_request(request, BodyFormat.PICKLE)
+        return _reply(await service.look(_worker_ids(body), _wanted(request, body_format)), body_format)
 
     @app.post("/kill", openapi_extra=_describes(_WORKER_DATA))
     async def kill(request: Request) -> Response:
         """End workers; their unfinished episodes are free for others."""
-        data, wire = await _read_data(request)
+        data, body_format = await _read_data(request)
         await service.kill(_check_worker_ids(data.get("worker_ids")))
-        return _reply(_SUCCESS, wire)
+        return _reply(_SUCCESS, body_format)
 
 
 def _add_step_routes(app: FastAPI, service: EvaluationService) -> None:
     @app.post("/step", openapi_extra=_describes(_ACTIONS))
     async def step(request: Request) -> Response:
         """One action for each worker named; ``?terminal=1`` adds the last observation to an episode's result."""
-        body, wire = await _read_request(request, Wire.PICKLE)
-        return _reply(await service.step(_actions(body), _wanted(request, wire)), wire)
+        body, body_format = await _read_request(request, BodyFormat.PICKLE)
+        return _reply(await service.step(_actions(body), _wanted(request, body_format)), body_format)
 
     @app.post("/step_chunk", openapi_extra=_describes(_CHUNK))
     async def step_chunk(request: Request) -> Response:
         """Actions one after the other until they or an episode end; only the last state is observed."""
-        body, wire = await _read_request(request, Wire.PICKLE)
-        return _reply(await service.step_chunk(_chunk(body), _wanted(request, wire)), wire)
+        body, body_format = await _read_request(request, BodyFormat.PICKLE)
+        return _reply(await service.step_chunk(_chunk(body), _wanted(request, body_format)), body_format)
 
 
 def _add_job_routes(app: FastAPI, service: EvaluationService) -> None:
     @app.post("/start_new_job", openapi_extra=_describes(_JOB))
     async def start_new_job(request: Request) -> Response:
         """End all workers and start another job; a run_id with results goes on where it stopped."""
-        data, wire = await _read_data(request)
+        data, body_format = await _read_data(request)
         await service.start_job(data)
-        return _reply(_SUCCESS, wire)
+        return _reply(_SUCCESS, body_format)
 
     @app.post("/load_config", openapi_extra=_describes(_LOAD))
     async def load_config(request: Request) -> Response:
         """As /start_new_job, for one task."""
-        data, wire = await _read_data(request)
+        data, body_format = await _read_data(request)
         await service.load_config(data.get("config_path"))
-        return _reply(_SUCCESS, wire)
+        return _reply(_SUCCESS, body_format)
 
     @app.get("/status")
     async def status(request: Request) -> dict[str, Any]:
@@ -139,8 +139,8 @@ _SUCCESS = {"data": {"success": True}}
 _BY_WORKER = "a dict of actions by worker, such as {'0': {'action', 'control_type'}}"
 
 
-def _wanted(request: Request, wire: Wire) -> ReplyFormat:
-    return ReplyFormat(wire, terminal=_flag(request, "terminal"))
+def _wanted(request: Request, body_format: BodyFormat) -> ReplyFormat:
+    return ReplyFormat(body_format, terminal=_flag(request, "terminal"))
 
 
 def _worker_ids(body: object) -> list[str] | None:
@@ -182,27 +182,27 @@ def _sent(value: object) -> str:
     return f"a list with {describe(strange[0])} in it" if strange else describe(value)
 
 
-async def _read_request(request: Request, default: Wire) -> tuple[object, Wire]:
-    """The body's value (None if it is empty) and its language; large bodies are read off the event loop."""
-    wire = wire_of(request.headers.get("content-type"), default)
+async def _read_request(request: Request, default: BodyFormat) -> tuple[object, BodyFormat]:
+    """The body's value (None if it is empty) and its format; large bodies are read off the event loop."""
+    body_format = format_of(request.headers.get("content-type"), default)
     body = await request.body()
     if len(body) > _LARGE_BODY_BYTES:
-        return await asyncio.to_thread(read_body, body, wire), wire
-    return read_body(body, wire), wire
+        return await asyncio.to_thread(read_body, body, body_format), body_format
+    return read_body(body, body_format), body_format
 
 
-async def _read_data(request: Request) -> tuple[dict[str, object], Wire]:
+async def _read_data(request: Request) -> tuple[dict[str, object], BodyFormat]:
     """The object under ``data``, as the control endpoints have it."""
-    body, wire = await _read_request(request, Wire.JSON)
+    body, body_format = await _read_request(request, BodyFormat.JSON)
     data = body.get("data") if isinstance(body, dict) else None
     if not isinstance(data, dict):
         raise BadBody('the body must be an object {"data": {...}}')
-    return data, wire
+    return data, body_format
 
 
-def _reply(value: object, wire: Wire) -> Response:
-    """A response in the language of its request."""
-    return Response(write_body(value, wire), media_type=wire.value)
+def _reply(value: object, body_format: BodyFormat) -> Response:
+    """A response in the format of its request."""
+    return Response(write_body(value, body_format), media_type=body_format.value)
 
 
 def _flag(request: Request, name: str) -> bool:

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from urlab.evaluation.encoding import Wire
+from urlab.evaluation.encoding import BodyFormat
 from urlab.evaluation.runs.job import JobFactory
-from urlab.evaluation.settings import HOLD_STEPS_P2, HOLD_STEPS_P4, ServerSettings
+from urlab.evaluation.settings import HOLD_STEPS_FIRST_CLIENTS, HOLD_STEPS_LATER_CLIENTS, ServerSettings
 from urlab.evaluation.workers.pool import ReplyFormat, WorkerPool, WorkerReply
 
 log = logging.getLogger("urlab.evaluation")
@@ -50,7 +50,7 @@ class EvaluationService:
         if run.job.is_complete:
             await run.write_summary()
         announced = self._announced or ()
-        hold_steps = {one: HOLD_STEPS_P2 if one in announced else HOLD_STEPS_P4 for one in ids}
+        hold_steps = {one: HOLD_STEPS_FIRST_CLIENTS if one in announced else HOLD_STEPS_LATER_CLIENTS for one in ids}
         replies = await self.pool.reset(hold_steps, wanted)
         self._stock_clients.reset_together(list(replies))
         return self._bodies(replies, wanted, is_first=True)
@@ -115,12 +115,12 @@ class EvaluationService:
 
     def _bodies(self, replies: Mapping[str, WorkerReply], wanted: ReplyFormat, *, is_first: bool = False) -> Bodies:
         """Stock clients, which speak pickle, look for all their workers in every reply, whichever they moved."""
-        run, wire = self.pool.run, wanted.wire
-        bodies = {one: reply.as_body(run, wire) for one, reply in replies.items()}
-        if wire is not Wire.PICKLE:
+        run, body_format = self.pool.run, wanted.body_format
+        bodies = {one: reply.as_body(run, body_format) for one, reply in replies.items()}
+        if body_format is not BodyFormat.PICKLE:
             return bodies
         others = self._stock_clients.others(list(replies), self.pool.worker_ids)
-        bodies |= {one: reply.as_body(run, wire) for one, reply in self.pool.peek(others).items()}
+        bodies |= {one: reply.as_body(run, body_format) for one, reply in self.pool.peek(others).items()}
         return self._stock_clients.fill_idle(bodies, run.name, is_first=is_first)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from urlab.evaluation.encoding import Wire
+from urlab.evaluation.encoding import BodyFormat
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.simulation.actions import Action
 
@@ -37,17 +37,18 @@ class Begin(msgspec.Struct, frozen=True, array_like=True, tag=True):
     hold_steps: int
     episode_id: str
     folder: str
-    wire: Wire
+    body_format: BodyFormat
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """Carry out actions until they or the episode end. Answer: `WorkerAnswer`.
 
-    It has the observation after the last action, encoded for ``wire``; if the episode ended, only with ``terminal``.
+    It has the observation after the last action, encoded in ``body_format``; if the episode ended, only with
+    ``terminal``.
     """
 
     actions: tuple[Action, ...]
-    wire: Wire
+    body_format: BodyFormat
     terminal: bool = False
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 from urlab.errors import known
-from urlab.evaluation.encoding import EncodedObservation, Wire
+from urlab.evaluation.encoding import BodyFormat, EncodedObservation
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.errors import RefusedRequest, UnknownWorker, WorkerTimeLimit
 from urlab.evaluation.runs.job import ActiveRun, EpisodeKey
@@ -46,9 +46,9 @@ class EpisodeLost(Exception):
 
 
 class ReplyFormat(NamedTuple):
-    """How a reply is wanted: in which language, with the last observation of an episode or not."""
+    """How a reply is wanted: in which format, with the last observation of an episode or not."""
 
-    wire: Wire
+    body_format: BodyFormat
     terminal: bool = False
 
 
@@ -81,22 +81,22 @@ class WorkerReply:
     executed: int = 0
     is_over: bool = False
 
-    def as_body(self, run: ActiveRun, wire: Wire) -> dict[str, Any]:
-        """The worker's part of a reply in ``wire``, as of now.
+    def as_body(self, run: ActiveRun, body_format: BodyFormat) -> dict[str, Any]:
+        """The worker's part of a reply in ``body_format``, as of now.
 
         ``metric`` is None until nothing is left for the worker: the oldest clients stop as soon as there is one.
         """
-        observation = None if self.observation is None else self.observation.embedded_in(wire)
-        body = {"obs": observation, "episode_result": self._result(run, wire)}
+        observation = None if self.observation is None else self.observation.embedded_in(body_format)
+        body = {"obs": observation, "episode_result": self._result(run, body_format)}
         if self.warnings:
             body["warning"] = "; ".join(self.warnings)
         return body | {"metric": run.job.scores() if self.is_done else None}
 
-    def _result(self, run: ActiveRun, wire: Wire) -> dict[str, Any] | None:
+    def _result(self, run: ActiveRun, body_format: BodyFormat) -> dict[str, Any] | None:
         if self.ended is None:
             return None
         result, terminal = self.ended.result.as_reply(run.name), self.ended.terminal
-        return result if terminal is None else result | {"terminal_obs": terminal.embedded_in(wire)}
+        return result if terminal is None else result | {"terminal_obs": terminal.embedded_in(body_format)}
 
 
 class WorkerSlot:
@@ -210,12 +210,12 @@ class WorkerSlot:
             return None
         log.debug("worker %s begins %s/%s", self.worker_id, key.task, key.seed_text)
         folder = str(run.episode_folder(key))
-        begin = Begin(key.seed, self._hold_steps, run.episode_id(key), folder, wanted.wire)
+        begin = Begin(key.seed, self._hold_steps, run.episode_id(key), folder, wanted.body_format)
         return WorkerFrame(begin, pickle.dumps(run.tasks[key.task]))
 
     async def _step(self, request: EpisodeActions, wanted: ReplyFormat) -> WorkerReply:
         log.debug("worker %s carries out %d actions", self.worker_id, len(request.actions))
-        step = WorkerFrame(Step(request.actions, wanted.wire, terminal=wanted.terminal))
+        step = WorkerFrame(Step(request.actions, wanted.body_format, terminal=wanted.terminal))
         try:
             answer, body = await self._request(step, self._limits.step_s * max(1, len(request.actions)))
         except EpisodeLost as lost:
@@ -239,7 +239,7 @@ class WorkerSlot:
             self._warnings(answer)
 
     def _encoded(self, body: Body, wanted: ReplyFormat) -> EncodedObservation:
-        return EncodedObservation(body, wanted.wire, has_pictures=self._settings.cameras)
+        return EncodedObservation(body, wanted.body_format, has_pictures=self._settings.cameras)
 
     def _warnings(self, answer: WorkerAnswer, warning: str | None = None) -> tuple[str, ...]:
         """For the reply; the run notes the problems too."""

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.encoding import EncodedObservation, Wire
+from urlab.evaluation.encoding import BodyFormat, EncodedObservation
 from urlab.evaluation.simulation.episode import Episode, Observation
 from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.task import Task
@@ -96,7 +96,7 @@ class Worker:
         videos = settings.videos and settings.cameras
         self._episode, self._evidence = episode, Evidence(episode, Path(begin.folder), self._writer, videos=videos)
         self._evidence.add_pictures(observation)
-        return self._observed(observation, begin.wire)
+        return self._observed(observation, begin.body_format)
 
     def _step(self, step: Step) -> WorkerFrame:
         episode, evidence, executed = self._episode, self._evidence, 0
@@ -110,7 +110,7 @@ class Worker:
                 return self._ended(episode, evidence, step, executed)
         observation = episode.observe()
         evidence.add_pictures(observation)
-        return self._observed(observation, step.wire, executed)
+        return self._observed(observation, step.body_format, executed)
 
     def _ended(self, episode: Episode, evidence: Evidence, step: Step, executed: int) -> WorkerFrame:
         terminal = episode.observe()
@@ -118,14 +118,14 @@ class Worker:
         evidence.finish(terminal)
         self._episode = self._evidence = None
         reply = WorkerAnswer(episode.result, executed, self._writer.take_problems())
-        return WorkerFrame(reply, self._encoded(terminal, step.wire) if step.terminal else b"")
+        return WorkerFrame(reply, self._encoded(terminal, step.body_format) if step.terminal else b"")
 
-    def _observed(self, observation: Observation, wire: Wire, executed: int = 0) -> WorkerFrame:
+    def _observed(self, observation: Observation, body_format: BodyFormat, executed: int = 0) -> WorkerFrame:
         reply = WorkerAnswer(None, executed, self._writer.take_problems())
-        return WorkerFrame(reply, self._encoded(observation, wire))
+        return WorkerFrame(reply, self._encoded(observation, body_format))
 
-    def _encoded(self, observation: Observation, wire: Wire) -> bytes:
-        return EncodedObservation.encode(observation, wire, has_pictures=self._settings.cameras)
+    def _encoded(self, observation: Observation, body_format: BodyFormat) -> bytes:
+        return EncodedObservation.encode(observation, body_format, has_pictures=self._settings.cameras)
 
     def _simulation_of(self, task: Task) -> Simulation:
         """Compiling takes longer than a reset: a scene is kept until another task comes. A new job has new workers."""

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from urlab.evaluation import encoding
-from urlab.evaluation.encoding import Wire
+from urlab.evaluation.encoding import BodyFormat
 from urlab.evaluation.errors import BadBody
 from urlab.evaluation.http.bodies import read_body
 
@@ -28,7 +28,7 @@ PROTOCOLS = range(6)
 
 
 def _read(body: bytes) -> Any:
-    return read_body(body, Wire.PICKLE)
+    return read_body(body, BodyFormat.PICKLE)
 
 
 def _same(ours: Any, theirs: Any) -> bool:
@@ -260,9 +260,9 @@ def test_any_plain_value_comes_back(value: Any, protocol: int) -> None:
 @given(body=st.binary(max_size=60))
 @settings(max_examples=300, deadline=None)
 def test_any_bytes_are_a_value_or_a_refusal(body: bytes) -> None:
-    for wire in Wire:
+    for body_format in BodyFormat:
         try:
-            read_body(body, wire)
+            read_body(body, body_format)
         except BadBody:
             continue
 
@@ -286,12 +286,12 @@ def test_mutated_pickles_are_a_value_or_a_refusal() -> None:
 def test_an_array_as_a_dict_is_decoded_in_every_language() -> None:
     raw = np.arange(3.0).tobytes()
     sent = {"0": {"type": "numpy_array", "dtype": "float64", "shape": [3], "data": base64.b64encode(raw).decode()}}
-    for wire, body in (
-        (Wire.PICKLE, pickle.dumps(sent, 5)),
-        (Wire.JSON, msgspec.json.encode(sent)),
-        (Wire.MSGPACK, msgspec.msgpack.encode(sent)),
+    for body_format, body in (
+        (BodyFormat.PICKLE, pickle.dumps(sent, 5)),
+        (BodyFormat.JSON, msgspec.json.encode(sent)),
+        (BodyFormat.MSGPACK, msgspec.msgpack.encode(sent)),
     ):
-        read = read_body(body, wire)
+        read = read_body(body, body_format)
         assert isinstance(read, dict)
         assert read["0"].tolist() == [0.0, 1.0, 2.0]
 
@@ -301,16 +301,16 @@ def test_an_array_as_a_dict_is_decoded_in_every_language() -> None:
 )
 def test_a_dict_that_only_claims_to_be_an_array_is_refused(change: dict[str, Any]) -> None:
     sent = {"type": "numpy_array", "dtype": "float64", "shape": [1], "data": "AAAAAAAAAAA="}
-    assert _same(read_body(msgspec.json.encode(sent), Wire.JSON), np.zeros(1))
+    assert _same(read_body(msgspec.json.encode(sent), BodyFormat.JSON), np.zeros(1))
     with pytest.raises(BadBody, match="array"):
-        read_body(msgspec.json.encode({**sent, **change}), Wire.JSON)
+        read_body(msgspec.json.encode({**sent, **change}), BodyFormat.JSON)
 
 
 def test_deep_json_and_msgpack_are_refused() -> None:
     with pytest.raises(BadBody):
-        read_body(b"[" * 100_000 + b"]" * 100_000, Wire.JSON)
+        read_body(b"[" * 100_000 + b"]" * 100_000, BodyFormat.JSON)
     with pytest.raises(BadBody):
-        read_body(b"\x91" * 100_000 + b"\xc0", Wire.MSGPACK)
+        read_body(b"\x91" * 100_000 + b"\xc0", BodyFormat.MSGPACK)
 
 
 def test_a_pickle_is_read_from_its_bytes_alone() -> None:
@@ -323,6 +323,7 @@ def test_names_of_types_from_strangers_are_not_kept() -> None:
     for number in range(5):
         with pytest.raises(BadBody, match="dtype of numbers"):
             read_body(
-                msgspec.json.encode({"type": "numpy_array", "dtype": f"{number}" * 100_000, "data": ""}), Wire.JSON
+                msgspec.json.encode({"type": "numpy_array", "dtype": f"{number}" * 100_000, "data": ""}),
+                BodyFormat.JSON,
             )
     assert encoding._plain_dtype.cache_info().currsize == before

@@ -16,7 +16,7 @@ from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.policies import PolicyError
 from urlab.evaluation.policies.oracle import OraclePolicy
-from urlab.evaluation.settings import HOLD_STEPS_P2
+from urlab.evaluation.settings import HOLD_STEPS_FIRST_CLIENTS
 from urlab.evaluation.simulation.actions import parse_action
 from urlab.evaluation.simulation.episode import Episode
 from urlab.evaluation.simulation.simulation import Simulation
@@ -36,7 +36,9 @@ class Played:
 
 
 def play(simulation: Simulation, task: Task, seed: int, policy: OraclePolicy) -> Played:
-    episode = Episode(task, seed, simulation, hold_steps=HOLD_STEPS_P2, num_steps=task.num_steps, privileged=True)
+    episode = Episode(
+        task, seed, simulation, hold_steps=HOLD_STEPS_FIRST_CLIENTS, num_steps=task.num_steps, privileged=True
+    )
     observation, actions, out_of_reach = episode.reset(), [], 0
     policy.reset(observation)
     while not episode.done:
@@ -101,7 +103,9 @@ def test_a_task_of_ones_own_is_given_by_its_file(tmp_path: Path) -> None:
     file.write_text(OWN_TASK + SCRIPT)
     task = load_task(file)
     simulation = simulate(task)
-    episode = Episode(task, 0, simulation, hold_steps=HOLD_STEPS_P2, num_steps=task.num_steps, privileged=True)
+    episode = Episode(
+        task, 0, simulation, hold_steps=HOLD_STEPS_FIRST_CLIENTS, num_steps=task.num_steps, privileged=True
+    )
     observation, policy = episode.reset(), OraclePolicy(task_files=[file])
     policy.reset(observation)
     assert policy.act(observation)["control_type"] == "ee_pose"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import uvloop
 
-from urlab.evaluation.encoding import Wire
+from urlab.evaluation.encoding import BodyFormat
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.simulation.actions import Action, ArmTarget, ControlType
 from urlab.evaluation.workers.messages import (
@@ -88,8 +88,8 @@ def test_bodies_of_every_size_come_back_as_they_were(talk: Any, size: int) -> No
     "message",
     [
         WorkerSettings(cameras=True, privileged=False, videos=True),
-        Begin(3, 100, "urlab/a/b/003", "/results/a", Wire.JSON),
-        Step((Action(ControlType.JOINT_POSITION, is_rel=True, joints=(0.1, -2.0)),), Wire.MSGPACK, terminal=True),
+        Begin(3, 100, "urlab/a/b/003", "/results/a", BodyFormat.JSON),
+        Step((Action(ControlType.JOINT_POSITION, is_rel=True, joints=(0.1, -2.0)),), BodyFormat.MSGPACK, terminal=True),
         Step(
             (
                 Action(
@@ -99,7 +99,7 @@ def test_bodies_of_every_size_come_back_as_they_were(talk: Any, size: int) -> No
                     base_motion=(0.1, 0.0, 90.0),
                 ),
             ),
-            Wire.PICKLE,
+            BodyFormat.PICKLE,
         ),
         Stop(),
         WorkerAnswer(
