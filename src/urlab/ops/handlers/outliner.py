@@ -11,10 +11,10 @@ from urlab.compile.bounds import Aabb
 from urlab.compile.hulls import HullProgress
 from urlab.errors import BadValue, EditError, NoBounds
 from urlab.geometry import Pose, xyzw_from_wxyz
-from urlab.manager.actor_poses import actor_poses
+from urlab.manager.scene_view import actor_poses
 from urlab.numbers import finite_number
-from urlab.ops.checks import by_name
 from urlab.ops.context import Context, handler
+from urlab.ops.parsing import by_name
 from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.level import MAX_THRESHOLD, MIN_THRESHOLD, Actor, Level, QuickConvert
 from urlab_wire.ops import outliner as wire

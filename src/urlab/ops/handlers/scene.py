@@ -9,11 +9,11 @@ from urlab.authoring.rows import ActorRow, class_name
 from urlab.compile.inspection import BodyNode
 from urlab.errors import BadValue, InvalidCount, TooManyCells
 from urlab.geometry import Pose, Vec3, wxyz_from_euler_deg, xyzw_from_wxyz
-from urlab.manager.actor_poses import body_positions
+from urlab.manager.scene_view import body_positions
 from urlab.numbers import finite_number
-from urlab.ops.checks import by_name, one_of
 from urlab.ops.context import Context, handler
 from urlab.ops.handlers.outliner import seen_level
+from urlab.ops.parsing import by_name, one_of
 from urlab.scene.level import DEFAULT_INTENSITY, LEVELS_PACKAGE, MANAGER_NAME, Actor, Light
 from urlab_wire.enums import LightKind
 from urlab_wire.ops import scene as wire

@@ -7,9 +7,9 @@ from urlab.authoring.placement import read_rotation, vector
 from urlab.errors import UrlabError
 from urlab.geometry import Pose, euler_deg_from_wxyz, xyzw_from_wxyz
 from urlab.numbers import finite_number
-from urlab.ops.checks import by_name
 from urlab.ops.context import Context, handler
 from urlab.ops.handlers.outliner import bounds, seen_level
+from urlab.ops.parsing import by_name
 from urlab.viewport import DEFAULT_SIZE, ViewCamera
 from urlab_wire.ops import viewport as wire
 
