@@ -4,7 +4,7 @@ The good case is one pass in C; what is wrong is found out afterwards, at leisur
 """
 
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar, Union
+from typing import Any, TypeVar, Union
 
 import msgspec
 
@@ -101,16 +101,9 @@ def one_of(field: str, words: type[Word], value: str) -> Word:
         raise BadValue(f"{field} must be one of {known(str(word) for word in words)}, not {value!r}") from None
 
 
-class Targeted(Protocol):
-    """A request that names an actor."""
-
-    target: str
-    target_by: str | None
-
-
-def by_name(request: Targeted) -> bool:
-    """Whether the target is a name only, and not an actor_id either."""
-    word = request.target_by or _TARGET_WORDS[0]
+def by_name(target_by: str | None) -> bool:
+    """Whether a request's target is a name only, and not an actor_id either."""
+    word = target_by or _TARGET_WORDS[0]
     if word not in _TARGET_WORDS:
         raise BadValue(f"target_by must be one of {known(_TARGET_WORDS)}, not {word!r}")
     return word == _TARGET_WORDS[1]

@@ -79,7 +79,7 @@ def set_twist(context: Context, request: wire.SetTwistRequest) -> wire.SetTwistR
 def set_qpos(context: Context, request: wire.SetQposRequest) -> wire.SetQposReply:
     """Write the qpos of a robot or a free body."""
     target = required("target", request.target)
-    written = edits.set_qpos(context.manager, target, request.qpos, request.qvel, by_name=by_name(request))
+    written = edits.set_qpos(context.manager, target, request.qpos, request.qvel, by_name=by_name(request.target_by))
     return wire.SetQposReply(
         target=request.target,
         actor_name=written.target.actor_name,
