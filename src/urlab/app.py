@@ -76,7 +76,7 @@ class Server:
         )
         overlay = Overlay()
         self._viewport = Viewport(StageSource(self.play), overlay)
-        self._parts = Parts(self.config, self.play, self.world, overlay, self._viewport)
+        self._parts = Parts(self.play, self.world, overlay, self._viewport)
         self.dispatcher = Dispatcher(self._parts)
         self._too_large = ReplyCache()
         self._publishers: list[ScenePublisher] = []

@@ -112,14 +112,10 @@ class SequenceWaiter:
         looked = spin.active and self._look(seen, min(deadline, begin + spin.spin_s))
         changed = (looked or self._sleep(seen, deadline)) and not self._stopped
         spin.learn(changed and time.perf_counter() - begin < spin.spin_s)
-        if changed:
-            self._report((seen, self._region.sequence))
-        return changed
-
-    def _report(self, change: tuple[int, int]) -> None:
-        if change != self._reported:
+        if changed and self._reported != (change := (seen, self._region.sequence)):
             self._reported = change
             self._sleeper.pace.hurry()
+        return changed
 
     def _look(self, seen: int, until: float) -> bool:
         """Look until then. Other threads of the process, and other processes, get their turn between any two looks."""

@@ -53,7 +53,8 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     """
     root, actors = mujoco.MjSpec(), level.actors
     blueprints = agree_on_inertia(root, [_load(actor, library) for actor in actors])
-    leader = _leader(blueprints)
+    # The scene takes the global settings of the first articulation, else of the first model of all.
+    leader = next(iter([one for one in blueprints if one.is_articulation] or blueprints), None)
     if leader is not None:
         take_globals(root, leader.spec, [one.spec for one in blueprints])
     assets = SharedAssets()
@@ -68,12 +69,6 @@ def _load(actor: Actor, library: Library) -> Blueprint:
         return library.blueprint(actor)
     except UrlabError as failed:
         raise CompileError(f"actor {actor.name!r}: {failed.message}") from failed
-
-
-def _leader(blueprints: Sequence[Blueprint]) -> Blueprint | None:
-    """The model whose global settings the scene takes: the first articulation, else the first of all."""
-    robots = [one for one in blueprints if one.is_articulation]
-    return next(iter(robots or blueprints), None)
 
 
 def _place(root: Any, actor: Actor, blueprint: Blueprint, assets: SharedAssets) -> PlacedActor:

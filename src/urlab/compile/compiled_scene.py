@@ -7,8 +7,6 @@ are in ascending id order, which is the order of every array on the wire.
 from dataclasses import dataclass
 from typing import Any
 
-import mujoco
-
 from urlab.compile.assemble import PlacedActor
 from urlab.scene.sidecar import Sidecar
 from urlab_wire.enums import CameraMode
@@ -79,12 +77,6 @@ class CompiledArticulation:
     sidecar: Sidecar
     start_key: int | None = None
     """The id of the keyframe that it starts from."""
-
-    @property
-    def free_root(self) -> JointSlot | None:
-        """The free joint at its root, if its first joint is one."""
-        first = self.joints[0] if self.joints else None
-        return first if first is not None and first.kind == int(mujoco.mjtJoint.mjJNT_FREE) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,10 @@ class Library:
 
     def blueprint_from(self, record: BlueprintRecord, actor: Actor) -> Blueprint:
         """The same, for a caller that knows already what the actor's word for its blueprint stands for."""
-        self._wait_for_hulls(record, actor)
+        convert = actor.quick_convert
+        if convert is not None and convert.complex_mesh and self._hull_source is not None:
+            # Without the lock, so that other threads can load something else meanwhile.
+            self._hull_source.hulls(mesh_file(record), convert.coacd_threshold)
         with self._lock:
             config = json.dumps(actor.config, sort_keys=True, default=str) if actor.config else ""
             key = (record.word, record.content, actor.scale, actor.quick_convert, config)
@@ -65,12 +68,6 @@ class Library:
         """Read those models again that are used where they stand: they may have changed."""
         with self._lock:
             self._loaded = {key: one for key, one in self._loaded.items() if one.record.content}
-
-    def _wait_for_hulls(self, record: BlueprintRecord, actor: Actor) -> None:
-        """Without the lock, so that other threads can load something else meanwhile."""
-        convert = actor.quick_convert
-        if convert is not None and convert.complex_mesh and self._hull_source is not None:
-            self._hull_source.hulls(mesh_file(record), convert.coacd_threshold)
 
     def _load(self, record: BlueprintRecord, actor: Actor) -> Blueprint:
         blueprint = load_blueprint(record, actor.config)

@@ -88,7 +88,7 @@ class ModelRewriter:
 
     def _moved(self, tag: Tag, document: Document, model: _Model) -> list[Edit]:
         edits: list[Edit] = []
-        for attribute in _urdf_references(tag) if model.is_urdf else references(tag):
+        for attribute in references(tag, is_urdf=model.is_urdf):
             file, where = tag.attributes[attribute].value, f"line {tag.line} of {document.path}"
             if model.is_urdf:
                 path = self._urdf_path(file, where, model)
@@ -160,12 +160,6 @@ def _explicit_name(tag: Tag, attribute: str, file: str, name: str) -> list[Edit]
     implied = posixpath.splitext(last(file))[0]
     is_needed = tag.name in _NAMED_AFTER_FILE and attribute == "file" and "name" not in tag.attributes
     return [tag.with_attribute("name", implied)] if is_needed and implied != posixpath.splitext(last(name))[0] else []
-
-
-def _urdf_references(tag: Tag) -> Iterator[str]:
-    """The attributes of a URDF's tag that name files."""
-    if tag.name == "mesh" and "filename" in tag.attributes:
-        yield "filename"
 
 
 def _package_file(uri: str, model_folder: str, sources: SourceFiles, where: str) -> str | None:

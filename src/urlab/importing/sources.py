@@ -68,18 +68,15 @@ class SourceFiles:
                 content = file.read(self.limits.file_bytes + 1)
         except OSError as refused:
             raise _unreadable(path, refused) from refused
-        self._count(path, len(content))
+        self._refuse_large(path, len(content))
+        self._total_bytes += len(content)
+        if self._total_bytes > self.limits.total_bytes:
+            raise ImportFailed(f"with {path} the model has more than {_size(self.limits.total_bytes)} of files in all")
         return content
 
     def _refuse_large(self, path: str, length_bytes: int) -> None:
         if length_bytes > self.limits.file_bytes:
             raise ImportFailed(f"{path} has more than the {_size(self.limits.file_bytes)} that one file may have")
-
-    def _count(self, path: str, length_bytes: int) -> None:
-        self._refuse_large(path, length_bytes)
-        self._total_bytes += length_bytes
-        if self._total_bytes > self.limits.total_bytes:
-            raise ImportFailed(f"with {path} the model has more than {_size(self.limits.total_bytes)} of files in all")
 
 
 def _unreadable(path: str, refused: OSError) -> ImportFailed:

@@ -150,10 +150,10 @@ class Manager:
             mode.step(request, deadline)
             if not mode.runs_by_itself:
                 self.engine.publish()
-            seen = self._observe(view)
+            observed = self._observe(view)
             if keep_state:
-                seen.snapshot = self.engine.snapshot
-            return seen
+                observed.snapshot = self.engine.snapshot
+            return observed
 
     def read(self, view: View, timeout_s: float = STEP_TIME_LIMIT_S) -> Observation:
         """Observe, changing nothing; OpTimeout when a step does not give way in time."""
@@ -182,7 +182,10 @@ class Manager:
         """
         with self.engine.locked():
             if scope is ResetScope.TIME:
-                return self._reset_time(view)
+                self.record_replay.end_replay()
+                self.engine.data.time = 0.0
+                self.engine.publish()
+                return self._observe(view)
             time_s = self.engine.data.time
             key = None if not keyframe else find_keyframe(self.engine.model, keyframe, self.articulations)
             writes = self._joint_writes(joint_values or {})
@@ -197,12 +200,6 @@ class Manager:
             self.engine.forward()
             self.engine.publish()
             return self._observe(view)
-
-    def _reset_time(self, view: View) -> Observation:
-        self.record_replay.end_replay()
-        self.engine.data.time = 0.0
-        self.engine.publish()
-        return self._observe(view)
 
     def _go_to_start(self, key: int | None) -> None:
         """The model's start or a keyframe; robots that the keyframe is not about go where the level starts them."""

@@ -35,14 +35,14 @@ class StageSource:
 
     def _running(self) -> PosedModel:
         engine = self._play.manager.engine
-        seen = engine.snapshot
+        snapshot = engine.snapshot
         return PosedModel(
             key=id(engine),
             model=engine.model,
-            qpos=seen.qpos,
-            mocap_pos=seen.mocap_pos,
-            mocap_quat=seen.mocap_quat,
-            sim_time=seen.sim_time,
+            qpos=snapshot.qpos,
+            mocap_pos=snapshot.mocap_pos,
+            mocap_quat=snapshot.mocap_quat,
+            sim_time=snapshot.sim_time,
         )
 
 

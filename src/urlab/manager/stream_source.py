@@ -40,18 +40,14 @@ class StreamControl:
         commands = [self._read(topic, payload) for topic, payload in messages]
         try:
             with self._manager.engine.locked(_TURN_S):
-                return [self._run(command) for command in commands]
+                blocked = None if self._is_live else ControlOutcome.NOT_LIVE
+                return [one if isinstance(one, ControlOutcome) else blocked or one() for one in commands]
         except OpTimeout:
             return [ControlOutcome.BUSY] * len(messages)
 
     @property
     def _is_live(self) -> bool:
         return self._manager.mode is StepMode.LIVE
-
-    def _run(self, command: "_Command | ControlOutcome") -> ControlOutcome:
-        if isinstance(command, ControlOutcome):
-            return command
-        return command() if self._is_live else ControlOutcome.NOT_LIVE
 
     def _read(self, topic: bytes, payload: bytes) -> "_Command | ControlOutcome":
         prefix, _, word = topic.rstrip(b" ").rpartition(b"/")

@@ -170,7 +170,8 @@ def write_json(recording: Recording, path: Path, metadata: Mapping[str, Any] | N
     key ``urlab`` beside the joint order. JSON has no NaN or infinity: a frame with one is left out, and counted
     under ``urlab.left_out_non_finite``. PathNotWritable when no frame is left or the file cannot be written.
     """
-    finite = _finite_frames(recording)
+    finite_states = np.isfinite(recording.qpos).all(axis=1) & np.isfinite(recording.qvel).all(axis=1)
+    finite = np.flatnonzero(np.isfinite(recording.times) & finite_states)
     if not finite.size:
         captured = recording.frame_count
         raise not_writable(path, f"the recording has no frames with finite numbers ({captured} captured)")
@@ -183,13 +184,6 @@ def write_json(recording: Recording, path: Path, metadata: Mapping[str, Any] | N
             separator = b",\n"
         file.write(b"\n]}\n")
     return len(finite)
-
-
-def _finite_frames(recording: Recording) -> np.ndarray[Any, np.dtype[np.intp]]:
-    finite = np.isfinite(recording.times)
-    for states in (recording.qpos, recording.qvel):
-        finite &= np.isfinite(states).all(axis=1)
-    return np.flatnonzero(finite)
 
 
 def _about(recording: Recording, written: int, metadata: Mapping[str, Any]) -> bytes:

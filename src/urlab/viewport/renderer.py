@@ -99,7 +99,9 @@ class ViewportRenderer:
     # -- what is in the picture ---------------------------------------------------------------------------------
 
     def _fill(self, camera: ViewCamera, style: ViewStyle, drawings: Sequence[Drawing], aspect: float) -> None:
-        self._make_room(len(drawings))
+        needed = max_geoms(self._model) + MAX_GEOMS_PER_DRAWING * len(drawings)
+        if self._drawn is None or self._drawn.maxgeom < needed:
+            self._drawn = mujoco.MjvScene(self._model, maxgeom=needed)
         self._aim(camera, aspect)
         self._add_model(style)
         geoms = OverlayGeoms(self._drawn, camera.location)
@@ -108,11 +110,6 @@ class ViewportRenderer:
             self._add_backdrop(geoms, camera, aspect)
         for drawing in drawings:
             geoms.add(drawing)
-
-    def _make_room(self, drawings: int) -> None:
-        needed = max_geoms(self._model) + MAX_GEOMS_PER_DRAWING * drawings
-        if self._drawn is None or self._drawn.maxgeom < needed:
-            self._drawn = mujoco.MjvScene(self._model, maxgeom=needed)
 
     def _aim(self, camera: ViewCamera, aspect: float) -> None:
         near, far = _depth_range(self._model, camera)

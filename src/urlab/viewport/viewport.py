@@ -121,7 +121,9 @@ class Viewport:
 
     def screenshot(self, width: int = DEFAULT_SIZE[0], height: int = DEFAULT_SIZE[1]) -> Screenshot:
         """A picture of what the viewport shows, drawings and texts included; NoViewport when there is no GL."""
-        _check_size(width, height)
+        for name, pixel_count in (("width", width), ("height", height)):
+            if not MIN_PIXELS <= pixel_count <= MAX_PIXELS:
+                raise BadValue(f"{name} must be between {MIN_PIXELS} and {MAX_PIXELS} pixels, but is {pixel_count}")
         posed, mode = self._posed_model(), self.mode
         with self._lock:
             self._aspect = width / height
@@ -139,9 +141,3 @@ class Viewport:
         self._overlay.remove_view(VIEW)
         if self._renderer.is_in_use:
             self._gl.run(self._renderer.free)
-
-
-def _check_size(width: int, height: int) -> None:
-    for name, pixels in (("width", width), ("height", height)):
-        if not MIN_PIXELS <= pixels <= MAX_PIXELS:
-            raise BadValue(f"{name} must be between {MIN_PIXELS} and {MAX_PIXELS} pixels, but is {pixels}")

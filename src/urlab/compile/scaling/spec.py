@@ -55,7 +55,8 @@ def scale_spec(spec: Any, scale: Vec3, *, is_articulation: bool) -> None:
     scale_pairs(spec, whole.mean)
     scale_sensors(spec, coordinates)
     scale_actuators(spec, coordinates)
-    _scale_statistic(spec.stat, whole)
+    grow(spec.stat, whole.mean, "extent", "meansize")  # NaN where the author states nothing, which it stays
+    spec.stat.center = whole.point(spec.stat.center)
 
 
 def _refuse_uneven(spec: Any, scale: Vec3, is_articulation: bool) -> None:
@@ -67,9 +68,3 @@ def _refuse_uneven(spec: Any, scale: Vec3, is_articulation: bool) -> None:
                 f"{kind} {elements[0].name!r} takes one factor for all axes, not {spelled(scale)}: "
                 "its lengths have no direction"
             )
-
-
-def _scale_statistic(statistic: Any, whole: Stretch) -> None:
-    """The author's idea of how large the model is; what is not stated is NaN and stays so."""
-    grow(statistic, whole.mean, "extent", "meansize")
-    statistic.center = whole.point(statistic.center)

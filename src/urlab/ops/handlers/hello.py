@@ -28,7 +28,9 @@ def hello(context: Context, request: wire.HelloRequest) -> wire.HelloReply:
     """Open a session; everything is checked before the old one is replaced."""
     session = context.session
     encoding = one_of("encoding", Encoding, request.encoding) if request.encoding else Encoding.MSGPACK
-    session.observer, session.operator = _kind(request)
+    if request.observer and request.operator:
+        raise BadValue("a session is an observer's or an operator's, not both: one may not change the world")
+    session.observer, session.operator = bool(request.observer), bool(request.operator)
     session.observations = (
         one_of("observations", ObservationLevel, request.observations)
         if request.observations
@@ -39,13 +41,6 @@ def hello(context: Context, request: wire.HelloRequest) -> wire.HelloReply:
     reply = handshake(context, include_assets=bool(request.include_assets))
     context.sessions.open(session)
     return reply
-
-
-def _kind(request: wire.HelloRequest) -> tuple[bool, bool]:
-    """Whether the session is an observer's, whether it is an operator's."""
-    if request.observer and request.operator:
-        raise BadValue("a session is an observer's or an operator's, not both: one may not change the world")
-    return bool(request.observer), bool(request.operator)
 
 
 @handler("meta")
@@ -88,8 +83,8 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool) -
         with manager.engine.locked():
             reply.mjcf_compiled, reply.vfs_assets = export_mjcf(scene)
     with contextlib.suppress(OpTimeout):  # while a long step runs there is no state to tell, and no reason to wait
-        seen = manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
-        reply.state = plain_reply(StepReply, context, seen)
+        observed = manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
+        reply.state = plain_reply(StepReply, context, observed)
     reply.entities = {one.name: _entity(one) for one in scene.entities}
     reply.global_cameras = {one.name: _camera(context, one.name) for one in scene.global_cameras}
     if manager.cameras.cameras:

@@ -23,7 +23,7 @@ _DEFAULT = QuickConvert()
 
 
 @dataclass(frozen=True)
-class SeenLevel:
+class ShownLevel:
     """A level to look at: the running one with its actors where they are now, or the edited one."""
 
     world: World
@@ -44,27 +44,27 @@ class SeenLevel:
         return self.poses.get(one.name, one.pose)
 
 
-def seen_level(context: Context, *, in_pie: bool = True) -> SeenLevel:
+def shown_level(context: Context, *, in_pie: bool = True) -> ShownLevel:
     """The running level, if there is one and it is wanted; else the edited one."""
     if in_pie and context.play.is_playing:
         manager = context.play.manager
-        return SeenLevel(context.world, context.play.level, in_pie=True, poses=actor_poses(manager))
-    return SeenLevel(context.world, context.world.level, in_pie=False)
+        return ShownLevel(context.world, context.play.level, in_pie=True, poses=actor_poses(manager))
+    return ShownLevel(context.world, context.world.level, in_pie=False)
 
 
 @handler("list_actors")
 def list_actors(context: Context, request: wire.ListActorsRequest) -> wire.ListActorsReply:  # noqa: ARG001
     """Every actor of the edited level."""
-    found = [_list_row(row) for row in seen_level(context, in_pie=False).rows()]
+    found = [_list_row(row) for row in shown_level(context, in_pie=False).rows()]
     return wire.ListActorsReply(actors=found, in_pie=context.play.is_playing)
 
 
 @handler("find_actors")
 def find_actors(context: Context, request: wire.FindActorsRequest) -> wire.FindActorsReply:
     """The actors that match every filter."""
-    seen = seen_level(context, in_pie=bool(request.in_pie))
-    found = [_list_row(row, tags=list(row.tags)) for row in seen.rows() if _matches(row, request)]
-    return wire.FindActorsReply(actors=found, in_pie=seen.in_pie)
+    shown = shown_level(context, in_pie=bool(request.in_pie))
+    found = [_list_row(row, tags=list(row.tags)) for row in shown.rows() if _matches(row, request)]
+    return wire.FindActorsReply(actors=found, in_pie=shown.in_pie)
 
 
 @handler("list_blueprints")

@@ -39,11 +39,11 @@ def reset(context: Context, request: wire.ResetRequest) -> wire.ResetReply | byt
     manager, scope = context.manager, one_of("scope", ResetScope, request.scope or ResetScope.ALL)
     if scope is ResetScope.TIME and (request.keyframe_name or joints):
         raise BadValue("a reset of the time alone leaves the state as it is: it takes no keyframe and no joint values")
-    seen = manager.reset(
+    observed = manager.reset(
         _view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints, scope=scope
     )
-    seen.extras["setpoints"] = {one.prefix: one.staged.active.tolist() for one in manager.articulations.values()}
-    return state_reply(wire.ResetReply, context, seen)
+    observed.extras["setpoints"] = {one.prefix: one.staged.active.tolist() for one in manager.articulations.values()}
+    return state_reply(wire.ResetReply, context, observed)
 
 
 @handler("forward")
@@ -56,20 +56,22 @@ def _step_and_look(context: Context, request: wire.StepRequest, view: View) -> w
     """A step, and what the cameras see afterwards."""
     manager = context.manager
     cameras = CameraSelection.read(manager.cameras, request.include_cameras)
-    seen = _step(context, request, view, keep_state=True)
-    seen.snapshot = seen.snapshot or manager.engine.snapshot
-    frames, problems = cameras.take(manager.cameras, seen.snapshot)
-    seen.extras["cameras"] = frames
+    observed = _step(context, request, view, keep_state=True)
+    observed.snapshot = observed.snapshot or manager.engine.snapshot
+    frames, problems = cameras.take(manager.cameras, observed.snapshot)
+    observed.extras["cameras"] = frames
     if problems:
-        seen.extras["warnings"] = [*seen.extras.get("warnings", ()), *problems]
-    return state_reply(wire.StepReply, context, seen)
+        observed.extras["warnings"] = [*observed.extras.get("warnings", ()), *problems]
+    return state_reply(wire.StepReply, context, observed)
 
 
 def _step(context: Context, request: wire.StepRequest, view: View, *, keep_state: bool = False) -> Observation:
     """A step as this session may make it."""
     session, manager = context.session, context.manager
     if session.observer:
-        return _observer_step(context, request, view)
+        if manager.mode is not StepMode.LIVE or request.per_articulation:
+            raise ObserverReadOnly("an observer may step only in live mode and without commands, which reads the state")
+        return manager.read(view)
     if session.operator and _only_reads(request):
         return manager.read(view)
     return manager.step(request, view, keep_state=keep_state, runs_paused=session.operator)
@@ -81,36 +83,30 @@ def _only_reads(request: wire.StepRequest) -> bool:
     return request.n_steps == 0 and not request.per_articulation and all(one is None for one in pushed)
 
 
-def _observer_step(context: Context, request: wire.StepRequest, view: View) -> Observation:
-    if context.manager.mode is not StepMode.LIVE or request.per_articulation:
-        raise ObserverReadOnly("an observer may step only in live mode and without commands, which reads the state")
-    return context.manager.read(view)
-
-
 def _view(context: Context, word: str | None = None) -> View:
     session = context.session
     views = _PACKED if session.encoding is Encoding.MSGPACK else _PLAIN
     return views.get(word or session.observations) or views[one_of("observations", ObservationLevel, word or "")]
 
 
-def state_reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> AnyStateReply | bytes:
+def state_reply(kind: type[AnyStateReply], context: Context, observed: Observation) -> AnyStateReply | bytes:
     """An observation as a session sees it: a whole frame when its blocks are packed."""
-    blocks = seen.blocks
+    blocks = observed.blocks
     if not isinstance(blocks, bytes):
-        return plain_reply(kind, context, seen)
-    step = context.parts.play.counter.between(context.session.steps_at_start, seen.steps)
-    return _FRAMES[kind].build(seen.time, step, time_ns(), blocks, seen.extras)
+        return plain_reply(kind, context, observed)
+    step = context.parts.play.counter.between(context.session.steps_at_start, observed.steps)
+    return _FRAMES[kind].build(observed.time, step, time_ns(), blocks, observed.extras)
 
 
-def plain_reply(kind: type[AnyStateReply], context: Context, seen: Observation) -> AnyStateReply:
+def plain_reply(kind: type[AnyStateReply], context: Context, observed: Observation) -> AnyStateReply:
     """An observation whose blocks are not packed, as a typed reply."""
-    articulations, entities = cast("PlainBlocks", seen.blocks)
+    articulations, entities = cast("PlainBlocks", observed.blocks)
     return kind(
-        time=seen.time,
-        step=context.play.counter.between(context.session.steps_at_start, seen.steps),
-        sim_time=wire.ClockBlock.of_s(seen.time),
+        time=observed.time,
+        step=context.play.counter.between(context.session.steps_at_start, observed.steps),
+        sim_time=wire.ClockBlock.of_s(observed.time),
         wall_time=wire.ClockBlock.of_ns(time_ns()),
         per_articulation=articulations,
         entities=entities,
-        **seen.extras,
+        **observed.extras,
     )
