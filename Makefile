@@ -16,11 +16,13 @@ READY := $(VENV)/.ready
 SYSTEM_READY := $(VENV)/.system-ready
 TESTS_READY := $(VENV)/.tests-ready
 ENVIRONMENT := $(READY) $(SYSTEM_READY)
+# Files of tests run side by side, those that take longest first; in one process: make test ARGS=-n0
+SIDE_BY_SIDE := -n $(shell nproc) --dist loadfile --no-loadscope-reorder
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo serve test check bench bench-test format clean
+.PHONY: help setup demo serve test test-fast check bench bench-test format clean
 
 help: ## list the words
 	@echo "make WORD, where WORD is one of"
@@ -36,8 +38,11 @@ demo: $(ENVIRONMENT) ## a simulation to look at, start to end
 serve: $(ENVIRONMENT) ## run the server (ARGS: a level, a model, options)
 	@$(BIN)/urlab serve $(ARGS)
 
-test: $(ENVIRONMENT) $(TESTS_READY) ## run the tests (ARGS: options of pytest)
-	@$(BIN)/pytest $(ARGS)
+test: $(ENVIRONMENT) $(TESTS_READY) ## run the tests, on all cores (ARGS: options of pytest)
+	@$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
+
+test-fast: $(ENVIRONMENT) ## run the tests that start no processes, for every change (ARGS: options of pytest)
+	@$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not process and not soak' $(ARGS)
 
 check: $(ENVIRONMENT) ## style, types and arrows between rooms; stops at the first failure
 	@echo "== lint (ruff check)"

@@ -36,9 +36,10 @@ from urlab.cameras.profile import effective_profile
 from urlab.config import RenderProfile
 from urlab.errors import NoViewport
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.goals.scoring import HOLD_STEPS_P4, sample_layout
+from urlab.evaluation.goals.scoring import sample_layout
 from urlab.evaluation.policies.random_policy import RandomPolicy
 from urlab.evaluation.runs.client import EvalClient
+from urlab.evaluation.settings import HOLD_STEPS_P4
 from urlab.evaluation.simulation.actions import Action, parse_action
 from urlab.evaluation.simulation.episode import Episode
 from urlab.evaluation.simulation.simulation import Simulation

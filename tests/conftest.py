@@ -1,11 +1,14 @@
 """For all tests."""
 
 import itertools
+import logging
 import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,13 +25,51 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 LASTING_PORTS = range(10_000, 20_000)
-"""The system gives none of these to whoever asks for any port."""
+"""The system gives none of these to a socket that binds to any port."""
+
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+"""Which of the processes that run tests side by side this is, and how many there are."""
+
+STARTS_PROCESSES = (
+    "client/test_following.py",
+    "client/transports/test_shm_server.py",
+    "compliance/test_transports_together.py",
+    "examples",
+    "soak",
+    "urlab/cameras/test_front_door.py",
+    "urlab/cameras/test_gl_thread.py",
+    "urlab/cli",
+    "urlab/evaluation/http",
+    "urlab/evaluation/policies/test_oracle_policy.py",
+    "urlab/evaluation/runs",
+    "urlab/evaluation/test_docs.py",
+    "urlab/evaluation/test_front_door.py",
+    "urlab/evaluation/workers",
+    "urlab/importing",
+    "urlab/ros2/dds",
+    "urlab/ros2/test_bridge_processes.py",
+    "urlab/test_child_process.py",
+    "wire/test_shm_wait.py",
+)
+"""Folders and files whose tests start servers, workers or commands, or take long: `make test-fast` leaves them out."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what starts processes, and begin with it: it takes longest."""
+    root = Path(__file__).parent
+    for item in items:
+        path = item.path.relative_to(root).as_posix() if item.path.is_relative_to(root) else ""
+        if any(path == one or path.startswith(f"{one}/") for one in STARTS_PROCESSES):
+            item.add_marker("process")
+    items.sort(key=lambda item: item.get_closest_marker("process") is None)
 
 
 @pytest.fixture(scope="session")
 def lasting_port() -> Callable[[], int]:
-    """Finds ports for servers that end and come back to them: meanwhile nobody takes them, nor the nine after each."""
-    own = LASTING_PORTS[::10]
+    """Finds ports for servers that end and come back to them; they and the nine after each stay free meanwhile."""
+    own = LASTING_PORTS[::10][WORKER::WORKERS]
     tried = itertools.count(os.getpid())
 
     def find() -> int:
@@ -39,6 +80,36 @@ def lasting_port() -> Callable[[], int]:
                     return port
 
     return find
+
+
+@pytest.fixture(scope="session")
+def halt() -> Callable[[int], None]:
+    """Stops a process in its tracks (SIGSTOP), and returns when every thread of it stands still."""
+
+    def stop(pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        while any(state not in "TtZ" for state in states(pid)):
+            time.sleep(0.001)
+
+    def states(pid: int) -> Iterator[str]:
+        for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+            yield stat.read_text().rpartition(")")[2].split()[0]
+
+    return stop
+
+
+@pytest.fixture(autouse=True)
+def logging_and_signals_as_before() -> Iterator[None]:
+    """What a command sets up for its process, when it runs in that of the tests, ends with the test."""
+    logger, client = logging.getLogger("urlab"), logging.getLogger("urlab_client")
+    before = logger.level, logger.handlers[:], logger.propagate, client.parent
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    logger.setLevel(before[0])
+    logger.handlers[:], logger.propagate, client.parent = before[1:]
+    for number, handler in handlers.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

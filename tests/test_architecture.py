@@ -4,7 +4,7 @@ import ast
 import importlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -13,6 +13,20 @@ EXAMPLES = ROOT / "examples"
 
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 60
+MAX_MODULES_PER_FOLDER = 16
+SMALL_MODULE_LINES = 40
+REGISTRIES = {"urlab.ops.handlers", "urlab.control", "urlab.cameras.modes", "urlab.importing.formats"}
+"""Folders in which one file declares one member of a family; such a file may be short."""
+
+PEOPLE = re.compile(r"\b(somebody|nobody|whoever|anybody|everybody|someone|anyone)\b", re.IGNORECASE)
+"""Where the client, the subscriber or a thread is meant."""
+
+METAPHORS = {
+    *("Told", "Heard", "Seen", "Asked", "Pictured", "Kept", "Taken", "Letter", "Desk", "Errand", "Film", "Lookout"),
+    *("Tape", "Turn", "Company", "Workshop", "Trail", "Ear", "Walk", "Orders", "Eagerness", "Thing", "Things", "Lens"),
+}
+"""Names of classes where the field has a word."""
+
 NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "misc"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -67,6 +81,59 @@ def relative_links(page: Path) -> Iterator[str]:
             yield target.partition("#")[0]
 
 
+def without_type_checking(node: ast.AST) -> Iterator[ast.AST]:
+    """Every node below, but what only the type checker reads."""
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
+            yield child
+            yield from without_type_checking(child)
+
+
+def imported_modules(path: Path, walk: Callable[[ast.AST], Iterator[ast.AST]] = ast.walk) -> set[str]:
+    """The modules of ours that a file imports, wherever in it."""
+    found: set[str] = set()
+    for node in walk(parse(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def is_run_as_a_script(path: Path) -> bool:
+    return '__name__ == "__main__"' in path.read_text(encoding="utf-8") or path.stem == "__main__"
+
+
+def sub_package(module: str, room: str) -> str:
+    """The part of a room that a module belongs to: a sub-package, or the module itself at the room's top."""
+    return module.removeprefix(f"{room}.").partition(".")[0]
+
+
+def arrows_within(room: str) -> dict[str, set[str]]:
+    """Which parts of a room import which other parts; its front door is no part."""
+    paths = {module_name(path): path for path in source_files()}
+    arrows: dict[str, set[str]] = {}
+    for module, path in paths.items():
+        if module.startswith(f"{room}."):
+            targets = {
+                name
+                for name in imported_modules(path, without_type_checking)
+                if name in paths and name.startswith(f"{room}.")
+            }
+            part = sub_package(module, room)
+            arrows.setdefault(part, set()).update({sub_package(name, room) for name in targets} - {part})
+    return arrows
+
+
+def cycle_in(arrows: dict[str, set[str]]) -> list[str]:
+    """Parts that are left when those without arrows out are taken away again and again."""
+    left = dict(arrows)
+    while ends := [part for part, targets in left.items() if not targets & left.keys()]:
+        for part in ends:
+            del left[part]
+    return sorted(left)
+
+
 def test_there_is_source_to_judge() -> None:
     assert {folder.name for folder in package_folders() if folder.parent == SRC} == {
         "urlab",
@@ -96,6 +163,64 @@ def test_no_function_is_long() -> None:
         if lines > MAX_FUNCTION_LINES
     }
     assert offenders == {}
+
+
+def test_a_folder_reads_like_a_table_of_contents() -> None:
+    modules = Counter(path.parent for path in source_files() if path.name != "__init__.py")
+    crowded = {shown(folder): count for folder, count in modules.items() if count > MAX_MODULES_PER_FOLDER}
+    assert crowded == {}
+
+
+def test_no_small_module_serves_one_other_only() -> None:
+    importers: dict[str, set[Path]] = {}
+    for path in source_files():
+        for name in imported_modules(path):
+            importers.setdefault(name, set()).add(path)
+    crumbs = [
+        f"{shown(path)}: {lines} lines for {shown(next(iter(importers[module])))}"
+        for path in source_files()
+        if path.name != "__init__.py"
+        and not is_run_as_a_script(path)
+        and (module := module_name(path)).rpartition(".")[0] not in REGISTRIES
+        and (lines := len(path.read_text(encoding="utf-8").splitlines())) < SMALL_MODULE_LINES
+        and [one.name != "__init__.py" for one in importers.get(module, ())] == [True]
+    ]
+    assert crumbs == []
+
+
+def test_a_public_class_name_means_one_thing() -> None:
+    places: dict[str, list[str]] = {}
+    for path in source_files():
+        for node in parse(path).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(shown(path))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_the_parts_of_a_room_have_no_cycles() -> None:
+    rooms = [module_name(folder / "__init__.py") for folder in package_folders()]
+    cycles = {room: cycle for room in rooms if (cycle := cycle_in(arrows_within(room)))}
+    assert cycles == {}
+
+
+def test_sentences_name_the_client_or_the_thread_and_not_somebody() -> None:
+    lines = [
+        f"{shown(path)}:{number}: {line.strip()}"
+        for path in source_files()
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if PEOPLE.search(line)
+    ]
+    assert lines == []
+
+
+def test_classes_have_the_names_of_the_field() -> None:
+    classes = [
+        f"{shown(path)}: {node.name}"
+        for path in source_files()
+        for node in ast.walk(parse(path))
+        if isinstance(node, ast.ClassDef) and node.name.strip("_") in METAPHORS
+    ]
+    assert classes == []
 
 
 def test_nothing_is_left_for_later() -> None:

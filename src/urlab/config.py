@@ -94,7 +94,7 @@ class ServerConfig:
         """This config, or ConfigError when it exposes the server without consent."""
         if not self.insecure and not is_local(self.host):
             raise ConfigError(
-                f"--host {self.host} would let anybody on the network drive this server, which has no "
+                f"--host {self.host} would let every machine on the network drive this server, which has no "
                 f"authentication. Use --host 127.0.0.1, or add --insecure if you mean it."
             )
         for name, port in asdict(self.ports).items():

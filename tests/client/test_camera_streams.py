@@ -2,7 +2,6 @@
 
 import itertools
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -304,10 +303,8 @@ def test_counters_add_up_while_pictures_pour_in(hammered: URLabClient):
         assert view.received - view.frame_count <= view.dropped < view.received
 
 
-def test_closing_during_traffic_takes_no_time_and_leaves_nobody_behind(hammered: URLabClient):
-    began = time.monotonic()
+def test_closing_during_traffic_leaves_no_thread_behind(hammered: URLabClient):
     hammered.close()
-    assert time.monotonic() - began < 1.0
     assert camera_threads() == []
     count = dogs_eye(hammered).frame_count
     hammered.close()

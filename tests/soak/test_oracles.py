@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.goals.scoring import HOLD_STEPS_P2
 from urlab.evaluation.policies import find_policy
+from urlab.evaluation.runs.plan import RunPlan
 from urlab.evaluation.runs.runner import run_plan
-from urlab.evaluation.settings import RunPlan, VideoChoice
+from urlab.evaluation.settings import HOLD_STEPS_P2, VideoChoice
 from urlab.evaluation.simulation.actions import parse_action
 from urlab.evaluation.simulation.episode import Episode
 from urlab.evaluation.simulation.simulation import Simulation

@@ -17,8 +17,7 @@ import typer
 from rich.table import Table
 
 from urlab.child_process import ServerProcess
-from urlab.cli.complaint import CommandError
-from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
+from urlab.cli.console import CommandError, LogLevel, print_json, set_up_logging, stderr, stdout
 from urlab.cli.options import AsJson
 
 if TYPE_CHECKING:

@@ -1,13 +1,23 @@
-"""Where output goes: data to stdout, everything for people beside it to stderr, both plain unless it is a terminal."""
+"""What a user sees of a command: data on stdout; the log, and errors as one line with advice, on stderr.
+
+Both are plain unless they go to a terminal. A traceback is shown only with ``--log-level debug``.
+"""
 
 import json
 import logging
 import sys
+import traceback
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
+
+from urlab.errors import UrlabError
+
+FAILED, WRONG_USE = 1, 2
+DOCTOR_HINT = "`urlab doctor` checks the installation; with --log-level debug you get the details"
 
 _PLAIN_WIDTH = 200
 """Columns when the output is not a terminal: wide, so that lines stay whole for grep."""
@@ -61,3 +71,36 @@ def _handler() -> logging.Handler:
     from rich.logging import RichHandler
 
     return RichHandler(console=stderr(), show_path=False, log_time_format="[%X]", omit_repeated_times=False)
+
+
+class CommandError(Exception):
+    """A command cannot do what it was asked; the message says why and what to do, ``code`` is the exit code."""
+
+    def __init__(self, message: str, code: int = FAILED) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def report_error(failed: Exception) -> int:
+    """Print the error; returns the exit code."""
+    if logging.getLogger("urlab").isEnabledFor(logging.DEBUG):
+        traceback.print_exception(failed, file=sys.stderr)
+    code, message = _code_and_message(failed)
+    stderr().print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
+    return code
+
+
+def _code_and_message(failed: Exception) -> tuple[int, str]:
+    if isinstance(failed, UrlabError):
+        return WRONG_USE, failed.message
+    if isinstance(failed, CommandError):
+        return failed.code, str(failed)
+    if _comes_from_a_server(failed):
+        return FAILED, str(getattr(failed, "message", failed))
+    return FAILED, f"{type(failed).__name__}: {failed}. {DOCTOR_HINT}."
+
+
+def _comes_from_a_server(failed: Exception) -> bool:
+    """Asked without importing the client, and MuJoCo with it: if it is not imported, the error is not the client's."""
+    errors = sys.modules.get("urlab_client.errors")
+    return errors is not None and isinstance(failed, errors.URLabRPCError)

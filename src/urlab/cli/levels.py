@@ -9,8 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from urlab.cli import options as opt
-from urlab.cli.complaint import WRONG_USE, CommandError
-from urlab.cli.console import in_words, print_json, stdout
+from urlab.cli.console import WRONG_USE, CommandError, in_words, print_json, stdout
 from urlab.config import default_project
 
 if TYPE_CHECKING:

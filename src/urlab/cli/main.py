@@ -9,7 +9,7 @@ import typer
 
 from urlab import __version__
 from urlab.cli.bench import bench
-from urlab.cli.complaint import complain
+from urlab.cli.console import report_error
 from urlab.cli.demo import demo
 from urlab.cli.doctor import doctor
 from urlab.cli.eval import evaluation
@@ -62,4 +62,4 @@ def main() -> None:
     try:
         app(prog_name="urlab")
     except Exception as failed:  # noqa: BLE001 - the last place where an error can be told in a sentence
-        sys.exit(complain(failed))
+        sys.exit(report_error(failed))

@@ -10,8 +10,8 @@ from rich.table import Table
 
 from urlab import __version__
 from urlab.cli import options as opt
-from urlab.cli.connecting import connected
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stdout
+from urlab.cli.options import connected
 
 Offline = Annotated[bool, typer.Option("--offline", help="Ask no server: show the catalogue of this installation.")]
 

@@ -1,10 +1,16 @@
-"""Options that several commands share."""
+"""Options that several commands share, and reaching the server that they name."""
 
-from typing import Annotated
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from urlab.cli.console import LogLevel
+from urlab.cli.console import WRONG_USE, CommandError, LogLevel
+
+if TYPE_CHECKING:
+    from urlab_client import ZmqTransport
 
 Address = Annotated[
     str,
@@ -20,3 +26,29 @@ Log = Annotated[LogLevel, typer.Option("--log-level", help="How much is told; de
 DEFAULT_ADDRESS = "tcp://127.0.0.1"
 DEFAULT_STEP_PORT = 5559
 DEFAULT_TIMEOUT_S = 3.0
+
+
+@contextmanager
+def connected(address: str, step_port: int, timeout_s: float) -> "Iterator[ZmqTransport]":
+    """A transport to a server that has just answered; URLabTimeoutError when there is none within ``timeout_s``."""
+    # The client brings MuJoCo, which --help should not wait for.
+    from urlab_client import ZmqTransport
+    from urlab_client.transports.zmq import endpoint
+
+    _check_address(address)
+    timeout_ms = max(1, round(1000 * timeout_s))
+    transport = ZmqTransport(endpoint(address, step_port), connect_timeout_ms=timeout_ms)
+    try:
+        transport.rpc({"op": "meta"}, rcv_timeout_ms=timeout_ms)
+        yield transport
+    finally:
+        transport.close()
+
+
+def _check_address(address: str) -> None:
+    with_port = re.fullmatch(r"(tcp://.+):(\d+)", address)
+    if with_port:
+        base, port = with_port.groups()
+        raise CommandError(f"--address {address} has a port: use --address {base} --step-port {port}", WRONG_USE)
+    if not re.match(r"(tcp|ipc)://.", address):
+        raise CommandError(f"--address {address} is not an address: use tcp://HOST or ipc:///PATH", WRONG_USE)

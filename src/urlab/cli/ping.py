@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from urlab.cli import options as opt
-from urlab.cli.connecting import connected
 from urlab.cli.console import LogLevel, in_words, print_json, set_up_logging, stdout
+from urlab.cli.options import connected
 
 if TYPE_CHECKING:
     from urlab_client import URLabArticulation, URLabClient, ZmqTransport
@@ -25,7 +25,7 @@ def ping(
     as_json: opt.AsJson = False,
     log_level: opt.Log = LogLevel.WARNING,
 ) -> None:
-    """Ask a server what it is doing, without disturbing whoever drives it.
+    """Ask a server what it is doing, without disturbing the client that drives it.
 
     Exit code 1: no server answers.
 
@@ -129,5 +129,5 @@ def _streams(streams: dict[str, Any] | None) -> str | None:
 
 
 def _plain(text: str | None) -> Text | None:
-    """Somebody else's words, in which square brackets mean nothing."""
+    """Text from the server, in which square brackets mean nothing."""
     return Text(text) if text else None

@@ -21,8 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from urlab.cli import options as opt
-from urlab.cli.complaint import CommandError
-from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
+from urlab.cli.console import CommandError, LogLevel, print_json, set_up_logging, stderr, stdout
 from urlab.cli.signals import StopSignals
 from urlab.files import remove_ready_file, write_ready_file
 

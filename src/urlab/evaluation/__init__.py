@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from urlab.evaluation.policies import Action, Observation, Policy, PolicyError, find_policy
     from urlab.evaluation.report import summarise, write_report
     from urlab.evaluation.runs.client import EvalClient, EvalClientError
+    from urlab.evaluation.runs.plan import RunPlan
     from urlab.evaluation.runs.results import Run, RunFolderError, read_run
     from urlab.evaluation.runs.runner import RunOutcome, run_plan
-    from urlab.evaluation.settings import RunPlan, VideoChoice
+    from urlab.evaluation.settings import VideoChoice
     from urlab.evaluation.tasks import Layout, Task, TaskError, find_task, load_task, task_names
 
 _MODULES = {
@@ -35,7 +36,7 @@ _MODULES = {
     "Run": "runs.results",
     "RunFolderError": "runs.results",
     "RunOutcome": "runs.runner",
-    "RunPlan": "settings",
+    "RunPlan": "runs.plan",
     "Task": "tasks",
     "TaskError": "tasks",
     "VideoChoice": "settings",

@@ -1,15 +1,16 @@
-"""How an evaluation server is started, and what a run is to do. Imports little: the command line reads it at once."""
+"""How an evaluation server is started. Imports little: the command line reads it at once."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from urlab.evaluation.policies import PolicySource
 
 BENCHMARK = "urlab"
 """The one benchmark there is: the first folder of the results and of every episode_id."""
+
+HOLD_STEPS_P2 = 100
+"""How long a subgoal must last for clients of spec 004's generation, in control steps."""
+HOLD_STEPS_P4 = 50
+"""The same for later clients."""
 
 
 class VideoChoice(StrEnum):
@@ -58,27 +59,3 @@ class ServerSettings:
     ready_file: Path | None = None
     max_body_bytes: int = 8 << 20
     limits: TimeLimits = TimeLimits()
-
-
-@dataclass(frozen=True)
-class RunPlan:
-    """One policy on some tasks, ``episodes`` seeds each from ``seed`` on.
-
-    Without ``url`` a server is started for it and ended after it. With ``url`` that server is asked to run ``tasks``;
-    None goes on with the job that it has. ``cameras`` and ``videos`` are for our own server only. ``policy_arguments``
-    are those, as they were written, that make the policy another one.
-    """
-
-    policy: "PolicySource"
-    tasks: tuple[str, ...] | None
-    episodes: int
-    seed: int
-    workers: int
-    cameras: bool
-    videos: VideoChoice
-    results: Path
-    run_id: str | None = None
-    url: str | None = None
-    token: str | None = None
-    command: str = ""
-    policy_arguments: tuple[str, ...] = ()

@@ -23,7 +23,7 @@ import pytest
 from PIL import Image
 
 from urlab.child_process import ServerProcess
-from urlab.cli.complaint import FAILED, WRONG_USE, CommandError
+from urlab.cli.console import FAILED, WRONG_USE, CommandError
 from urlab.cli.watch.camera import brightness, depth_range_m, find_camera, report_camera
 from urlab.cli.watch.clips import INSTALL, SizeChangedError, Spool, ffmpeg, save, write_gif, write_mp4, write_png
 from urlab.cli.watch.display import beats, report

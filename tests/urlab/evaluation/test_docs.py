@@ -8,9 +8,9 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -20,7 +20,7 @@ pytest.importorskip("uvicorn")
 from typer.main import get_command
 
 from urlab.cli.eval.options import known_tasks
-from urlab.cli.main import app
+from urlab.cli.main import app, main
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
 from urlab.evaluation.runs.client import EvalClient
 from urlab.evaluation.tasks.task import TaskError, load_task, parse_task
@@ -110,9 +110,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def urlab(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-m", "urlab", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, cwd=folder)
+class Done(NamedTuple):
+    """What a command left."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def urlab(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Done]:
+    """Run a command in the reader's folder, in this process, which saves the start of one."""
+    monkeypatch.chdir(folder)
+
+    def call(*words: str) -> Done:
+        monkeypatch.setattr(sys, "argv", ["urlab", *words])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        said = capsys.readouterr()
+        return Done(int(ended.value.code or 0), said.out, said.err)
+
+    return call
 
 
 @pytest.fixture(scope="module")
@@ -159,9 +177,11 @@ def test_the_table_has_every_option_of_a_run_and_no_other():
     assert told == there - {"--help", "-h"}
 
 
-def test_the_policy_of_the_page_runs_by_its_command_and_leaves_the_files_that_it_lists(folder: Path):
+def test_the_policy_of_the_page_runs_by_its_command_and_leaves_the_files_that_it_lists(
+    folder: Path, urlab: Callable[..., Done]
+):
     ours = ("--tasks", "hurried.toml", "--episodes", "1", "--run-id", "mine")
-    done = urlab(folder, *command_with(PAGE, "my_policy:MyPolicy"), *ours)
+    done = urlab(*command_with(PAGE, "my_policy:MyPolicy"), *ours)
     assert done.returncode == 0, done.stderr
     assert "1/1 failed hurried 000 score 0.00 12 steps step_limit" in done.stderr
     assert "0 of 1 episodes solved by my_policy:MyPolicy" in (folder / "mine.html").read_text()
@@ -180,25 +200,25 @@ def _listed_files() -> list[str]:
     return [*top, *(f"hurried/000/{name}" for name in films)]
 
 
-def test_the_client_of_the_page_runs_until_nothing_is_left(url: str, folder: Path):
+def test_the_client_of_the_page_runs_until_nothing_is_left(url: str, folder: Path, urlab: Callable[..., Done]):
     program = block_with(PAGE, "python", "EvalClient")
     assert program.count("127.0.0.1:8087") == 1
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         exec(compile(program.replace("127.0.0.1:8087", url), "evaluation.md", "exec"), {})
     assert said.getvalue().count("'termination_reason': 'step_limit'") == 2
-    told = urlab(folder, *command_with(PAGE, "status"), "--url", url)
+    told = urlab(*command_with(PAGE, "status"), "--url", url)
     assert "2 of 2 done" in told.stdout, told.stderr
     words = ["first" if word == "monday" else word for word in command_with(PAGE, "report", "-o")]
-    assert urlab(folder, *words).returncode == 0
+    assert urlab(*words).returncode == 0
     assert (folder / "monday.html").is_file()
 
 
-def test_the_job_that_the_page_submits_is_begun(url: str, folder: Path):
+def test_the_job_that_the_page_submits_is_begun(url: str, urlab: Callable[..., Done]):
     words = command_with(PAGE, "submit")
-    done = urlab(folder, *words, "--url", url, "--json")
+    done = urlab(*words, "--url", url, "--json")
     assert done.returncode == 0, done.stderr
-    tasks = json.loads(urlab(folder, "eval", "tasks", "--json").stdout)
+    tasks = json.loads(urlab("eval", "tasks", "--json").stdout)
     aloha = [task for task in tasks if task["embodiment"] == "aloha"]
     status = json.loads(done.stdout)
     assert (status["run_id"], status["total_episodes"]) == ("monday", 10 * len(aloha))
@@ -232,9 +252,9 @@ def test_the_page_tells_what_a_robot_takes(robot: Embodiment):
         assert f"`{camera.name}`" in PAGE.partition("## Clients over HTTP")[0]
 
 
-def test_the_oracle_solves_the_task_of_the_page_by_its_command(folder: Path):
+def test_the_oracle_solves_the_task_of_the_page_by_its_command(folder: Path, urlab: Callable[..., Done]):
     words = command_with(TASKS_PAGE, "oracle", "./coin_in_cup.toml")
-    done = urlab(folder, *words, "--episodes", "1", "--videos", "none")
+    done = urlab(*words, "--episodes", "1", "--videos", "none")
     assert done.returncode == 0, done.stderr
     assert "1/1 solved coin_in_cup 000" in done.stderr
     assert "1 of 1 episodes solved by oracle" in (folder / "out.html").read_text()

@@ -27,8 +27,10 @@ from urlab_client import URLabClient
 PATIENCE_S = 10.0
 PEER_SOURCE = Path(__file__).parent / "peer" / "peer.cpp"
 PEER_PACKAGES = "apt-get install g++ libfastrtps-dev"
-DOMAINS = range(30, 100)
-"""Whose ports lie below those that the system gives away."""
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+DOMAINS = range(30, 100)[WORKER::WORKERS]
+"""Whose ports lie below those that the system gives away; tests that run side by side have domains of their own."""
 
 _domains = itertools.count(os.getpid())
 
@@ -48,7 +50,7 @@ def ros_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def free_domain() -> int:
-    """A domain in which nobody is."""
+    """A domain without participants."""
     while True:
         number = DOMAINS[next(_domains) % len(DOMAINS)]
         with contextlib.suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -58,7 +60,7 @@ def free_domain() -> int:
 
 @pytest.fixture
 def domain() -> int:
-    """A domain in which nobody is."""
+    """A domain without participants."""
     return free_domain()
 
 

@@ -9,8 +9,7 @@ from rich.markup import escape
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from urlab.cli.complaint import FAILED, WRONG_USE, CommandError
-from urlab.cli.console import print_json, stdout
+from urlab.cli.console import FAILED, WRONG_USE, CommandError, print_json, stdout
 from urlab.cli.eval import options as opt
 from urlab.cli.options import AsJson
 
@@ -108,9 +107,9 @@ def client_errors_as_command_errors(url: str) -> Iterator[None]:
     """Errors of the client in the block become CommandError with what to do."""
     from urlab.evaluation.runs.client import (
         BadAddress,
-        BadRequest,
         EvalClientError,
         ForeignServer,
+        InvalidRequest,
         ServerUnreachable,
         TokenRefused,
     )
@@ -124,5 +123,5 @@ def client_errors_as_command_errors(url: str) -> Iterator[None]:
     except TokenRefused as refused:
         raise CommandError(f"the server at {url} wants a token: give it with --token") from refused
     except EvalClientError as refused:
-        code = WRONG_USE if isinstance(refused, BadRequest) else FAILED
+        code = WRONG_USE if isinstance(refused, InvalidRequest) else FAILED
         raise CommandError(f"the server at {url} refused: {refused.message}", code) from refused

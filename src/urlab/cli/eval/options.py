@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from urlab.cli.complaint import WRONG_USE, CommandError
+from urlab.cli.console import WRONG_USE, CommandError
 from urlab.errors import UrlabError
 
 DEFAULT_PORT = 8087

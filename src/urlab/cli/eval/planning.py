@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from urlab.cli.complaint import WRONG_USE, CommandError
+from urlab.cli.console import WRONG_USE, CommandError
 from urlab.cli.eval.options import known_tasks, names, server_url
 from urlab.evaluation.settings import VideoChoice
 
 if TYPE_CHECKING:
     from urlab.evaluation.policies import PolicySource
-    from urlab.evaluation.settings import RunPlan
+    from urlab.evaluation.runs.plan import RunPlan
 
 
 _SECRETS = ("key", "token", "password")
@@ -43,7 +43,7 @@ class RunOptions:
 
 def plan_of(options: RunOptions) -> "RunPlan":
     """The plan; CommandError or TaskError when there is no such policy or task."""
-    from urlab.evaluation.settings import RunPlan
+    from urlab.evaluation.runs.plan import RunPlan
 
     policy = _policy(options)
     cameras, videos = _pictures(options, policy)

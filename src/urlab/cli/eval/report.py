@@ -8,8 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from urlab.cli.complaint import WRONG_USE, CommandError
-from urlab.cli.console import print_json, stderr, stdout
+from urlab.cli.console import WRONG_USE, CommandError, print_json, stderr, stdout
 from urlab.cli.eval import options as opt
 from urlab.cli.eval.options import FOR_TASKS, need_packages
 from urlab.cli.options import AsJson

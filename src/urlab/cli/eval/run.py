@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from urlab.cli.complaint import FAILED, WRONG_USE, CommandError
-from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr
+from urlab.cli.console import FAILED, WRONG_USE, CommandError, LogLevel, print_json, set_up_logging, stderr
 from urlab.cli.eval import options as opt
 from urlab.cli.eval.jobs import client_errors_as_command_errors
 from urlab.cli.eval.options import FOR_A_SERVER, FOR_TASKS, check_drawing, check_file, check_folder, need_packages
@@ -22,8 +21,8 @@ from urlab.evaluation.settings import VideoChoice
 
 if TYPE_CHECKING:
     from urlab.evaluation.report import Run
+    from urlab.evaluation.runs.plan import RunPlan
     from urlab.evaluation.runs.runner import RunOutcome
-    from urlab.evaluation.settings import RunPlan
 
 
 INTERRUPTED = 130

@@ -12,8 +12,7 @@ from typing import Annotated
 
 import typer
 
-from urlab.cli.complaint import WRONG_USE, CommandError
-from urlab.cli.console import LogLevel, set_up_logging, stderr
+from urlab.cli.console import WRONG_USE, CommandError, LogLevel, set_up_logging, stderr
 from urlab.cli.eval import options as opt
 from urlab.cli.eval.options import FOR_A_SERVER, check_drawing, check_file, check_folder, known_tasks, need_packages
 from urlab.cli.options import Log

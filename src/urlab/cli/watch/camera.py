@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from rich.text import Text
 
-from urlab.cli.complaint import WRONG_USE, CommandError
-from urlab.cli.console import print_json, stdout
+from urlab.cli.console import WRONG_USE, CommandError, print_json, stdout
 from urlab.cli.watch.display import Display, beats, rate_in_json
 from urlab.cli.watch.options import CaptureOptions
 from urlab.cli.watch.rates import Rate, RateWindow, Tally

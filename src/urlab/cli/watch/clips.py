@@ -15,8 +15,7 @@ import numpy as np
 from PIL import Image
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from urlab.cli.complaint import CommandError
-from urlab.cli.console import stderr
+from urlab.cli.console import CommandError, stderr
 from urlab.cli.watch.camera import describe, first_frame, streaming
 from urlab.cli.watch.options import PICTURE, CaptureOptions
 from urlab.cli.watch.server import WatchedServer

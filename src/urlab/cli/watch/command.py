@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 
 from urlab.cli import options as opt
-from urlab.cli.complaint import WRONG_USE, CommandError
-from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
+from urlab.cli.console import WRONG_USE, CommandError, LogLevel, print_json, set_up_logging, stderr, stdout
 from urlab.cli.watch.options import (
     Camera,
     CaptureOptions,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from urlab.cli.complaint import WRONG_USE, CommandError
+from urlab.cli.console import WRONG_USE, CommandError
 
 StatePort = Annotated[
     int | None,

@@ -5,8 +5,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from urlab.cli.complaint import WRONG_USE, CommandError
-from urlab.cli.console import print_json, stdout
+from urlab.cli.console import WRONG_USE, CommandError, print_json, stdout
 from urlab.cli.watch.display import Display, beats, report, table
 from urlab.cli.watch.rates import Pace, Rate, RateWindow, StreamSubscription, Subscriptions
 from urlab.cli.watch.readings import CameraReading, Reading, RobotReading, fits, read_robot

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from urlab.cli.connecting import connected
+from urlab.cli.options import connected
 from urlab_client import PIEState, URLabArticulation, URLabCameraView, URLabClient, URLabRPCError, ZmqTransport
 from urlab_client.following import ServerFollower
 from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint

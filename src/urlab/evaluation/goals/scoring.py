@@ -13,10 +13,6 @@ from urlab.evaluation.tasks.layout import GAP_M, Joints, Layout, random_layouts
 from urlab.evaluation.tasks.task import Task, TaskError
 from urlab.geometry import Pose
 
-HOLD_STEPS_P2 = 100
-"""How long a subgoal must last for clients of spec 004's generation, in control steps."""
-HOLD_STEPS_P4 = 50
-"""The same for later clients."""
 _DECIMALS = 5
 _TOLERANCE = 1e-6
 _TRIES = 100

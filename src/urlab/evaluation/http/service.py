@@ -7,9 +7,8 @@ from enum import Enum
 from typing import Any
 
 from urlab.evaluation.encoding import Wire
-from urlab.evaluation.goals.scoring import HOLD_STEPS_P2, HOLD_STEPS_P4
 from urlab.evaluation.runs.job import JobFactory
-from urlab.evaluation.settings import ServerSettings
+from urlab.evaluation.settings import HOLD_STEPS_P2, HOLD_STEPS_P4, ServerSettings
 from urlab.evaluation.workers.pool import ReplyFormat, WorkerPool, WorkerReply
 
 log = logging.getLogger("urlab.evaluation")
@@ -26,7 +25,7 @@ class EvaluationService:
 
     def __init__(self, settings: ServerSettings) -> None:
         self._jobs = JobFactory(settings)
-        self._generations = Generations()
+        self._generations = ClientGenerations()
         self._stock_clients = StockClients()
         self._switching = asyncio.Lock()
         self.pool = WorkerPool(settings, self._jobs.default_run())
@@ -124,14 +123,14 @@ def _by_worker(chunk: Sequence[Mapping[str, object]]) -> dict[str, list[object]]
     return chunks
 
 
-class Generation(Enum):
+class ClientGeneration(Enum):
     """A generation of clients; the value is how many control steps a subgoal must hold for it."""
 
     SPEC_004 = HOLD_STEPS_P2
     LATER = HOLD_STEPS_P4
 
 
-class Generations:
+class ClientGenerations:
     """Which generation of clients drives a worker, as far as its requests have shown. Event loop only.
 
     Clients of spec 004's generation call /create_workers before they reset; those of the next do so too, but after
@@ -163,9 +162,9 @@ class Generations:
         """The job was chosen by /load_config: a client that announces workers now is not of the first generation."""
         self._has_loaded_config = True
 
-    def of(self, worker_id: str) -> Generation:
+    def of(self, worker_id: str) -> ClientGeneration:
         """The generation of the client that drives a worker."""
-        return Generation.SPEC_004 if worker_id in self._created else Generation.LATER
+        return ClientGeneration.SPEC_004 if worker_id in self._created else ClientGeneration.LATER
 
 
 class StockClients:

@@ -6,7 +6,7 @@
       EvalClientError
         ServerUnreachable  BadAddress
         ForeignServer  NotSendable
-        RequestRefused    BadRequest 400  TokenRefused 401  TooLarge 413  WorkerTimedOut 504
+        RequestRefused    InvalidRequest 400  TokenRefused 401  TooLarge 413  WorkerTimedOut 504
 """
 
 import contextlib
@@ -59,7 +59,7 @@ class RequestRefused(EvalClientError):
         self.status = status
 
 
-class BadRequest(RequestRefused):
+class InvalidRequest(RequestRefused):
     """400: a field is wrong, a worker unknown; nothing has moved."""
 
 
@@ -229,7 +229,7 @@ def running_job(status: Mapping[str, Any]) -> str | None:
     )
 
 
-_REFUSALS = {400: BadRequest, 401: TokenRefused, 413: TooLarge, 504: WorkerTimedOut}
+_REFUSALS = {400: InvalidRequest, 401: TokenRefused, 413: TooLarge, 504: WorkerTimedOut}
 
 
 def _refusal(status: int, body: bytes) -> RequestRefused:

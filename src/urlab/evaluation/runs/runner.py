@@ -1,36 +1,42 @@
 """A whole evaluation: a server if there is none, a policy for each worker, and what came out."""
 
 import queue
+import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
+from urlab.child_process import UrlabProcess
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.errors import BadJob
 from urlab.evaluation.policies import Action, Observation, Policy, PolicyError
 from urlab.evaluation.policies.registry import in_a_line
 from urlab.evaluation.runs.client import (
-    BadRequest,
     EvalClient,
     EvalClientError,
+    InvalidRequest,
     ServerUnreachable,
     WorkerTimedOut,
     running_job,
 )
+from urlab.evaluation.runs.plan import RunPlan, describe, now, refuse_other_policy
 from urlab.evaluation.runs.results import RunFolder, new_run_id
-from urlab.evaluation.runs.run_info import describe, now, refuse_other_policy
-from urlab.evaluation.runs.server_process import EvalServerProcess
-from urlab.evaluation.settings import RunPlan, VideoChoice
+from urlab.evaluation.settings import VideoChoice
 
 Reply = dict[str, Any]
+
+SERVER_STOP_LIMIT_S = 150.0
+"""Longer than the server itself gives its workers to write what they have."""
+
+TOKEN_VARIABLE = "URLAB_EVAL_TOKEN"
 
 STOP_GRACE_S = 10.0
 """How long a stop waits for policies that are thinking; what they think is not worth more."""
 
-_LOOK_EVERY_S = 0.2
+_POLL_EVERY_S = 0.2
 _COMPLAINTS_LIMIT_S = 10.0
 _DYING_S = 2.0
 
@@ -66,6 +72,40 @@ class RunOutcome:
     def is_complete(self) -> bool:
         """Whether every episode of the job has a result."""
         return self.problem is None and self.completed + len(self.finished) >= self.total
+
+
+class EvalServerProcess(UrlabProcess):
+    """`urlab eval serve` on a free port with a secret token. Leaving the context ends it and keeps its results.
+
+    It lives in a session of its own, so that Ctrl-C reaches the run alone, which then ends it in order. A run that dies
+    in whatever way closes the child's stdin, and the child ends by itself.
+    """
+
+    def __init__(self, plan: RunPlan, run_id: str) -> None:
+        self.token = secrets.token_urlsafe()
+        super().__init__(
+            "eval",
+            "serve",
+            *server_options(plan, run_id),
+            environment={TOKEN_VARIABLE: self.token},
+            keep_stdin=True,
+            own_session=True,
+        )
+        self.url = str(self.ready["url"])
+
+    def stop(self, limit_s: float = SERVER_STOP_LIMIT_S) -> None:
+        """End it, kindly at first."""
+        super().stop(limit_s)
+
+
+def server_options(plan: RunPlan, run_id: str) -> list[str]:
+    """The options of `urlab eval serve` for a plan."""
+    options = ["--port", "0", "--run-id", run_id, "--end-with-stdin"]
+    options += ["--tasks", ",".join(plan.tasks or ("all",)), "--episodes", str(plan.episodes)]
+    options += ["--seed", str(plan.seed), "--workers", str(plan.workers), "--results", str(plan.results)]
+    options += ["--cameras" if plan.cameras else "--no-cameras"]
+    options += ["--videos" if plan.cameras and plan.videos is not VideoChoice.NONE else "--no-videos"]
+    return options + (["--privileged"] if plan.policy.needs_privileged else [])
 
 
 @dataclass(frozen=True)
@@ -175,7 +215,7 @@ class _PolicyThreads:
         while working and patience_s > 0:
             working -= self._next_news()
             if self._ending.is_set():
-                patience_s -= _LOOK_EVERY_S
+                patience_s -= _POLL_EVERY_S
             elif self._stop.is_set():
                 self._outcome.was_stopped = True
                 self._ending.set()
@@ -183,7 +223,7 @@ class _PolicyThreads:
     def _next_news(self) -> int:
         """Wait a moment for news; how many workers have ended."""
         try:
-            news = self._news.get(timeout=_LOOK_EVERY_S)
+            news = self._news.get(timeout=_POLL_EVERY_S)
         except queue.Empty:
             return 0
         if isinstance(news, EpisodeResult):
@@ -224,8 +264,7 @@ class _PolicyThreads:
 
     def _drive(self, worker: str, policy: Policy) -> None:
         try:
-            with HttpWorker(self._server.client(worker), worker) as link:
-                Driver(link, policy, self._ending, self._news.put).drive()
+            Driver(self._server.client(worker), policy, self._ending, self._news.put).drive()
         finally:
             self._close(policy)
 
@@ -237,37 +276,44 @@ class _PolicyThreads:
             self._outcome.complaints.append(f"the policy's close() failed: {in_a_line(failed)}")
 
 
-class WorkerLink(Protocol):
-    """The worker, seen through HTTP: every call gives its reply of ``obs``, ``metric`` and ``episode_result``."""
-
-    def reset(self) -> Reply:
-        """Begin the next episode."""
-
-    def act(self, actions: list[Action]) -> Reply:
-        """Carry out actions, up to the end of the episode."""
-
-
 class Driver:
-    """One policy at one worker, episode after episode until the job is done or ``stop`` is set. One thread.
+    """One policy at one worker of a server, episode after episode until the job is done or ``stop`` is set. One thread.
 
-    ``on_result`` gets the result of every episode.
+    ``client`` is the driver's own; in the end it gives an unfinished episode back. ``on_result`` gets the result of
+    every episode.
     """
 
     def __init__(
-        self, link: WorkerLink, policy: Policy, stop: threading.Event, on_result: Callable[[EpisodeResult], None]
+        self, client: EvalClient, policy: Policy, stop: threading.Event, on_result: Callable[[EpisodeResult], None]
     ) -> None:
-        self._link, self._policy, self._stop, self._on_result = link, policy, stop, on_result
+        (self._worker_id,) = client.worker_ids
+        self._client, self._policy, self._stop, self._on_result = client, policy, stop, on_result
 
     def drive(self) -> None:
-        """PolicyError when the policy fails; what the link raises is passed on."""
-        observation: Observation | None = self._link.reset()["obs"]
-        while observation is not None and not self._stop.is_set():
-            if observation["reset"]:
-                self._call(self._policy.reset, observation)
-            reply = self._link.act(self._actions(observation))
-            if reply.get("episode_result"):
-                self._on_result(EpisodeResult.from_reply(reply["episode_result"]))
-            observation = reply["obs"]
+        """PolicyError when the policy fails; what the client raises is passed on."""
+        with self._client:
+            observation: Observation | None = self._reset()["obs"]
+            while observation is not None and not self._stop.is_set():
+                if observation["reset"]:
+                    self._call(self._policy.reset, observation)
+                reply = self._step(self._actions(observation))
+                if reply.get("episode_result"):
+                    self._on_result(EpisodeResult.from_reply(reply["episode_result"]))
+                observation = reply["obs"]
+
+    def _reset(self) -> Reply:
+        return self._client.reset()[self._worker_id]
+
+    def _step(self, actions: list[Action]) -> Reply:
+        """One step, or a chunk. PolicyError if the server refuses it; an episode that took too long begins again."""
+        try:
+            if len(actions) == 1:
+                return self._client.step({self._worker_id: actions[0]})[self._worker_id]
+            return self._client.step_chunk([{self._worker_id: one} for one in actions])[self._worker_id]
+        except InvalidRequest as refused:
+            raise PolicyError(f"the server refused the policy's action: {refused.message}") from refused
+        except WorkerTimedOut:
+            return self._reset()
 
     def _actions(self, observation: Observation) -> list[Action]:
         made: object = self._call(self._policy.act, observation)
@@ -297,34 +343,3 @@ def _kind(made: object) -> str:
     if isinstance(made, list):
         return f"a list of {type(made[0]).__name__}" if made else "an empty list"
     return "nothing" if made is None else f"a {type(made).__name__}"
-
-
-class HttpWorker:
-    """A worker through a client of its own. Leaving the context gives its unfinished episode back."""
-
-    def __init__(self, client: EvalClient, worker_id: str) -> None:
-        self._client, self._worker_id = client, worker_id
-
-    def reset(self) -> Reply:
-        """Begin the next episode."""
-        return self._client.reset()[self._worker_id]
-
-    def act(self, actions: list[Action]) -> Reply:
-        """One step, or a chunk. PolicyError if the server refuses it; an episode that took too long begins again."""
-        try:
-            return self._act(actions)
-        except BadRequest as refused:
-            raise PolicyError(f"the server refused the policy's action: {refused.message}") from refused
-        except WorkerTimedOut:
-            return self.reset()
-
-    def _act(self, actions: list[Action]) -> Reply:
-        if len(actions) == 1:
-            return self._client.step({self._worker_id: actions[0]})[self._worker_id]
-        return self._client.step_chunk([{self._worker_id: one} for one in actions])[self._worker_id]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *failure: object) -> None:
-        self._client.__exit__(*failure)

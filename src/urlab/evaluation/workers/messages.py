@@ -31,7 +31,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class Begin(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Begin an episode; one that is running is given up. The body is a pickled task. Answer: `StepReply`."""
+    """Begin an episode; one that is running is given up. The body is a pickled task. Answer: `WorkerAnswer`."""
 
     seed: int
     hold_steps: int
@@ -41,7 +41,7 @@ class Begin(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Carry out actions until they or the episode end. Answer: `StepReply`.
+    """Carry out actions until they or the episode end. Answer: `WorkerAnswer`.
 
     It has the observation after the last action, encoded for ``wire``; if the episode ended, only with ``terminal``.
     """
@@ -52,14 +52,14 @@ class Step(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class Flush(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Wait until all evidence is on disk. Answer: `StepReply`."""
+    """Wait until all evidence is on disk. Answer: `WorkerAnswer`."""
 
 
 class Stop(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """Flush and end. No answer."""
 
 
-class StepReply(msgspec.Struct, frozen=True, array_like=True, tag=True):
+class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """The body is an observation as `EncodedObservation.encode` makes it, or empty.
 
     ``result`` is there when the episode has ended, after ``executed`` actions. ``problems`` are about evidence.
@@ -76,7 +76,7 @@ class Failed(msgspec.Struct, frozen=True, array_like=True, tag=True):
     reason: str
 
 
-Message = WorkerSettings | Begin | Step | Flush | Stop | StepReply | Failed
+Message = WorkerSettings | Begin | Step | Flush | Stop | WorkerAnswer | Failed
 Body = bytes | memoryview
 
 _encoder = msgspec.msgpack.Encoder()

@@ -28,7 +28,7 @@ from urlab.evaluation.workers.messages import (
     Flush,
     PipeBroken,
     Step,
-    StepReply,
+    WorkerAnswer,
     WorkerFrame,
     WorkerSettings,
 )
@@ -52,7 +52,7 @@ class ReplyFormat(NamedTuple):
     terminal: bool = False
 
 
-class StepRequest(NamedTuple):
+class EpisodeActions(NamedTuple):
     """Actions for the episode that was running when they were read; ``key`` is None if nothing is left to run."""
 
     key: EpisodeKey | None
@@ -130,7 +130,7 @@ class WorkerSlot:
             self._hold_steps = hold_steps
             return await self._begin(wanted)
 
-    async def step(self, request: StepRequest, wanted: ReplyFormat) -> WorkerReply:
+    async def step(self, request: EpisodeActions, wanted: ReplyFormat) -> WorkerReply:
         """Carry out ``request``. When the episode ends, the next one has begun: the reply has its first observation.
 
         A request for an episode that is no longer running is ignored: the reply shows what is.
@@ -139,9 +139,7 @@ class WorkerSlot:
             if not self._is_delivered:
                 return self._not_moved(is_over=True)
             if not self._is_running and not self._reply.is_done:
-                return await self._begin(
-                    wanted, warning="the episode begins again: its worker was ended by a time limit"
-                )
+                return await self._begin(wanted, warning=_TIMED_OUT)
             if request.key is None or request.key != self.key:
                 return self._not_moved(is_over=request.key is not None)
             return await self._step(request, wanted)
@@ -218,7 +216,7 @@ class WorkerSlot:
         begin = Begin(key.seed, self._hold_steps, run.episode_id(key), folder, wanted.wire)
         return WorkerFrame(begin, pickle.dumps(run.tasks[key.task]))
 
-    async def _step(self, request: StepRequest, wanted: ReplyFormat) -> WorkerReply:
+    async def _step(self, request: EpisodeActions, wanted: ReplyFormat) -> WorkerReply:
         log.debug("worker %s carries out %d actions", self.worker_id, len(request.actions))
         step = WorkerFrame(Step(request.actions, wanted.wire, terminal=wanted.terminal))
         try:
@@ -246,13 +244,13 @@ class WorkerSlot:
     def _encoded(self, body: Body, wanted: ReplyFormat) -> EncodedObservation:
         return EncodedObservation(body, wanted.wire, has_pictures=self._settings.cameras)
 
-    def _warnings(self, answer: StepReply, warning: str | None = None) -> tuple[str, ...]:
+    def _warnings(self, answer: WorkerAnswer, warning: str | None = None) -> tuple[str, ...]:
         """For the reply; the run notes the problems too."""
         for problem in answer.problems:
             self._run.note(f"worker {self.worker_id}: {problem}")
         return answer.problems if warning is None else (warning, *answer.problems)
 
-    async def _request(self, frame: WorkerFrame, limit_s: float) -> tuple[StepReply, Body]:
+    async def _request(self, frame: WorkerFrame, limit_s: float) -> tuple[WorkerAnswer, Body]:
         """The answer and its body; EpisodeLost when there is none to be had, WorkerTimeLimit when it takes too long."""
         process = await self._living()
         try:
@@ -373,12 +371,14 @@ class WorkerPool:
             self._ending.pop(slot.worker_id, None)
             ended.set()
 
-    def _request(self, slot: WorkerSlot, raws: Sequence[object]) -> StepRequest:
+    def _request(self, slot: WorkerSlot, raws: Sequence[object]) -> EpisodeActions:
         if slot.key is None:
-            return StepRequest(None)
+            return EpisodeActions(None)
         embodiment, is_rel = self.run.embodiment(slot.key), not self._settings.absolute
         try:
-            return StepRequest(slot.key, tuple([parse_action(raw, embodiment, default_is_rel=is_rel) for raw in raws]))
+            return EpisodeActions(
+                slot.key, tuple([parse_action(raw, embodiment, default_is_rel=is_rel) for raw in raws])
+            )
         except ActionError as problem:
             raise BadAction(f"worker {slot.worker_id}: {problem.message}") from problem
 

@@ -29,8 +29,8 @@ from urlab.evaluation.workers.messages import (
     Flush,
     PipeBroken,
     Step,
-    StepReply,
     Stop,
+    WorkerAnswer,
     WorkerFrame,
     WorkerPipe,
     WorkerSettings,
@@ -75,7 +75,7 @@ class Worker:
                 return self._step(step)
             case Flush():
                 self._writer.flush()
-                return WorkerFrame(StepReply(problems=self._writer.take_problems()))
+                return WorkerFrame(WorkerAnswer(problems=self._writer.take_problems()))
             case other:
                 raise ValueError(f"{type(other).__name__} has no answer")
 
@@ -119,11 +119,11 @@ class Worker:
             self._evidence.add_pictures(terminal)
             self._evidence.finish(terminal)
         self._episode = self._evidence = None
-        reply = StepReply(episode.result, executed, self._writer.take_problems())
+        reply = WorkerAnswer(episode.result, executed, self._writer.take_problems())
         return WorkerFrame(reply, self._encoded(terminal, step.wire) if step.terminal else b"")
 
     def _observed(self, observation: Observation, wire: Wire, executed: int = 0) -> WorkerFrame:
-        reply = StepReply(None, executed, self._writer.take_problems())
+        reply = WorkerAnswer(None, executed, self._writer.take_problems())
         return WorkerFrame(reply, self._encoded(observation, wire))
 
     def _encoded(self, observation: Observation, wire: Wire) -> bytes:

@@ -149,9 +149,9 @@ ServerMaker = Callable[..., EvalServer]
 RawMaker = Callable[..., Raw]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EvalServer]:
-    """One server for the tests of a file; each starts a job of its own."""
+    """One server for all tests that do not break it; each starts a job of its own."""
     made = EvalServer(tmp_path_factory.mktemp("server"))
     yield made
     assert made.stop() == 0

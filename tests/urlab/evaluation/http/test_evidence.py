@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from urlab.evaluation.runs.client import BadRequest, EvalClient, ServerUnreachable
+from urlab.evaluation.runs.client import EvalClient, InvalidRequest, ServerUnreachable
 
 HOLD = {"action": [0.0] * 7 + [0.04, 0.04], "control_type": "joint_position"}
 
@@ -88,7 +88,7 @@ def test_our_client_gets_the_job_done(server: Any) -> None:
         assert replies["0"]["obs"]["joint_position_state"].dtype == np.float32
         replies = client.step({"1": HOLD})
         assert replies.keys() == {"1"}
-        with pytest.raises(BadRequest, match="control_type"):
+        with pytest.raises(InvalidRequest, match="control_type"):
             client.step({"0": {}})
         replies = client.step_chunk([{"0": HOLD, "1": HOLD}] * 50)
         assert client.executed_steps == 12

@@ -126,28 +126,6 @@ def test_a_goal_must_hold_longer_for_the_first_generation(raw: RawClient, genera
     raw.json("/kill", {"data": {"worker_ids": ["0"]}})
 
 
-def test_a_reply_to_some_workers_has_all_that_were_reset_together(raw: RawClient) -> None:
-    raw.start("short", episodes=4)
-    raw.pickled("/reset", {"worker_ids": ["0", "1"]})
-    replies = raw.pickled("/step", {"1": HOLD})
-    assert {one: reply["obs"]["timestep"] for one, reply in replies.items()} == {"0": 0, "1": 1}
-    answer = raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}, {"0": HOLD}, {"0": HOLD}])
-    assert {one: reply["obs"]["timestep"] for one, reply in answer["obs"].items()} == {"0": 3, "1": 2}
-    assert answer["executed_steps"] == 3
-
-
-def test_in_a_chunk_of_two_workers_each_stops_at_the_end_of_its_own_episode(raw: RawClient) -> None:
-    raw.start("short", episodes=4)
-    raw.pickled("/reset", {"worker_ids": ["0", "1"]})
-    raw.pickled("/step_chunk", [{"0": HOLD}] * 10)
-    answer = raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 5)
-    assert (answer["executed_steps"], answer["stopped_early"]) == (5, True)
-    assert answer["executed_by_worker"] == {"0": 2, "1": 5}
-    assert {one: reply["obs"]["timestep"] for one, reply in answer["obs"].items()} == {"0": 0, "1": 5}
-    assert answer["obs"]["0"]["episode_result"]["seed"] == "000"
-    assert answer["obs"]["1"]["episode_result"] is None
-
-
 def test_a_chunk_with_a_worker_that_is_done_is_carried_out_for_the_other(raw: RawClient) -> None:
     raw.start("short", episodes=2)
     raw.pickled("/reset", {"worker_ids": ["0", "1"]})
@@ -206,60 +184,11 @@ def test_a_worker_without_any_episode_waits_from_the_start(raw: RawClient) -> No
     assert all(reply["obs"] is None and reply["metric"] is not None for reply in replies.values())
 
 
-def test_reset_result_shows_where_the_workers_are(raw: RawClient) -> None:
-    raw.start("short")
-    raw.pickled("/reset", {"worker_ids": ["0"]})
-    stepped = raw.pickled("/step", {"0": HOLD})
-    assert raw.pickled("/reset_result", {"worker_ids": ["0"]}) == stepped
-
-
-def test_the_last_observation_of_an_episode_is_there_for_the_asking(raw: RawClient) -> None:
-    raw.start("short")
-    raw.pickled("/reset", {"worker_ids": ["0"]})
-    result = raw.pickled("/step_chunk?terminal=1", [{"0": HOLD}] * 12)["obs"]["0"]["episode_result"]
-    assert result["terminal_obs"]["timestep"] == 12
-    assert result["terminal_obs"]["reset"] is False
-
-
 def test_an_empty_body_resets_a_first_worker(raw: RawClient) -> None:
     raw.start("short")
     status, _ = raw.send("POST", "/reset", b"", "application/octet-stream")
     assert status == 200
     assert raw.status()["active_workers"] == ["0"]
-
-
-def test_omitted_is_rel_means_a_change_and_the_flag_is_honoured(raw: RawClient) -> None:
-    raw.start("short")
-    first = _array(raw.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]["joint_position_state"])
-    change = {"0": {**HOLD, "action": np.array([0.02, *[0.0] * 6, 0.04, 0.04], dtype=np.float32)}}
-    for _ in range(5):
-        moved = raw.pickled("/step", change)
-    raw.pickled("/step_chunk", [{"0": HOLD}] * 4)
-    moved = raw.pickled("/step", {"0": HOLD})["0"]["obs"]
-    assert _array(moved["joint_position_state"])[0] - first[0] == pytest.approx(0.1, abs=0.01)
-    raw.pickled("/reset", {"worker_ids": ["0"]})
-    back = {"0": {**HOLD, "action": tuple(map(float, first)), "is_rel": True}}
-    absolute = {"0": {**back["0"], "is_rel": False}}
-    there = raw.pickled("/step_chunk", [absolute] * 8)["obs"]["0"]["obs"]
-    assert _array(there["joint_position_state"])[:7] == pytest.approx(first[:7], abs=2e-3)
-
-
-def test_ee_poses_come_as_tuples_of_any_sequence(raw: RawClient) -> None:
-    """As stock clients send them: tuples of lists, of arrays, of tuples."""
-    raw.start("short")
-    first = raw.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]
-    position, quat, grip = [0.0, 0.0, -0.002], [1.0, 0.0, 0.0, 0.0], [0.04, 0.04]
-    forms = [
-        (position, quat, grip),
-        (np.array(position), np.array(quat, np.float32), np.array(grip)),
-        [tuple(position), tuple(quat), tuple(grip)],
-    ]
-    for form in forms * 2:
-        action = {"action": form, "base_motion": [0.0] * 3, "control_type": "ee_pose", "is_rel": True}
-        raw.pickled("/step", {"0": action})
-    reply = raw.pickled("/step_chunk", [{"0": EE}] * 5)["obs"]["0"]
-    moved = _array(reply["obs"]["ee_pose_state"][0]) - _array(first["ee_pose_state"][0])
-    assert moved == pytest.approx([0.0, 0.0, -0.012], abs=2e-3)
 
 
 _MOVE = ([0.001, 0.001, 0.001], [1.0, 0.0, 0.0, 0.0])
@@ -312,15 +241,6 @@ def test_a_job_of_the_same_name_goes_on_with_what_was_just_finished(raw: RawClie
     assert (reply["obs"], reply["metric"]) == (None, {"short": {"score": 0.0, "sr": 0.0}})
 
 
-def test_a_connection_for_every_request_will_do(raw: RawClient) -> None:
-    """As ``requests.post`` makes them."""
-    raw.start("short")
-    raw.headers = {"Connection": "close"}
-    raw.pickled("/reset", {"worker_ids": ["0"]})
-    for step in (1, 2, 3):
-        assert raw.pickled("/step", {"0": HOLD})["0"]["obs"]["timestep"] == step
-
-
 def test_an_absolute_server_takes_actions_without_a_flag_as_they_are(make_server: Any, make_raw: Any) -> None:
     client = make_raw(make_server(absolute=True).url)
     first = _array(client.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]["joint_position_state"])
@@ -331,31 +251,6 @@ def test_an_absolute_server_takes_actions_without_a_flag_as_they_are(make_server
     reply = client.pickled("/step_chunk", [change, *[still] * 6])["obs"]["0"]["obs"]
     moved = _array(reply["joint_position_state"]) - first
     assert moved[:7] == pytest.approx([0.15, *[0.0] * 6], abs=0.01)
-
-
-def test_headers_queries_and_prefixes_of_hosted_services_are_accepted(raw: RawClient) -> None:
-    raw.start("short")
-    raw.prefix, raw.headers = "/some/prefix", {"run_id": "task-7", "Authorization": "Bearer whatever"}
-    assert raw.send("GET", "/docs", None, None)[0] == 200
-    replies = raw.pickled("/reset?run_id=task-7", {"worker_ids": ["0"]})
-    assert raw.pickled("/step?run_id=task-7", {"0": HOLD}).keys() == replies.keys()
-
-
-def test_json_and_msgpack_are_answered_in_kind(raw: RawClient) -> None:
-    raw.start("short")
-    raw.json("/reset", {"worker_ids": ["0"]})
-    by_json = raw.json("/step", {"0": HOLD})
-    assert by_json.keys() == {"0"}
-    status, body = raw.send(
-        "POST", "/reset_result", msgspec.msgpack.encode({"worker_ids": ["0"]}), "application/msgpack"
-    )
-    assert status == 200
-    assert msgspec.msgpack.decode(body)["0"]["obs"] == by_json["0"]["obs"]
-    status, body = raw.send("POST", "/step", msgspec.msgpack.encode({"0": HOLD}), "application/msgpack")
-    packed = msgspec.msgpack.decode(body)["0"]["obs"]
-    assert isinstance(packed["joint_position_state"]["data"], bytes)
-    unpickled = raw.pickled("/reset_result", {"worker_ids": ["0"]})["0"]["obs"]
-    assert _array(unpickled["joint_position_state"]).tobytes() == packed["joint_position_state"]["data"]
 
 
 def test_status_counts_and_the_files_say_the_same(raw: RawClient, server: Any) -> None:
@@ -388,3 +283,107 @@ def test_status_counts_and_the_files_say_the_same(raw: RawClient, server: Any) -
 def test_load_config_is_a_job_of_one_task(raw: RawClient) -> None:
     assert raw.json("/load_config", {"data": {"config_path": "configs/tasks/easy.yml"}}) == {"data": {"success": True}}
     assert raw.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]["episode_id"].split("/")[2] == "easy"
+
+
+@pytest.fixture
+def stepping(raw: RawClient) -> RawClient:
+    """A client of a job with many short episodes: tests that only reset and step share its worker's process."""
+    if raw.status()["run_id"] != "many":
+        raw.start("short", episodes=500, run_id="many")
+    return raw
+
+
+def test_reset_result_shows_where_the_workers_are(stepping: RawClient) -> None:
+    stepping.pickled("/reset", {"worker_ids": ["0"]})
+    stepped = stepping.pickled("/step", {"0": HOLD})
+    assert stepping.pickled("/reset_result", {"worker_ids": ["0"]}) == stepped
+
+
+def test_the_last_observation_of_an_episode_is_there_for_the_asking(stepping: RawClient) -> None:
+    stepping.pickled("/reset", {"worker_ids": ["0"]})
+    result = stepping.pickled("/step_chunk?terminal=1", [{"0": HOLD}] * 12)["obs"]["0"]["episode_result"]
+    assert result["terminal_obs"]["timestep"] == 12
+    assert result["terminal_obs"]["reset"] is False
+
+
+def test_omitted_is_rel_means_a_change_and_the_flag_is_honoured(stepping: RawClient) -> None:
+    first = _array(stepping.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]["joint_position_state"])
+    change = {"0": {**HOLD, "action": np.array([0.02, *[0.0] * 6, 0.04, 0.04], dtype=np.float32)}}
+    for _ in range(5):
+        moved = stepping.pickled("/step", change)
+    stepping.pickled("/step_chunk", [{"0": HOLD}] * 4)
+    moved = stepping.pickled("/step", {"0": HOLD})["0"]["obs"]
+    assert _array(moved["joint_position_state"])[0] - first[0] == pytest.approx(0.1, abs=0.01)
+    stepping.pickled("/reset", {"worker_ids": ["0"]})
+    back = {"0": {**HOLD, "action": tuple(map(float, first)), "is_rel": True}}
+    absolute = {"0": {**back["0"], "is_rel": False}}
+    there = stepping.pickled("/step_chunk", [absolute] * 8)["obs"]["0"]["obs"]
+    assert _array(there["joint_position_state"])[:7] == pytest.approx(first[:7], abs=2e-3)
+
+
+def test_ee_poses_come_as_tuples_of_any_sequence(stepping: RawClient) -> None:
+    """As stock clients send them: tuples of lists, of arrays, of tuples."""
+    first = stepping.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]
+    position, quat, grip = [0.0, 0.0, -0.002], [1.0, 0.0, 0.0, 0.0], [0.04, 0.04]
+    forms = [
+        (position, quat, grip),
+        (np.array(position), np.array(quat, np.float32), np.array(grip)),
+        [tuple(position), tuple(quat), tuple(grip)],
+    ]
+    for form in forms * 2:
+        action = {"action": form, "base_motion": [0.0] * 3, "control_type": "ee_pose", "is_rel": True}
+        stepping.pickled("/step", {"0": action})
+    reply = stepping.pickled("/step_chunk", [{"0": EE}] * 5)["obs"]["0"]
+    moved = _array(reply["obs"]["ee_pose_state"][0]) - _array(first["ee_pose_state"][0])
+    assert moved == pytest.approx([0.0, 0.0, -0.012], abs=2e-3)
+
+
+def test_a_connection_for_every_request_will_do(stepping: RawClient) -> None:
+    """As ``requests.post`` makes them."""
+    stepping.headers = {"Connection": "close"}
+    stepping.pickled("/reset", {"worker_ids": ["0"]})
+    for step in (1, 2, 3):
+        assert stepping.pickled("/step", {"0": HOLD})["0"]["obs"]["timestep"] == step
+
+
+def test_headers_queries_and_prefixes_of_hosted_services_are_accepted(stepping: RawClient) -> None:
+    stepping.prefix, stepping.headers = "/some/prefix", {"run_id": "task-7", "Authorization": "Bearer whatever"}
+    assert stepping.send("GET", "/docs", None, None)[0] == 200
+    replies = stepping.pickled("/reset?run_id=task-7", {"worker_ids": ["0"]})
+    assert stepping.pickled("/step?run_id=task-7", {"0": HOLD}).keys() == replies.keys()
+
+
+def test_json_and_msgpack_are_answered_in_kind(stepping: RawClient) -> None:
+    stepping.json("/reset", {"worker_ids": ["0"]})
+    by_json = stepping.json("/step", {"0": HOLD})
+    assert by_json.keys() == {"0"}
+    status, body = stepping.send(
+        "POST", "/reset_result", msgspec.msgpack.encode({"worker_ids": ["0"]}), "application/msgpack"
+    )
+    assert status == 200
+    assert msgspec.msgpack.decode(body)["0"]["obs"] == by_json["0"]["obs"]
+    status, body = stepping.send("POST", "/step", msgspec.msgpack.encode({"0": HOLD}), "application/msgpack")
+    packed = msgspec.msgpack.decode(body)["0"]["obs"]
+    assert isinstance(packed["joint_position_state"]["data"], bytes)
+    unpickled = stepping.pickled("/reset_result", {"worker_ids": ["0"]})["0"]["obs"]
+    assert _array(unpickled["joint_position_state"]).tobytes() == packed["joint_position_state"]["data"]
+
+
+def test_a_reply_to_some_workers_has_all_that_were_reset_together(stepping: RawClient) -> None:
+    stepping.pickled("/reset", {"worker_ids": ["0", "1"]})
+    replies = stepping.pickled("/step", {"1": HOLD})
+    assert {one: reply["obs"]["timestep"] for one, reply in replies.items()} == {"0": 0, "1": 1}
+    answer = stepping.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}, {"0": HOLD}, {"0": HOLD}])
+    assert {one: reply["obs"]["timestep"] for one, reply in answer["obs"].items()} == {"0": 3, "1": 2}
+    assert answer["executed_steps"] == 3
+
+
+def test_in_a_chunk_of_two_workers_each_stops_at_the_end_of_its_own_episode(stepping: RawClient) -> None:
+    first = stepping.pickled("/reset", {"worker_ids": ["0", "1"]})["0"]["obs"]
+    stepping.pickled("/step_chunk", [{"0": HOLD}] * 10)
+    answer = stepping.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 5)
+    assert (answer["executed_steps"], answer["stopped_early"]) == (5, True)
+    assert answer["executed_by_worker"] == {"0": 2, "1": 5}
+    assert {one: reply["obs"]["timestep"] for one, reply in answer["obs"].items()} == {"0": 0, "1": 5}
+    assert answer["obs"]["0"]["episode_result"]["episode_id"] == first["episode_id"]
+    assert answer["obs"]["1"]["episode_result"] is None

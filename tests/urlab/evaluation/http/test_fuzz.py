@@ -37,7 +37,7 @@ def test_made_up_requests_are_never_a_server_error(schema: Any, path: str) -> No
     """Without /reset, which would start a process for every worker id that is made up."""
 
     @given(case=schema[path]["POST"].as_strategy())
-    @settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     def check(case: Any) -> None:
         assert case.call().status_code in (200, 400)
 

@@ -6,8 +6,11 @@ import signal
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 HOLD = {"action": [0.0] * 7 + [0.04, 0.04], "control_type": "joint_position"}
 
@@ -29,9 +32,16 @@ def _timesteps(replies: dict[str, Any]) -> dict[str, int]:
     return {one: reply["obs"]["timestep"] for one, reply in replies.items()}
 
 
-def test_a_worker_that_is_killed_comes_back_and_the_other_does_not_notice(make_server: Any, make_raw: Any) -> None:
-    server = make_server()
-    raw = make_raw(server.url)
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory, server: Any) -> Iterator[Any]:
+    """A server that waits a second for a step, and no longer for a worker that is to be ended."""
+    made = type(server)(tmp_path_factory.mktemp("impatient"), limits={"step_s": 1.0, "busy_s": 0.3})
+    yield made
+    assert made.stop() == 0
+
+
+def test_a_worker_that_is_killed_comes_back_and_the_other_does_not_notice(server: Any, raw: Any) -> None:
+    raw.start("short", "easy")
     raw.pickled("/reset", {"worker_ids": ["0"]})
     (first,) = server.workers()
     raw.pickled("/reset", {"worker_ids": ["0", "1"]})
@@ -48,12 +58,12 @@ def test_a_worker_that_is_killed_comes_back_and_the_other_does_not_notice(make_s
     assert "signal 9" in raw.status()["problems"][0]
 
 
-def test_a_worker_that_hangs_is_ended_by_the_time_limit(make_server: Any, make_raw: Any) -> None:
-    server = make_server(limits={"step_s": 1.0})
-    raw = make_raw(server.url)
+def test_a_worker_that_hangs_is_ended_by_the_time_limit(halt: Any, impatient: Any, make_raw: Any) -> None:
+    raw = make_raw(impatient.url)
+    raw.start("short")
     raw.pickled("/reset", {"worker_ids": ["0"]})
-    (worker,) = server.workers()
-    os.kill(worker, signal.SIGSTOP)
+    (worker,) = impatient.workers()
+    halt(worker)
     status, detail = raw.refused("/step", {"0": HOLD})
     assert (status, "timed out after 1s" in detail) == (504, True)
     assert _wait_gone(worker)
@@ -62,13 +72,13 @@ def test_a_worker_that_hangs_is_ended_by_the_time_limit(make_server: Any, make_r
     assert "begins again" in reply["warning"]
 
 
-def test_an_episode_that_always_hangs_is_given_up_and_told(make_server: Any, make_raw: Any) -> None:
-    server = make_server(episodes=1, limits={"step_s": 0.5})
-    raw = make_raw(server.url)
+def test_an_episode_that_always_hangs_is_given_up_and_told(halt: Any, impatient: Any, make_raw: Any) -> None:
+    raw = make_raw(impatient.url)
+    raw.start("short", "easy", episodes=1)
     raw.pickled("/reset", {"worker_ids": ["0"]})
     for _ in range(3):
-        (worker,) = server.workers()
-        os.kill(worker, signal.SIGSTOP)
+        (worker,) = impatient.workers()
+        halt(worker)
         assert raw.refused("/step", {"0": HOLD})[0] == 504
         reply = raw.pickled("/step", {"0": HOLD})["0"]
     assert (reply["obs"]["episode_id"].split("/")[2:], reply["obs"]["timestep"]) == (["easy", "000"], 0)
@@ -76,16 +86,16 @@ def test_an_episode_that_always_hangs_is_given_up_and_told(make_server: Any, mak
     assert raw.pickled("/step", {"0": HOLD})["0"]["obs"]["timestep"] == 1
 
 
-def test_what_a_failed_request_did_not_tell_is_told_by_the_next_and_to_nobody_else(
-    make_server: Any, make_raw: Any
+def test_what_a_failed_request_did_not_tell_is_told_by_the_next_and_to_no_other_worker(
+    halt: Any, impatient: Any, make_raw: Any
 ) -> None:
-    server = make_server(limits={"step_s": 1.0})
-    raw = make_raw(server.url)
+    raw = make_raw(impatient.url)
+    raw.start("short", "easy")
     raw.pickled("/reset", {"worker_ids": ["0"]})
-    (first,) = server.workers()
+    (first,) = impatient.workers()
     raw.pickled("/reset", {"worker_ids": ["0", "1"]})
     raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 11)
-    os.kill(first, signal.SIGSTOP)
+    halt(first)
     assert raw.refused("/step", {"0": HOLD, "1": HOLD})[0] == 504
     for _ in range(2):
         assert raw.pickled("/step", {"0": HOLD})["1"]["episode_result"] is None
@@ -95,9 +105,8 @@ def test_what_a_failed_request_did_not_tell_is_told_by_the_next_and_to_nobody_el
     assert raw.pickled("/step", {"1": HOLD})["1"]["obs"]["timestep"] == 1
 
 
-def test_half_a_request_does_nothing(make_server: Any, make_raw: Any) -> None:
-    server = make_server()
-    raw = make_raw(server.url)
+def test_half_a_request_does_nothing(server: Any, raw: Any) -> None:
+    raw.start("short")
     raw.pickled("/reset", {"worker_ids": ["0"]})
     host, _, port = server.url.removeprefix("http://").partition(":")
     steps = []
@@ -108,7 +117,7 @@ def test_half_a_request_does_nothing(make_server: Any, make_raw: Any) -> None:
     assert steps == [1, 2, 3, 4]
 
 
-def test_ends_that_take_long_keep_nobody_waiting(make_server: Any, make_raw: Any) -> None:
+def test_ends_that_take_long_keep_nobody_waiting(halt: Any, make_server: Any, make_raw: Any) -> None:
     """More of them than a pool of threads would have."""
     names = [str(number) for number in range(1, 9)]
     server = make_server(limits={"end_s": 20.0})
@@ -117,7 +126,7 @@ def test_ends_that_take_long_keep_nobody_waiting(make_server: Any, make_raw: Any
     (kept,) = server.workers()
     raw.pickled("/reset", {"worker_ids": names})
     for worker in set(server.workers()) - {kept}:
-        os.kill(worker, signal.SIGSTOP)
+        halt(worker)
     killing = threading.Thread(target=lambda: make_raw(server.url).json("/kill", {"data": {"worker_ids": names}}))
     killing.start()
     while raw.status()["active_workers"] != ["0"]:
@@ -130,11 +139,8 @@ def test_ends_that_take_long_keep_nobody_waiting(make_server: Any, make_raw: Any
     assert not killing.is_alive()
 
 
-def test_an_episode_that_always_fails_is_given_up_and_the_job_goes_on(
-    make_server: Any, make_raw: Any, tmp_path: Path
-) -> None:
-    server = make_server(episodes=1)
-    raw = make_raw(server.url)
+def test_an_episode_that_always_fails_is_given_up_and_the_job_goes_on(server: Any, raw: Any) -> None:
+    raw.start("short", "easy", episodes=1)
     raw.pickled("/reset", {"worker_ids": ["0"]})
     for _ in range(3):
         (worker,) = server.workers()
@@ -175,8 +181,8 @@ def test_a_run_goes_on_where_it_was_killed(make_server: Any, make_raw: Any, tmp_
     assert json.loads(info.read_text())["termination_reason"] == "step_limit"
 
 
-def test_two_clients_work_at_the_same_time(make_server: Any, make_raw: Any) -> None:
-    server = make_server()
+def test_two_clients_work_at_the_same_time(server: Any, raw: Any, make_raw: Any) -> None:
+    raw.start("short", "easy")
     ends: dict[str, Any] = {}
 
     def work(worker: str) -> None:
@@ -212,24 +218,25 @@ def test_a_disk_without_room_costs_files_but_no_result(make_server: Any, make_ra
     assert json.loads((run / "result.json").read_text()).keys() == {"(1/1)short", "(1/1)easy"}
 
 
-def _step_in_vain(raw: Any, server: Any, told: list[tuple[int, str]]) -> tuple[int, threading.Thread]:
+def _step_in_vain(halt: Any, raw: Any, server: Any, told: list[tuple[int, str]]) -> tuple[int, threading.Thread]:
     """Stop the only worker and step it in a thread; the worker's process, and the thread whose answer is ``told``."""
     raw.pickled("/reset", {"worker_ids": ["0"]})
     (worker,) = server.workers()
-    os.kill(worker, signal.SIGSTOP)
+    halt(worker)
     thread = threading.Thread(target=lambda: told.append(raw.refused("/step", {"0": HOLD})))
+    before = server.log.stat().st_size
     thread.start()
-    while "worker 0 carries out 1 actions" not in server.log.read_text():
+    while "worker 0 carries out 1 actions" not in server.log.read_text()[before:]:
         time.sleep(0.01)
     return worker, thread
 
 
-def test_a_worker_that_hangs_in_a_step_can_be_killed_and_reset(make_server: Any, make_raw: Any) -> None:
-    server = make_server(limits={"busy_s": 0.3})
+def test_a_worker_that_hangs_in_a_step_can_be_killed_and_reset(halt: Any, impatient: Any, make_raw: Any) -> None:
     told: list[tuple[int, str]] = []
-    worker, thread = _step_in_vain(make_raw(server.url), server, told)
-    raw = make_raw(server.url)
-    killing = threading.Thread(target=lambda: make_raw(server.url).json("/kill", {"data": {"worker_ids": ["0"]}}))
+    raw = make_raw(impatient.url)
+    raw.start("short")
+    worker, thread = _step_in_vain(halt, make_raw(impatient.url), impatient, told)
+    killing = threading.Thread(target=lambda: make_raw(impatient.url).json("/kill", {"data": {"worker_ids": ["0"]}}))
     killing.start()
     while raw.status()["active_workers"]:
         time.sleep(0.01)
@@ -242,10 +249,10 @@ def test_a_worker_that_hangs_in_a_step_can_be_killed_and_reset(make_server: Any,
     assert raw.pickled("/step", {"0": HOLD})["0"]["obs"]["timestep"] == 1
 
 
-def test_a_server_with_a_worker_that_hangs_in_a_step_can_be_stopped(make_server: Any, make_raw: Any) -> None:
+def test_a_server_with_a_worker_that_hangs_in_a_step_can_be_stopped(halt: Any, make_server: Any, make_raw: Any) -> None:
     server = make_server(limits={"busy_s": 0.3})
     told: list[tuple[int, str]] = []
-    worker, thread = _step_in_vain(make_raw(server.url), server, told)
+    worker, thread = _step_in_vain(halt, make_raw(server.url), server, told)
     assert server.stop() == 0
     thread.join()
     assert told == [(400, "worker 0 was ended; reset it to go on")]
@@ -253,9 +260,8 @@ def test_a_server_with_a_worker_that_hangs_in_a_step_can_be_stopped(make_server:
     assert "Traceback" not in server.log.read_text()
 
 
-def test_episodes_leave_no_memory_behind(make_server: Any, make_raw: Any) -> None:
-    server = make_server(episodes=60)
-    raw = make_raw(server.url)
+def test_episodes_leave_no_memory_behind(server: Any, raw: Any) -> None:
+    raw.start("short", episodes=60)
     raw.pickled("/reset", {"worker_ids": ["0"]})
     (worker,) = server.workers()
 
@@ -269,11 +275,11 @@ def test_episodes_leave_no_memory_behind(make_server: Any, make_raw: Any) -> Non
     assert used[-1] - used[9] < 8 << 10
 
 
-def test_an_unwritable_folder_costs_files_but_no_result(make_server: Any, make_raw: Any) -> None:
-    server = make_server(run_id="blocked", episodes=1)
+def test_an_unwritable_folder_costs_files_but_no_result(server: Any, raw: Any) -> None:
     run = server.results / "urlab" / "blocked"
+    run.mkdir(parents=True)
     (run / "short").write_text("a file where a folder should be")
-    raw = make_raw(server.url)
+    raw.start("short", "easy", episodes=1, run_id="blocked")
     raw.pickled("/reset", {"worker_ids": ["0"]})
     result = raw.pickled("/step_chunk", [{"0": HOLD}] * 12)["obs"]["0"]["episode_result"]
     assert (result["task_name"], result["score"]) == ("short", 0.0)

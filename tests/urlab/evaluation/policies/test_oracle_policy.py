@@ -14,9 +14,9 @@ import pytest
 from urlab.cli.eval.planning import RunOptions, plan_of
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.episode_result import EpisodeResult
-from urlab.evaluation.goals.scoring import HOLD_STEPS_P2
 from urlab.evaluation.policies import PolicyError
 from urlab.evaluation.policies.oracle import OraclePolicy
+from urlab.evaluation.settings import HOLD_STEPS_P2
 from urlab.evaluation.simulation.actions import parse_action
 from urlab.evaluation.simulation.episode import Episode
 from urlab.evaluation.simulation.simulation import Simulation

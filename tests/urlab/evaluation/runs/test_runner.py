@@ -23,15 +23,16 @@ from urlab.errors import ChildFailed
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.policies import PolicyError, find_policy
 from urlab.evaluation.report import read_run
+from urlab.evaluation.runs.plan import RunPlan
 from urlab.evaluation.runs.results import RunFolder
-from urlab.evaluation.runs.runner import run_plan
-from urlab.evaluation.settings import RunPlan, VideoChoice
+from urlab.evaluation.runs.runner import EvalServerProcess, run_plan
+from urlab.evaluation.settings import VideoChoice
 
 TASK = (Path(__file__).parents[1] / "cube_on_plate.toml").read_text().replace("num_steps = 12", "num_steps = 24")
 
 
 class Notes:
-    """Keeps what it hears; may do something at every episode."""
+    """Keeps what it gets to know; may do something at every episode."""
 
     def __init__(self, at_episode: Callable[[], object] = lambda: None) -> None:
         self.begun: tuple[str, int, int] | None = None
@@ -46,9 +47,8 @@ class Notes:
         self._at_episode()
 
 
-@pytest.fixture
-def plan(tmp_path: Path) -> RunPlan:
-    task = tmp_path / "hurried.toml"
+def make_plan(folder: Path) -> RunPlan:
+    task = folder / "hurried.toml"
     task.write_text(TASK)
     return RunPlan(
         policy=find_policy("random"),
@@ -58,9 +58,23 @@ def plan(tmp_path: Path) -> RunPlan:
         workers=2,
         cameras=False,
         videos=VideoChoice.NONE,
-        results=tmp_path / "results",
+        results=folder / "results",
         run_id="one",
     )
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> RunPlan:
+    """Two short episodes with a server of their own."""
+    return make_plan(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunPlan]:
+    """The same episodes at a server that runs already, for the tests that do not end it."""
+    plan = make_plan(tmp_path_factory.mktemp("served"))
+    with EvalServerProcess(plan, "served") as server:
+        yield replace(plan, tasks=("hurried",), run_id=None, workers=1, url=server.url, token=server.token)
 
 
 @pytest.fixture
@@ -88,10 +102,10 @@ def steps(folder: Path, seed: str) -> bytes:
     return (folder / "hurried" / seed / "trace.jsonl").read_bytes()
 
 
-def test_the_same_seeds_give_the_same_episodes_whatever_the_number_of_workers(plan: RunPlan):
+def test_the_same_seeds_give_the_same_episodes_whatever_the_number_of_workers(plan: RunPlan, served: RunPlan):
     notes = Notes()
     first = run_plan(plan, notes, threading.Event())
-    second = run_plan(replace(plan, run_id="two", workers=1), Notes(), threading.Event())
+    second = run_plan(served, Notes(), threading.Event())
     assert notes.begun == ("one", 2, 0)
     assert sorted((one.task, one.seed, one.steps) for one in notes.done) == [
         ("hurried", "000", 24),
@@ -122,9 +136,9 @@ def test_an_openpi_server_drives_the_robot(plan: RunPlan, policy_server: str):
     assert set(episode.videos) == {"obs_camera", "obs_camera_2", "realsense"}
 
 
-def test_a_stop_keeps_what_is_done(plan: RunPlan):
+def test_a_stop_keeps_what_is_done(served: RunPlan):
     stop = threading.Event()
-    outcome = run_plan(replace(plan, episodes=500, workers=1), Notes(stop.set), stop)
+    outcome = run_plan(replace(served, episodes=500), Notes(stop.set), stop)
     assert outcome.was_stopped
     assert outcome.problem is None
     assert not outcome.is_complete
@@ -176,9 +190,9 @@ class Second:
     def close(self) -> None: ...
 
 
-def test_a_worker_without_a_policy_ends_the_run(plan: RunPlan):
+def test_a_worker_without_a_policy_ends_the_run(served: RunPlan):
     policy = replace(find_policy("random"), make=Second)
-    outcome = run_plan(replace(plan, policy=policy, episodes=500), Notes(), threading.Event())
+    outcome = run_plan(replace(served, policy=policy, episodes=500, workers=2), Notes(), threading.Event())
     assert str(outcome.problem) == "there is only one"
     assert not outcome.was_stopped
 

@@ -22,8 +22,8 @@ from urlab.evaluation.workers.messages import (
     Flush,
     PipeBroken,
     Step,
-    StepReply,
     Stop,
+    WorkerAnswer,
     WorkerFrame,
     WorkerPipe,
     WorkerSettings,
@@ -102,7 +102,7 @@ def test_bodies_of_every_size_come_back_as_they_were(talk: Any, size: int) -> No
             Wire.PICKLE,
         ),
         Stop(),
-        StepReply(
+        WorkerAnswer(
             EpisodeResult("stack", "003", 0.5, False, 12, "step_limit", 50, "Stack it.", [[[1.0, 0.0]]]),
             3,
             ("no room",),
@@ -193,7 +193,7 @@ def test_a_server_does_not_wait_for_a_worker_that_does_not_read(talk: Any) -> No
 
     def late(end: WorkerPipe) -> None:
         assert has_asked.wait(_LIMIT_S)
-        end.send(WorkerFrame(StepReply(executed=len(end.receive().body))))
+        end.send(WorkerFrame(WorkerAnswer(executed=len(end.receive().body))))
         with pytest.raises(PipeBroken):
             end.receive()
 

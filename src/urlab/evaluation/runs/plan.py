@@ -1,7 +1,8 @@
-"""The conditions of a run, for the readers of its numbers."""
+"""What a run is to do, and the conditions that it had, for the readers of its numbers."""
 
 import os
 import platform
+from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
@@ -9,10 +10,35 @@ from typing import Any
 
 from urlab.errors import UrlabError
 from urlab.evaluation.errors import BadJob
+from urlab.evaluation.policies import PolicySource
 from urlab.evaluation.runs.results import RunFolderError, read_run
-from urlab.evaluation.settings import RunPlan
+from urlab.evaluation.settings import VideoChoice
 
 _PACKAGES = ("urlab-headless", "mujoco", "numpy")
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """One policy on some tasks, ``episodes`` seeds each from ``seed`` on.
+
+    Without ``url`` a server is started for it and ended after it. With ``url`` that server is asked to run ``tasks``;
+    None goes on with the job that it has. ``cameras`` and ``videos`` are for our own server only. ``policy_arguments``
+    are those, as they were written, that make the policy another one.
+    """
+
+    policy: PolicySource
+    tasks: tuple[str, ...] | None
+    episodes: int
+    seed: int
+    workers: int
+    cameras: bool
+    videos: VideoChoice
+    results: Path
+    run_id: str | None = None
+    url: str | None = None
+    token: str | None = None
+    command: str = ""
+    policy_arguments: tuple[str, ...] = ()
 
 
 def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:
