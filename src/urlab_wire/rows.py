@@ -3,13 +3,12 @@
 Everything is little-endian. Rows come in two layouts: v1 is the one that the protocol documents, v2 the one that later
 servers send. The functions that arrange a row (`joint_row` and so on) take numbers, or anything that stands for them:
 `pack_row` turns a row of numbers into bytes; `RowPacker` takes rows of places in arrays, once, and packs all of them
-together whenever the arrays have changed. The ``unpack_*`` functions take either layout, for a payload itself tells
-which it is, and raise `StreamError` for a payload that is none.
+together whenever the arrays have changed. `unpack_twist` is for twists that are sent as commands.
 """
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +16,8 @@ from numpy.typing import NDArray
 from urlab_wire.enums import RowLayout
 from urlab_wire.streams import StreamError
 
-_JOINT = struct.Struct("<ifff")
 _INT = struct.Struct("<i")
 _TWIST = struct.Struct("<3f")
-_BASE_V1 = struct.Struct("<7d")
-_BASE_V2 = struct.Struct("<13f")
 
 Number = TypeVar("Number")
 
@@ -154,73 +150,9 @@ class _RowBuffer:
 # -- unpacking ----------------------------------------------------------------------------------------------------
 
 
-class JointRow(NamedTuple):
-    """First position, velocity and acceleration of a joint; ``id`` is MuJoCo's."""
-
-    id: int
-    pos: float
-    vel: float
-    acc: float
-
-
-class SensorRow(NamedTuple):
-    """A sensor's values; ``id`` is MuJoCo's."""
-
-    id: int
-    values: tuple[float, ...]
-
-
-class BaseState(NamedTuple):
-    """A free body: metres, w x y z; the angular velocity is in the body's frame. v1 has no velocities."""
-
-    pos: tuple[float, ...]
-    quat_wxyz: tuple[float, ...]
-    linvel: tuple[float, ...] | None = None
-    angvel: tuple[float, ...] | None = None
-
-
-def unpack_joint(payload: bytes) -> JointRow:
-    """A `joint_row`."""
-    return JointRow(*_unpacked("joint row", _JOINT, payload))
-
-
-def unpack_sensor(payload: bytes) -> SensorRow:
-    """A `sensor_row`. It is v2 when its second word is the number of those that follow.
-
-    As the first value of a v1 row such a word would be the float32 of a few 1e-45, which no sensor measures.
-    """
-    words, rest = divmod(len(payload), 4)
-    if rest or words < 2:
-        raise StreamError(f"a sensor row is an id and values of 4 bytes each, but has {len(payload)} bytes")
-    (ident,) = _INT.unpack_from(payload)
-    (second,) = _INT.unpack_from(payload, 4)
-    first = 8 if words > 2 and second == words - 2 else 4
-    return SensorRow(ident, struct.unpack(f"<{words - first // 4}f", payload[first:]))
-
-
-def unpack_base_state(payload: bytes) -> BaseState:
-    """A `base_state_row`; the sizes of the layouts differ."""
-    if len(payload) == _BASE_V1.size:
-        numbers = _BASE_V1.unpack(payload)
-        return BaseState(numbers[:3], numbers[3:])
-    numbers = _unpacked("base_state row", _BASE_V2, payload)
-    x, y, z, w = numbers[3:7]
-    return BaseState(numbers[:3], (w, x, y, z), numbers[7:10], numbers[10:])
-
-
 def unpack_twist(payload: bytes) -> tuple[float, float, float]:
     """vx, vy in m/s, yaw rate in rad/s."""
-    vx, vy, yaw_rate = _unpacked("twist row", _TWIST, payload)
+    if len(payload) != _TWIST.size:
+        raise StreamError(f"a twist row has {_TWIST.size} bytes, but this one has {len(payload)}")
+    vx, vy, yaw_rate = _TWIST.unpack(payload)
     return vx, vy, yaw_rate
-
-
-def unpack_actions(payload: bytes) -> int:
-    """The bit field of `pack_actions`."""
-    (actions,) = _unpacked("actions row", _INT, payload)
-    return int(actions)
-
-
-def _unpacked(what: str, layout: struct.Struct, payload: bytes) -> tuple[Any, ...]:
-    if len(payload) != layout.size:
-        raise StreamError(f"a {what} has {layout.size} bytes, but this one has {len(payload)}")
-    return layout.unpack(payload)

@@ -57,11 +57,6 @@ def pack_info(info: ActuatorList) -> bytes:
     return msgspec.json.encode(info)
 
 
-def unpack_info(frame: bytes) -> ActuatorList:
-    """The reverse of `pack_info`; StreamError when it is something else."""
-    return _decoded("info", _INFO, frame)
-
-
 def pack_metadata(metadata: Mapping[str, Any]) -> bytes:
     """What is known of a picture (frame_id, sim_time, K, pose, ...), as msgpack."""
     return encode(metadata)
@@ -73,13 +68,10 @@ def unpack_metadata(payload: bytes) -> dict[str, Any]:
 
 
 _STATE = msgspec.msgpack.Decoder(StateFull)
-_INFO = msgspec.json.Decoder(ActuatorList)
 _METADATA = msgspec.msgpack.Decoder(dict[str, Any])
 
 
-def _decoded(
-    what: str, decoder: msgspec.msgpack.Decoder[Decoded] | msgspec.json.Decoder[Decoded], payload: bytes
-) -> Decoded:
+def _decoded(what: str, decoder: msgspec.msgpack.Decoder[Decoded], payload: bytes) -> Decoded:
     try:
         return decoder.decode(payload)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as broken:

@@ -25,29 +25,25 @@ def vectors(count: int) -> st.SearchStrategy[tuple[float, ...]]:
 def test_a_joint_row_is_an_id_and_three_float32(ident: int, numbers: tuple[float, float, float]) -> None:
     payload = pack_row(rows.joint_row(ident, *numbers))
     assert payload == struct.pack("<ifff", ident, *numbers)
-    assert rows.unpack_joint(payload) == (ident, *numbers)
 
 
 @given(ids, st.lists(float32s.filter(lambda one: one == 0 or abs(one) > 1e-30), min_size=1, max_size=9).map(tuple))
-def test_sensor_rows_of_either_layout_are_read(ident: int, values: tuple[float, ...]) -> None:
+def test_a_sensor_row_is_an_id_and_its_values_and_in_v2_their_number(ident: int, values: tuple[float, ...]) -> None:
     v1, v2 = (pack_row(rows.sensor_row(ident, values, layout)) for layout in RowLayout)
     assert v1 == struct.pack(f"<i{len(values)}f", ident, *values)
     assert v2 == struct.pack(f"<ii{len(values)}f", ident, len(values), *values)
-    assert rows.unpack_sensor(v1) == rows.unpack_sensor(v2) == (ident, values)
 
 
 def test_base_state_v1_is_seven_float64_with_w_first() -> None:
     qpos = (1.0, 2.0, 3.0, 0.1, 0.2, 0.3, 0.4)
     payload = pack_row(rows.base_state_row(qpos, (0.0,) * 6, RowLayout.V1))
     assert payload == struct.pack("<7d", *qpos)
-    assert rows.unpack_base_state(payload) == (qpos[:3], qpos[3:], None, None)
 
 
 def test_base_state_v2_is_thirteen_float32_with_w_last() -> None:
     qpos, qvel = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0), (8.0, 9.0, 10.0, 11.0, 12.0, 13.0)
     payload = pack_row(rows.base_state_row(qpos, qvel, RowLayout.V2))
     assert payload == struct.pack("<13f", 1, 2, 3, 5, 6, 7, 4, 8, 9, 10, 11, 12, 13)
-    assert rows.unpack_base_state(payload) == (qpos[:3], qpos[3:], qvel[:3], qvel[3:])
 
 
 def test_rows_that_are_packed_together_are_those_that_are_packed_alone() -> None:
@@ -75,30 +71,15 @@ def test_twists_and_actions_are_read_back(twist: tuple[float, float, float], act
     assert rows.pack_twist(*twist) == struct.pack("<3f", *twist)
     assert rows.unpack_twist(rows.pack_twist(*twist)) == twist
     assert rows.pack_actions(actions) == struct.pack("<i", actions)
-    assert rows.unpack_actions(rows.pack_actions(actions)) == actions
 
 
 def test_what_is_beyond_float32_becomes_infinite() -> None:
-    assert rows.unpack_joint(pack_row(rows.joint_row(1, 1e300, -1e300, math.nan)))[1:3] == (math.inf, -math.inf)
+    row = struct.unpack("<ifff", pack_row(rows.joint_row(1, 1e300, -1e300, math.nan)))
+    assert row[1:3] == (math.inf, -math.inf)
     assert rows.unpack_twist(rows.pack_twist(1e39, 0, 0)) == (math.inf, 0, 0)
 
 
-@pytest.mark.parametrize(
-    ("read", "size"),
-    [
-        (rows.unpack_joint, 16),
-        (rows.unpack_base_state, 52),
-        (rows.unpack_twist, 12),
-        (rows.unpack_actions, 4),
-    ],
-)
-def test_a_row_of_another_size_is_refused(read, size: int) -> None:
-    for wrong in (0, size - 1, size + 1, 1000):
-        with pytest.raises(StreamError, match=f"{size} bytes, but this one has {wrong}"):
-            read(bytes(wrong))
-
-
-@pytest.mark.parametrize("size", [0, 4, 7, 13])
-def test_a_sensor_row_of_broken_words_is_refused(size: int) -> None:
-    with pytest.raises(StreamError, match=f"has {size} bytes"):
-        rows.unpack_sensor(bytes(size))
+@pytest.mark.parametrize("wrong", [0, 11, 13, 1000])
+def test_a_twist_of_another_size_is_refused(wrong: int) -> None:
+    with pytest.raises(StreamError, match=f"12 bytes, but this one has {wrong}"):
+        rows.unpack_twist(bytes(wrong))

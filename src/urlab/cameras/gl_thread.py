@@ -80,8 +80,11 @@ class GlThread:
         """Have a piece of work done on the GL thread in its turn, and do not wait; NoViewport when there is no GL."""
         future: Future[T] = Future()
         with self._lock:
-            self._refuse()
-            self._start()
+            if self._refusal:
+                raise NoViewport(self._refusal)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="urlab-gl", daemon=True)
+                self._thread.start()
             self._jobs.put((future, work))
         return future
 
@@ -103,17 +106,10 @@ class GlThread:
             thread.join(_CLOSE_LIMIT_S)
         atexit.unregister(self.close)
 
-    def _refuse(self) -> None:
-        if self._refusal:
-            raise NoViewport(self._refusal)
-
-    def _start(self) -> None:
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="urlab-gl", daemon=True)
-            self._thread.start()
-
     def _run(self) -> None:
-        _give_way()
+        if sys.platform == "linux":  # elsewhere it would slow down the whole process
+            with contextlib.suppress(OSError):
+                os.nice(_NICENESS)
         try:
             context = open_context()
         except NoViewport as none:
@@ -121,15 +117,12 @@ class GlThread:
             return
         self._name = context.renderer
         atexit.register(self.close)
-        self._serve()
-        for resource in list(self._resources):
-            resource.free()
-        context.handle.free()
-
-    def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
             _complete(*job)
             del job  # or it would live until the next one comes
+        for resource in list(self._resources):
+            resource.free()
+        context.handle.free()
 
     def _give_up(self, none: NoViewport) -> None:
         with self._lock:
@@ -151,12 +144,6 @@ def _complete(future: Future[T], work: Callable[[], T]) -> None:
         del future  # its failure's traceback holds this frame: no cycle
     else:
         future.set_result(result)
-
-
-def _give_way() -> None:
-    if sys.platform == "linux":  # elsewhere it would slow down the whole process
-        with contextlib.suppress(OSError):
-            os.nice(_NICENESS)
 
 
 _shared = GlThread()

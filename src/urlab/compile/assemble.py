@@ -52,8 +52,9 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     About ``settled`` options, which the level or the server decides, nothing is noted.
     """
     root, actors = mujoco.MjSpec(), level.actors
-    blueprints = agree_on_inertia(root, _load_all(actors, library))
-    leader = _leader(blueprints)
+    blueprints = agree_on_inertia(root, [_load(actor, library) for actor in actors])
+    # The scene takes the global settings of the first articulation, else of the first model of all.
+    leader = next(iter([one for one in blueprints if one.is_articulation] or blueprints), None)
     if leader is not None:
         take_globals(root, leader.spec, [one.spec for one in blueprints])
     assets = SharedAssets()
@@ -63,21 +64,11 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     return Assembly(root, placed, (*_differences(placed, leader, settled), *_unscaled(placed)))
 
 
-def _load_all(actors: Sequence[Actor], library: Library) -> list[Blueprint]:
-    return [_load(actor, library) for actor in actors]
-
-
 def _load(actor: Actor, library: Library) -> Blueprint:
     try:
         return library.blueprint(actor)
     except UrlabError as failed:
         raise CompileError(f"actor {actor.name!r}: {failed.message}") from failed
-
-
-def _leader(blueprints: Sequence[Blueprint]) -> Blueprint | None:
-    """The model whose global settings the scene takes: the first articulation, else the first of all."""
-    robots = [one for one in blueprints if one.is_articulation]
-    return next(iter(robots or blueprints), None)
 
 
 def _place(root: Any, actor: Actor, blueprint: Blueprint, assets: SharedAssets) -> PlacedActor:

@@ -98,7 +98,10 @@ def _move_keyframes(model: Any, spec: Any, placed: Sequence[PlacedActor]) -> Non
         owner = by_name.get(owner_of(name, frozenset(by_name)) or "")
         if owner is not None and not owner.actor.pose.is_identity:
             _move_keyframe(model, index, owner)
-            _write_back(model, index, spec.key(name))
+            key = spec.key(name)
+            key.qpos = model.key_qpos[index]
+            key.mpos = model.key_mpos[index].reshape(-1)
+            key.mquat = model.key_mquat[index].reshape(-1)
 
 
 def _move_keyframe(model: Any, index: int, owner: PlacedActor) -> None:
@@ -128,9 +131,3 @@ def _shift(position: Any, pose: Pose) -> None:
 
 def _turn(quat_wxyz: Any, pose: Pose) -> None:
     quat_wxyz[:] = pose.apply(Pose(quat_wxyz=tuple(quat_wxyz))).quat_wxyz
-
-
-def _write_back(model: Any, index: int, key: Any) -> None:
-    key.qpos = model.key_qpos[index]
-    key.mpos = model.key_mpos[index].reshape(-1)
-    key.mquat = model.key_mquat[index].reshape(-1)

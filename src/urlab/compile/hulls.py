@@ -93,11 +93,5 @@ def compiled_triangles(model: Any, mesh_id: int) -> Triangles:
     unique, index = np.unique(model.mesh_vert[start : start + count], axis=0, return_inverse=True)
     vertices = unique.astype(np.float64) @ rotation.reshape(3, 3).T + model.mesh_pos[mesh_id]
     corners = index.ravel()[model.mesh_face[first : first + faces]]
-    return Triangles(vertices, _without_slivers(corners))
-
-
-def _without_slivers(faces: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Faces that have a corner twice are lines: they enclose nothing."""
-    distinct = (faces != np.roll(faces, -1, axis=1)).all(axis=1)
-    kept: NDArray[np.int64] = faces[distinct]
-    return kept
+    distinct = (corners != np.roll(corners, -1, axis=1)).all(axis=1)
+    return Triangles(vertices, corners[distinct])  # a face that has a corner twice is a line, and encloses nothing

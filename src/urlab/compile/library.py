@@ -33,9 +33,13 @@ class Library:
 
     def blueprint_from(self, record: BlueprintRecord, actor: Actor) -> Blueprint:
         """The same, for a caller that knows already what the actor's word for its blueprint stands for."""
-        self._wait_for_hulls(record, actor)
+        convert = actor.quick_convert
+        if convert is not None and convert.complex_mesh and self._hull_source is not None:
+            # Without the lock, so that other threads can load something else meanwhile.
+            self._hull_source.hulls(mesh_file(record), convert.coacd_threshold)
         with self._lock:
-            key = _key(record, actor)
+            config = json.dumps(actor.config, sort_keys=True, default=str) if actor.config else ""
+            key = (record.word, record.content, actor.scale, actor.quick_convert, config)
             if key not in self._loaded:
                 self._loaded[key] = self._load(record, actor)
             return self._loaded[key]
@@ -65,12 +69,6 @@ class Library:
         with self._lock:
             self._loaded = {key: one for key, one in self._loaded.items() if one.record.content}
 
-    def _wait_for_hulls(self, record: BlueprintRecord, actor: Actor) -> None:
-        """Without the lock, so that other threads can load something else meanwhile."""
-        convert = actor.quick_convert
-        if convert is not None and convert.complex_mesh and self._hull_source is not None:
-            self._hull_source.hulls(mesh_file(record), convert.coacd_threshold)
-
     def _load(self, record: BlueprintRecord, actor: Actor) -> Blueprint:
         blueprint = load_blueprint(record, actor.config)
         if actor.scale == UNIT_SCALE and record.kind is not BlueprintKind.STATIC_MESH:
@@ -85,8 +83,3 @@ class Library:
         except MUJOCO_ERRORS as refused:
             raise ImportFailed(f"{record.file}, scaled or converted as asked: {refused}") from refused
         return replace(blueprint, spec=spec)
-
-
-def _key(record: BlueprintRecord, actor: Actor) -> tuple[Any, ...]:
-    config = json.dumps(actor.config, sort_keys=True, default=str) if actor.config else ""
-    return (record.word, record.content, actor.scale, actor.quick_convert, config)

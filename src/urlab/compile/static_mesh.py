@@ -45,7 +45,10 @@ def convert_spec(
         shapes = {COLLISION: _whole(spec, record, visual.meshname)}
     for name, mesh in shapes.items():
         _add_collision(body, name, mesh, convert.friction)
-    _set_motion(body, convert)
+    if convert.driven:
+        body.mocap = True
+    elif not convert.static:
+        body.add_freejoint(name=FREE)
 
 
 def mesh_file(record: BlueprintRecord) -> Path:
@@ -60,13 +63,6 @@ def mesh_file(record: BlueprintRecord) -> Path:
     if not path.is_file():
         raise ImportFailed(f"the mesh of {record.short_name!r} is gone: {path} is no file; import it again")
     return path
-
-
-def _set_motion(body: Any, convert: QuickConvert) -> None:
-    if convert.driven:
-        body.mocap = True
-    elif not convert.static:
-        body.add_freejoint(name=FREE)
 
 
 def _whole(spec: Any, record: BlueprintRecord, mesh_name: str) -> str:

@@ -186,9 +186,10 @@ def folders_of(tags: Iterable[Tag], model_folder: str) -> Folders:
     )
 
 
-def references(tag: Tag) -> Iterator[str]:
-    """The attributes of a tag that name files."""
-    yield from (name for name in _REFERENCES.get(tag.name, ()) if name in tag.attributes)
+def references(tag: Tag, *, is_urdf: bool) -> Iterator[str]:
+    """The attributes of a tag that name files: in a URDF, those of its meshes."""
+    named = ("filename",) if tag.name == "mesh" else ()
+    yield from (name for name in (named if is_urdf else _REFERENCES.get(tag.name, ())) if name in tag.attributes)
 
 
 def _newest(tags: list[Tag], name: str) -> str:

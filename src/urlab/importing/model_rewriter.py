@@ -78,7 +78,8 @@ class ModelRewriter:
             if index in document.included:
                 inner = document.included[index]
                 text = self._rewritten(inner, model, inner.tags[0].end, inner.tags[-1].start)
-                edits.append(Edit(tag.start, _end_of_include(document.tags, index), text))
+                end_tag = tag if tag.is_empty else document.tags[index + 1]
+                edits.append(Edit(tag.start, end_tag.end, text))
             elif tag.name == "compiler":
                 edits += [tag.attributes[name].removed() for name in FOLDER_ATTRIBUTES if name in tag.attributes]
             elif not tag.is_end:
@@ -87,7 +88,7 @@ class ModelRewriter:
 
     def _moved(self, tag: Tag, document: Document, model: _Model) -> list[Edit]:
         edits: list[Edit] = []
-        for attribute in _urdf_references(tag) if model.is_urdf else references(tag):
+        for attribute in references(tag, is_urdf=model.is_urdf):
             file, where = tag.attributes[attribute].value, f"line {tag.line} of {document.path}"
             if model.is_urdf:
                 path = self._urdf_path(file, where, model)
@@ -154,21 +155,11 @@ def _is_urdf(document: Document) -> bool:
     return document.root.lower() == "robot"
 
 
-def _end_of_include(tags: list[Tag], index: int) -> int:
-    return tags[index].end if tags[index].is_empty else tags[index + 1].end
-
-
 def _explicit_name(tag: Tag, attribute: str, file: str, name: str) -> list[Edit]:
     """The name that MuJoCo took from the file, when the import's file would give it another one."""
     implied = posixpath.splitext(last(file))[0]
     is_needed = tag.name in _NAMED_AFTER_FILE and attribute == "file" and "name" not in tag.attributes
     return [tag.with_attribute("name", implied)] if is_needed and implied != posixpath.splitext(last(name))[0] else []
-
-
-def _urdf_references(tag: Tag) -> Iterator[str]:
-    """The attributes of a URDF's tag that name files."""
-    if tag.name == "mesh" and "filename" in tag.attributes:
-        yield "filename"
 
 
 def _package_file(uri: str, model_folder: str, sources: SourceFiles, where: str) -> str | None:

@@ -54,7 +54,8 @@ class SourceFiles:
                 return False
             raise _unreadable(path, refused) from refused
         if not stat.S_ISREG(found.st_mode):
-            raise ImportFailed(f"{path}, which {wanted_by} needs, is {_kind(found.st_mode)}, not a file")
+            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or device"
+            raise ImportFailed(f"{path}, which {wanted_by} needs, is {kind}, not a file")
         self._refuse_large(path, found.st_size)
         return True
 
@@ -67,26 +68,19 @@ class SourceFiles:
                 content = file.read(self.limits.file_bytes + 1)
         except OSError as refused:
             raise _unreadable(path, refused) from refused
-        self._count(path, len(content))
+        self._refuse_large(path, len(content))
+        self._total_bytes += len(content)
+        if self._total_bytes > self.limits.total_bytes:
+            raise ImportFailed(f"with {path} the model has more than {_size(self.limits.total_bytes)} of files in all")
         return content
 
     def _refuse_large(self, path: str, length_bytes: int) -> None:
         if length_bytes > self.limits.file_bytes:
             raise ImportFailed(f"{path} has more than the {_size(self.limits.file_bytes)} that one file may have")
 
-    def _count(self, path: str, length_bytes: int) -> None:
-        self._refuse_large(path, length_bytes)
-        self._total_bytes += length_bytes
-        if self._total_bytes > self.limits.total_bytes:
-            raise ImportFailed(f"with {path} the model has more than {_size(self.limits.total_bytes)} of files in all")
-
 
 def _unreadable(path: str, refused: OSError) -> ImportFailed:
     return ImportFailed(f"cannot read {path}: {refused.strerror or refused}")
-
-
-def _kind(mode: int) -> str:
-    return "a folder" if stat.S_ISDIR(mode) else "a pipe or device"
 
 
 def _size(count_bytes: int) -> str:

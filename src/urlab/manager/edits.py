@@ -74,7 +74,10 @@ def set_qpos(
     only_speeds = velocities is not None and not numbers
     joints, shortcut = _joints_of_speeds(found, len(speeds)) if only_speeds else _joints_of(found, len(values))
     if velocities is not None:
-        _check_speeds(found, joints, len(speeds))
+        wanted = sum(joint.qvel.stop - joint.qvel.start for joint in joints)
+        if len(speeds) != wanted:
+            there = f"but has {len(speeds)}"
+            raise DimMismatch(f"qvel of {found.actor_name} takes {wanted} numbers with that qpos, {there}")
     with manager.engine.locked():
         data = manager.engine.data
         if not only_speeds:
@@ -137,12 +140,6 @@ def _joints_of_speeds(target: QposTarget, count: int) -> tuple[tuple[JointSlot, 
     if root is not None and count == _FREE_SPEEDS:
         return (root,), len(target.joints) > 1
     return _joints_of(target, target.dim)
-
-
-def _check_speeds(target: QposTarget, joints: tuple[JointSlot, ...], count: int) -> None:
-    wanted = sum(joint.qvel.stop - joint.qvel.start for joint in joints)
-    if count != wanted:
-        raise DimMismatch(f"qvel of {target.actor_name} takes {wanted} numbers with that qpos, but has {count}")
 
 
 def _write(array: Any, slots: list[slice], values: NDArray[np.float64]) -> None:

@@ -15,16 +15,15 @@ from urlab.compile import CompiledScene
 from urlab.config import STEP_TIME_LIMIT_S, FileRoots, RenderProfile
 from urlab.control import TwistController
 from urlab.errors import ModeLocked, UnknownArticulation, known
-from urlab.manager.articulation import RunningArticulation
-from urlab.manager.command import CommandReader
+from urlab.manager.articulation import RunningArticulation, go_to_start
+from urlab.manager.command import CommandReader, Wrenches
 from urlab.manager.edits import joint_write
 from urlab.manager.modes import MODES, SteppingMode
 from urlab.manager.observation import Observation, ObservedArrays, Observer, PlainBlocks, View
 from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
-from urlab.manager.wrenches import Wrenches
 from urlab.physics import Engine, PhysicsLoop
-from urlab.physics.keyframes import find_keyframe
+from urlab.physics.queries import find_keyframe
 from urlab_wire.enums import ControlSource, ResetScope, StepMode
 from urlab_wire.ops.stepping import StepRequest
 
@@ -151,10 +150,10 @@ class Manager:
             mode.step(request, deadline)
             if not mode.runs_by_itself:
                 self.engine.publish()
-            seen = self._observe(view)
+            observed = self._observe(view)
             if keep_state:
-                seen.snapshot = self.engine.snapshot
-            return seen
+                observed.snapshot = self.engine.snapshot
+            return observed
 
     def read(self, view: View, timeout_s: float = STEP_TIME_LIMIT_S) -> Observation:
         """Observe, changing nothing; OpTimeout when a step does not give way in time."""
@@ -183,7 +182,10 @@ class Manager:
         """
         with self.engine.locked():
             if scope is ResetScope.TIME:
-                return self._reset_time(view)
+                self.record_replay.end_replay()
+                self.engine.data.time = 0.0
+                self.engine.publish()
+                return self._observe(view)
             time_s = self.engine.data.time
             key = None if not keyframe else find_keyframe(self.engine.model, keyframe, self.articulations)
             writes = self._joint_writes(joint_values or {})
@@ -199,12 +201,6 @@ class Manager:
             self.engine.publish()
             return self._observe(view)
 
-    def _reset_time(self, view: View) -> Observation:
-        self.record_replay.end_replay()
-        self.engine.data.time = 0.0
-        self.engine.publish()
-        return self._observe(view)
-
     def _go_to_start(self, key: int | None) -> None:
         """The model's start or a keyframe; robots that the keyframe is not about go where the level starts them."""
         model, data = self.engine.model, self.engine.data
@@ -212,7 +208,7 @@ class Manager:
         key_name = "" if key is None else model.key(key).name
         for articulation in self.articulations.values():
             if not key_name.startswith(f"{articulation.prefix}_"):
-                articulation.take_start(model, data)
+                go_to_start(articulation.compiled, model, data)
             articulation.stage_from(data.ctrl)
 
     def _joint_writes(self, asked: Mapping[str, Mapping[str, list[float]]]) -> list[tuple[slice, Any]]:

@@ -97,7 +97,9 @@ class Play:
         try:
             level = None if level_path is None else self.world.project.open_level(level_path)
         except UrlabError as missing:
-            return self._refuse(missing.message)
+            if not self.is_playing:  # a level that cannot be opened ends nothing that runs
+                self._fail(missing.message)
+            return PlayStatus(PIEState.COMPILE_FAILED, missing.message)
         if not self._lock.acquire(timeout=timeout_s):
             return PlayStatus(PIEState.TIMEOUT, f"another start has been compiling for more than {timeout_s:g} s")
         if level_path is None and self._state is PIEState.READY:
@@ -125,12 +127,6 @@ class Play:
             self._state, self._compile_error = PIEState.OFF, ""
         finally:
             self._lock.release()
-
-    def _refuse(self, message: str) -> PlayStatus:
-        """A level that cannot be opened ends nothing that runs."""
-        if not self.is_playing:
-            self._fail(message)
-        return PlayStatus(PIEState.COMPILE_FAILED, message)
 
     def _begin(self, level: Level | None, mode: StepMode | None, finished: threading.Event) -> None:
         try:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from urlab.authoring import World
-from urlab.config import ServerConfig
 from urlab.manager import Manager, Play
 from urlab.ops.session import Session, SessionTable
 from urlab.overlay import Overlay
@@ -53,7 +52,6 @@ class Parts:
     ``streams`` is None while the server has no sockets, ``shared_memory`` while it has none.
     """
 
-    config: ServerConfig
     play: Play
     world: World
     overlay: Overlay
@@ -78,11 +76,6 @@ class Context:
     session: Session
     running: Manager | None = None
     """The running scene, for ops that need one."""
-
-    @property
-    def config(self) -> ServerConfig:
-        """How the server was started."""
-        return self.parts.config
 
     @property
     def play(self) -> Play:

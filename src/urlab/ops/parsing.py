@@ -1,14 +1,17 @@
-"""Frames -> typed requests. The good case is one pass in C; what is wrong is found out afterwards, at leisure."""
+"""Frames -> typed requests, and the checks of their fields that several handlers share.
 
-from typing import Any, Union
+The good case is one pass in C; what is wrong is found out afterwards, at leisure.
+"""
+
+from enum import StrEnum
+from typing import Any, TypeVar, Union
 
 import msgspec
 
 from urlab.config import MAX_REQUEST_BYTES
-from urlab.errors import BadRequest, BadValue, MissingField, MissingOp, UrlabError
+from urlab.errors import BadRequest, BadValue, MissingField, MissingOp, UrlabError, known
 from urlab_wire import CATALOGUE, DecodeError, OpSpec, Reply, Request, decode
 from urlab_wire.codec import looks_like_json
-from urlab_wire.envelope import Envelope
 
 _AnyRequest: Any = Union[tuple(spec.request for spec in CATALOGUE.values())]  # noqa: UP007 - made from the catalogue
 _from_msgpack = msgspec.msgpack.Decoder(_AnyRequest)
@@ -27,7 +30,7 @@ def read_at_once(frame: bytes) -> Request[Reply] | None:
     return request
 
 
-def read_envelope(frame: bytes) -> Envelope:
+def read_envelope(frame: bytes) -> tuple[str, str | None]:
     """Op and session of a frame that could not be read at once; BadRequest or MissingOp when it has none."""
     if len(frame) > MAX_REQUEST_BYTES:
         raise BadRequest(f"the request has {len(frame)} bytes; the limit is {MAX_REQUEST_BYTES}")
@@ -35,7 +38,7 @@ def read_envelope(frame: bytes) -> Envelope:
     op, session_id = message.get("op"), message.get("session_id")
     if not isinstance(op, str) or not op:
         raise MissingOp('the request has no "op"')
-    return Envelope(op=op, session_id=session_id if isinstance(session_id, str) else None)
+    return op, session_id if isinstance(session_id, str) else None
 
 
 def read_request(spec: OpSpec, frame: bytes) -> Request[Reply] | UrlabError:
@@ -76,3 +79,30 @@ def _tree(frame: bytes) -> dict[str, Any]:
         return decode(frame)
     except DecodeError as broken:
         raise BadRequest(f"the frame is neither msgpack nor JSON: {broken}") from broken
+
+
+Word = TypeVar("Word", bound=StrEnum)
+_TARGET_WORDS = ("actor_id", "actor_name")
+
+
+def required(field: str, value: str | None) -> str:
+    """A field that the protocol checks inside the handler."""
+    if not value:
+        raise MissingField(f"field {field!r} is missing")
+    return value
+
+
+def one_of(field: str, words: type[Word], value: str) -> Word:
+    """The enum member of a wire word, in any case."""
+    try:
+        return words(value.lower())
+    except ValueError:
+        raise BadValue(f"{field} must be one of {known(str(word) for word in words)}, not {value!r}") from None
+
+
+def by_name(target_by: str | None) -> bool:
+    """Whether a request's target is a name only, and not an actor_id either."""
+    word = target_by or _TARGET_WORDS[0]
+    if word not in _TARGET_WORDS:
+        raise BadValue(f"target_by must be one of {known(_TARGET_WORDS)}, not {word!r}")
+    return word == _TARGET_WORDS[1]

@@ -7,6 +7,7 @@ hooks (under the lock, on the stepping thread); after a window of steps it publi
 """
 
 import ctypes
+import logging
 import os
 import sys
 import threading
@@ -19,7 +20,8 @@ import numpy as np
 
 from urlab.errors import OpTimeout
 from urlab.physics.snapshot import Snapshot, SnapshotTaker
-from urlab.physics.warnings import WarningCounters
+
+log = logging.getLogger("urlab.physics")
 
 Hook = Callable[[], None]
 
@@ -34,6 +36,31 @@ MUJOCO_VERSION_INT: int = mujoco.mj_version()
 
 QUICK_STEP_S = 1e-5
 """What an mj_step is taken to cost before one has run."""
+
+_KINDS = tuple(kind for name, kind in mujoco.mjtWarning.__members__.items() if name != "mjNWARNING")
+
+_NO_WARNINGS = bytes(4 * len(_KINDS))
+_RESETS = (
+    mujoco.mjtWarning.mjWARN_BADQPOS,
+    mujoco.mjtWarning.mjWARN_BADQVEL,
+    mujoco.mjtWarning.mjWARN_BADQACC,
+)
+
+
+class WarningCounters:
+    """Counts of MuJoCo's warnings in one MjData. The owner of the physics lock calls it."""
+
+    def __init__(self, data: Any) -> None:
+        self._counters = data.warning
+        self._numbers = data.warning.number
+
+    def take(self) -> list[str]:
+        """The warnings since the last call, in words."""
+        if self._numbers.tobytes() == _NO_WARNINGS:
+            return []
+        texts = [_words(self._counters[kind], kind) for kind in _KINDS if self._counters[kind].number]
+        self._numbers[:] = 0
+        return texts
 
 
 class TimedLock:
@@ -68,7 +95,9 @@ class Engine:
         self._rlock = threading.RLock()
         self._lock = TimedLock(self._rlock, _LOCK_S)
         self._frame_id = 0
-        self._workers = 0
+        self.worker_threads = 0
+        """How many threads MuJoCo uses inside one step beside the caller's; `set_worker_threads` changes it."""
+
         self._binary: bytes | None = None
         mujoco.mj_forward(model, self.data)
         self._taker = SnapshotTaker(model)
@@ -149,15 +178,10 @@ class Engine:
 
     # -- the rest -----------------------------------------------------------------------------------------------
 
-    @property
-    def worker_threads(self) -> int:
-        """How many threads MuJoCo uses inside one step beside the caller's; 0 is none."""
-        return self._workers
-
     def set_worker_threads(self, wanted: int) -> None:
         """Resize MuJoCo's pool, within 0 and the number of cores; the caller holds the lock."""
-        self._workers = max(0, min(wanted, max_worker_threads()))
-        mujoco.mju_threadpool(self.data, self._workers)
+        self.worker_threads = max(0, min(wanted, max_worker_threads()))
+        mujoco.mju_threadpool(self.data, self.worker_threads)
 
     def options_changed(self) -> None:
         """Forget what was derived from the model's options; the caller holds the lock."""
@@ -189,3 +213,19 @@ def give_memory_back() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl does not
         if trim is not None:
             trim(0)
+
+
+def route_mujoco_log() -> None:
+    """Send MuJoCo's messages to our log instead of the console and a file in the current folder."""
+    config = mujoco.MjLogConfig.get()
+    config.logto_console = False
+    config.logto_file = False
+    mujoco.MjLogConfig.set(config)
+    mujoco.set_mju_user_warning(lambda message: log.warning("MuJoCo: %s", message.strip()))
+
+
+def _words(counter: Any, kind: mujoco.mjtWarning) -> str:
+    text = mujoco.mju_warningText(kind, counter.lastinfo).strip()
+    if kind in _RESETS:
+        text += " MuJoCo has reset the simulation; use a smaller timestep or gentler controls."
+    return text if counter.number == 1 else f"{text} ({counter.number} times)"

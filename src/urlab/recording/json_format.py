@@ -15,7 +15,6 @@ import numpy as np
 from urlab.errors import known
 from urlab.files import not_writable, replacing
 from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, RecordedJoint, Recording
-from urlab.recording.text_file import not_readable, read_utf8
 
 FORMAT_VERSION = 1
 
@@ -41,24 +40,17 @@ _STATE_KEYS = {"qpos": "qPos", "qvel": "qVel"}
 _FRAME = msgspec.json.Decoder(_Frame)
 
 
-def read_json(path: Path) -> Recording:
-    """The recording in ``path``, named after the file; PathNotReadable tells what is wrong and where.
+def parse_json(name: str, data: bytes) -> Recording:
+    """The recording of that name in a JSON file's UTF-8; ValueError tells what is wrong and where.
 
     Frames without velocities get zeros. Other writers repeat frames: a frame equal to the one before it, timestamp
     included, is dropped, except in files that carry our ``urlab`` key, where every frame was one step.
     """
-    data = read_utf8(path)
     try:
         raw_frames, is_ours = _raw_frames(data)
-        recording = _recording(path.stem, raw_frames)
+        recording = _recording(name, raw_frames)
     except msgspec.DecodeError as problem:
-        raise not_readable(path, _explained(str(problem), data)) from problem
-    except RecursionError as problem:
-        raise not_readable(path, "its JSON is nested too deeply") from problem
-    except MemoryError as problem:
-        raise not_readable(path, "it does not fit into memory") from problem
-    except ValueError as problem:
-        raise not_readable(path, str(problem)) from problem
+        raise ValueError(_explained(str(problem), data)) from problem
     return recording if is_ours else recording.without_repeats()
 
 
@@ -178,7 +170,8 @@ def write_json(recording: Recording, path: Path, metadata: Mapping[str, Any] | N
     key ``urlab`` beside the joint order. JSON has no NaN or infinity: a frame with one is left out, and counted
     under ``urlab.left_out_non_finite``. PathNotWritable when no frame is left or the file cannot be written.
     """
-    finite = _finite_frames(recording)
+    finite_states = np.isfinite(recording.qpos).all(axis=1) & np.isfinite(recording.qvel).all(axis=1)
+    finite = np.flatnonzero(np.isfinite(recording.times) & finite_states)
     if not finite.size:
         captured = recording.frame_count
         raise not_writable(path, f"the recording has no frames with finite numbers ({captured} captured)")
@@ -191,13 +184,6 @@ def write_json(recording: Recording, path: Path, metadata: Mapping[str, Any] | N
             separator = b",\n"
         file.write(b"\n]}\n")
     return len(finite)
-
-
-def _finite_frames(recording: Recording) -> np.ndarray[Any, np.dtype[np.intp]]:
-    finite = np.isfinite(recording.times)
-    for states in (recording.qpos, recording.qvel):
-        finite &= np.isfinite(states).all(axis=1)
-    return np.flatnonzero(finite)
 
 
 def _about(recording: Recording, written: int, metadata: Mapping[str, Any]) -> bytes:

@@ -1,12 +1,112 @@
-"""The recorder: one frame per ``mj_step``, within a rolling window of simulated time."""
+"""The recorder: one frame per mj_step into memory that is bounded, until it is saved or cleared."""
 
 import math
+from collections import deque
 from collections.abc import Sequence
+
+import numpy as np
 
 from urlab.compile.compiled_scene import JointSlot
 from urlab.errors import BadValue, RecordingAlreadyActive, RecordingNotActive
-from urlab.recording.frame_store import FrameStore
 from urlab.recording.recording import LIVE, FloatArray, Recording, recorded_joints
+
+_CHUNK_BYTES = 1 << 20
+_MAX_CHUNK_ROWS = 4096
+
+
+class _Chunk:
+    """``rows`` frames, not yet written. ``elapsed`` is simulated time that never goes backwards."""
+
+    __slots__ = ("elapsed", "qpos", "qvel", "times")
+
+    def __init__(self, rows: int, nq: int, nv: int) -> None:
+        self.times = np.empty(rows)
+        self.elapsed = np.empty(rows)
+        self.qpos = np.empty((rows, nq))
+        self.qvel = np.empty((rows, nv))
+
+
+class FrameStore:
+    """A queue of frames that never holds more than ``max_bytes`` (but always room for two chunks).
+
+    Appending and dropping are O(1) amortised. When the space is used up, the oldest chunk makes room for the next.
+    """
+
+    def __init__(self, nq: int, nv: int, max_bytes: int) -> None:
+        self._nq, self._nv = nq, nv
+        row_bytes = 8 * (2 + nq + nv)
+        self._rows = min(max(min(_CHUNK_BYTES, max_bytes // 8) // row_bytes, 1), _MAX_CHUNK_ROWS)
+        self._chunk_bytes = self._rows * row_bytes
+        self._max_chunks = max(max_bytes // self._chunk_bytes, 2)
+        self._spare: _Chunk | None = None
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all frames."""
+        self._chunks: deque[_Chunk] = deque()
+        self._head = 0
+        self._fill = self._rows
+        self._oldest_elapsed = np.inf
+
+    @property
+    def count(self) -> int:
+        """How many frames it holds."""
+        return (len(self._chunks) - 1) * self._rows + self._fill - self._head if self._chunks else 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that are allocated for frames."""
+        return (len(self._chunks) + (self._spare is not None)) * self._chunk_bytes
+
+    def append(self, time_s: float, elapsed_s: float, qpos: FloatArray, qvel: FloatArray) -> None:
+        """Copy one frame to the end."""
+        if self._fill == self._rows:
+            self._open_chunk(elapsed_s)
+        chunk, row = self._chunks[-1], self._fill
+        chunk.times[row] = time_s
+        chunk.elapsed[row] = elapsed_s
+        chunk.qpos[row] = qpos
+        chunk.qvel[row] = qvel
+        self._fill = row + 1
+
+    def drop_before(self, elapsed_s: float) -> None:
+        """Drop the oldest frames whose elapsed time is smaller; one frame at least must not be."""
+        while self._oldest_elapsed < elapsed_s:
+            self._head += 1
+            if self._head == self._rows:
+                self._retire_oldest_chunk()
+            self._oldest_elapsed = float(self._chunks[0].elapsed[self._head])
+
+    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Copies: times (n,), qpos (n, nq), qvel (n, nv)."""
+        count, head = self.count, self._head
+        times, qpos, qvel = np.empty(count), np.empty((count, self._nq)), np.empty((count, self._nv))
+        begin = 0
+        for number, chunk in enumerate(self._chunks, start=1):
+            stop = self._fill if number == len(self._chunks) else self._rows
+            rows, end = slice(head, stop), begin + stop - head
+            times[begin:end], qpos[begin:end], qvel[begin:end] = (
+                chunk.times[rows],
+                chunk.qpos[rows],
+                chunk.qvel[rows],
+            )
+            begin, head = end, 0
+        return times, qpos, qvel
+
+    def _open_chunk(self, elapsed_s: float) -> None:
+        if len(self._chunks) == self._max_chunks:
+            self._retire_oldest_chunk()
+            self._oldest_elapsed = float(self._chunks[0].elapsed[0])
+        if not self._chunks:
+            self._oldest_elapsed = elapsed_s
+        self._chunks.append(self._spare or _Chunk(self._rows, self._nq, self._nv))
+        self._spare = None
+        self._fill = 0
+
+    def _retire_oldest_chunk(self) -> None:
+        self._spare = self._chunks.popleft()
+        self._head = 0
+
 
 UNLIMITED_S = 3.4028234663852886e38
 """The window in force when none is asked for: the largest float32, as clients of the protocol expect it."""
@@ -29,21 +129,14 @@ class Recorder:
         nq, nv = sum(one.qpos_dim for one in self._joints), sum(one.qvel_dim for one in self._joints)
         self._store = FrameStore(nq, nv, max_bytes)
         self._stopped: Recording | None = None
-        self._lost_frames = False
-        self._is_active = False
-        self._name = LIVE
+        self.is_active = False
+        """Whether a recording is running."""
+
+        self.name = LIVE
+        """The name of the running or the last recording."""
+
         self._window_s = UNLIMITED_S
         self._last_time_s, self._offset_s = _FRESH_CLOCK
-
-    @property
-    def is_active(self) -> bool:
-        """Whether a recording is running."""
-        return self._is_active
-
-    @property
-    def name(self) -> str:
-        """The name of the running or the last recording."""
-        return self._name
 
     @property
     def frame_count(self) -> int:
@@ -55,25 +148,20 @@ class Recorder:
         """Whether there is anything to save or to replay."""
         return self.frame_count > 0
 
-    @property
-    def dropped_for_space(self) -> bool:
-        """Whether this recording lost its oldest frames to the memory limit."""
-        return self._lost_frames or self._store.dropped_for_space
-
     def start(self, name: str | None = None, max_duration_s: float | None = None) -> tuple[str, float]:
         """Begin anew, forgetting earlier frames; returns the name and the window (simulated seconds) in force."""
-        if self._is_active:
+        if self.is_active:
             raise RecordingAlreadyActive(
-                f"recording {self._name!r} is running with {self._store.count} frames; stop it first"
+                f"recording {self.name!r} is running with {self._store.count} frames; stop it first"
             )
-        self._name, self._window_s = _checked_name(name), _checked_window(max_duration_s)
+        self.name, self._window_s = _checked_name(name), _checked_window(max_duration_s)
         self.clear()
-        self._is_active = True
-        return self._name, self._window_s
+        self.is_active = True
+        return self.name, self._window_s
 
     def capture(self, time_s: float, qpos: FloatArray, qvel: FloatArray) -> None:
         """Copy one state (full ``qpos`` and ``qvel``), right after ``mj_step``; nothing when no recording runs."""
-        if not self._is_active:
+        if not self.is_active:
             return
         if time_s < self._last_time_s:
             self._offset_s += self._last_time_s - time_s
@@ -84,29 +172,27 @@ class Recorder:
 
     def stop(self) -> Recording:
         """End the running recording; it stays until it is cleared or another one begins."""
-        if not self._is_active:
+        if not self.is_active:
             raise RecordingNotActive("no recording is running; recording_start begins one")
         self._stopped = self.recording()
-        self._lost_frames = self._store.dropped_for_space
         self._store.clear()
-        self._is_active = False
+        self.is_active = False
         return self._stopped
 
     def clear(self) -> None:
         """Forget the frames. A running recording goes on with the next step; a stopped one is gone."""
         self._store.clear()
         self._stopped = None
-        self._lost_frames = False
         self._last_time_s, self._offset_s = _FRESH_CLOCK
 
     def recording(self) -> Recording:
         """The running recording as it is now (a copy), or the last stopped one."""
         if self._stopped is not None:
             return self._stopped
-        if not self._is_active:
+        if not self.is_active:
             raise RecordingNotActive("there is no recording; recording_start begins one")
         times, qpos, qvel = self._store.arrays()
-        return Recording(self._name, self._joints, times, qpos, qvel)
+        return Recording(self.name, self._joints, times, qpos, qvel)
 
 
 def _checked_name(name: str | None) -> str:

@@ -99,19 +99,17 @@ class ViewportRenderer:
     # -- what is in the picture ---------------------------------------------------------------------------------
 
     def _fill(self, camera: ViewCamera, style: ViewStyle, drawings: Sequence[Drawing], aspect: float) -> None:
-        self._make_room(len(drawings))
+        needed = max_geoms(self._model) + MAX_GEOMS_PER_DRAWING * len(drawings)
+        if self._drawn is None or self._drawn.maxgeom < needed:
+            self._drawn = mujoco.MjvScene(self._model, maxgeom=needed)
         self._aim(camera, aspect)
         self._add_model(style)
         geoms = OverlayGeoms(self._drawn, camera.location)
-        if not (style.wires or _has_sky(self._model)):
+        has_sky = np.any(self._model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX))
+        if not (style.wires or has_sky):
             self._add_backdrop(geoms, camera, aspect)
         for drawing in drawings:
             geoms.add(drawing)
-
-    def _make_room(self, drawings: int) -> None:
-        needed = max_geoms(self._model) + MAX_GEOMS_PER_DRAWING * drawings
-        if self._drawn is None or self._drawn.maxgeom < needed:
-            self._drawn = mujoco.MjvScene(self._model, maxgeom=needed)
 
     def _aim(self, camera: ViewCamera, aspect: float) -> None:
         near, far = _depth_range(self._model, camera)
@@ -156,10 +154,6 @@ class ViewportRenderer:
         center = np.array(camera.location) + distance * forward
         half_size = 1.01 * distance * np.array([half_width, half_height, 0.0])
         geoms.add_backdrop(center, np.column_stack([-left, up, -forward]), half_size, _SKY_RGB)
-
-
-def _has_sky(model: Any) -> bool:
-    return bool(np.any(model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)))
 
 
 def _depth_range(model: Any, camera: ViewCamera) -> tuple[float, float]:

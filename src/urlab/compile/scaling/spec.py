@@ -25,7 +25,7 @@ from urlab.compile.scaling.coordinates import (
     scale_tendons,
 )
 from urlab.compile.scaling.shapes import scale_assets, scale_flexes, scale_skins, scale_tree
-from urlab.compile.scaling.stretch import Space, Stretch, spelled
+from urlab.compile.scaling.stretch import Space, Stretch, grow, spelled
 from urlab.errors import EditError
 from urlab.geometry import Vec3
 
@@ -55,7 +55,8 @@ def scale_spec(spec: Any, scale: Vec3, *, is_articulation: bool) -> None:
     scale_pairs(spec, whole.mean)
     scale_sensors(spec, coordinates)
     scale_actuators(spec, coordinates)
-    _scale_statistic(spec.stat, whole)
+    grow(spec.stat, whole.mean, "extent", "meansize")  # NaN where the author states nothing, which it stays
+    spec.stat.center = whole.point(spec.stat.center)
 
 
 def _refuse_uneven(spec: Any, scale: Vec3, is_articulation: bool) -> None:
@@ -67,10 +68,3 @@ def _refuse_uneven(spec: Any, scale: Vec3, is_articulation: bool) -> None:
                 f"{kind} {elements[0].name!r} takes one factor for all axes, not {spelled(scale)}: "
                 "its lengths have no direction"
             )
-
-
-def _scale_statistic(statistic: Any, whole: Stretch) -> None:
-    """The author's idea of how large the model is; what is not stated is NaN and stays so."""
-    statistic.extent *= whole.mean
-    statistic.meansize *= whole.mean
-    statistic.center = whole.point(statistic.center)

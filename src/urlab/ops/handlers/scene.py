@@ -9,11 +9,11 @@ from urlab.authoring.rows import ActorRow, class_name
 from urlab.compile.inspection import BodyNode
 from urlab.errors import BadValue, InvalidCount, TooManyCells
 from urlab.geometry import Pose, Vec3, wxyz_from_euler_deg, xyzw_from_wxyz
-from urlab.manager.actor_poses import body_positions
+from urlab.manager.scene_view import body_positions
 from urlab.numbers import finite_number
-from urlab.ops.checks import by_name, one_of
 from urlab.ops.context import Context, handler
-from urlab.ops.handlers.outliner import seen_level
+from urlab.ops.handlers.outliner import shown_level
+from urlab.ops.parsing import by_name, one_of
 from urlab.scene.level import DEFAULT_INTENSITY, LEVELS_PACKAGE, MANAGER_NAME, Actor, Light
 from urlab_wire.enums import LightKind
 from urlab_wire.ops import scene as wire
@@ -138,7 +138,7 @@ def spawn_light(context: Context, request: wire.SpawnLightRequest) -> wire.Spawn
 @handler("destroy_actor")
 def destroy_actor(context: Context, request: wire.DestroyActorRequest) -> wire.DestroyActorReply:
     """Take an actor out of the level."""
-    context.world.destroy(request.target, by_name=by_name(request))
+    context.world.destroy(request.target, by_name=by_name(request.target_by))
     return wire.DestroyActorReply(requires_pie_restart=context.play.is_playing)
 
 
@@ -146,7 +146,7 @@ def destroy_actor(context: Context, request: wire.DestroyActorRequest) -> wire.D
 def set_actor_transform(context: Context, request: wire.SetActorTransformRequest) -> wire.SetActorTransformReply:
     """Move an actor."""
     placement = Placement.read(request.location, request.rotation_quat, request.rotation_euler)
-    moved = context.world.move(request.target, placement, by_name=by_name(request))
+    moved = context.world.move(request.target, placement, by_name=by_name(request.target_by))
     return wire.SetActorTransformReply(
         target=request.target, actor_name=moved.name, requires_pie_restart=context.play.is_playing
     )
@@ -156,7 +156,7 @@ def set_actor_transform(context: Context, request: wire.SetActorTransformRequest
 def duplicate_actor(context: Context, request: wire.DuplicateActorRequest) -> wire.DuplicateActorReply:
     """Copy an actor."""
     location = None if request.location is None else vector("location", request.location)
-    copy = context.world.duplicate(request.target, request.new_actor_id, location, by_name=by_name(request))
+    copy = context.world.duplicate(request.target, request.new_actor_id, location, by_name=by_name(request.target_by))
     return wire.DuplicateActorReply(
         actor_id=copy.actor_id,
         actor_name=copy.name,
@@ -171,13 +171,13 @@ def duplicate_actor(context: Context, request: wire.DuplicateActorRequest) -> wi
 @handler("actor_hierarchy")
 def actor_hierarchy(context: Context, request: wire.ActorHierarchyRequest) -> wire.ActorHierarchyReply:
     """An actor's bodies as a tree, in the running scene if there is one."""
-    seen = seen_level(context)
-    actor = seen.find(request.target, by_name=by_name(request))
+    shown = shown_level(context)
+    actor = shown.find(request.target, by_name=by_name(request.target_by))
     children: list[wire.HierarchyNode] = []
     if isinstance(actor, Actor):
-        now = body_positions(context.play.manager, actor.name) if seen.in_pie else {}
+        now = body_positions(context.play.manager, actor.name) if shown.in_pie else {}
         children = [_node(node, actor.name, now) for node in context.world.inspect(actor).bodies(actor.pose)]
-    kind, place = class_name(context.world, actor), list(seen.pose_of(actor).pos)
+    kind, place = class_name(context.world, actor), list(shown.pose_of(actor).pos)
     root = wire.HierarchyNode(name=actor.name, class_=kind, location=place, children=children)
     return wire.ActorHierarchyReply(root=root)
 
@@ -185,10 +185,10 @@ def actor_hierarchy(context: Context, request: wire.ActorHierarchyRequest) -> wi
 @handler("snapshot")
 def snapshot(context: Context, request: wire.SnapshotRequest) -> wire.SnapshotReply:  # noqa: ARG001 - no fields
     """Everything, of the running scene if there is one."""
-    seen = seen_level(context)
-    path = f"{LEVELS_PACKAGE}{_PLAYED}{seen.level.name}" if seen.in_pie else seen.level.path
-    rows = [_snapshot_actor(context.world, row) for row in seen.rows()]
-    return wire.SnapshotReply(actors=rows, in_pie=seen.in_pie, level_path=path)
+    shown = shown_level(context)
+    path = f"{LEVELS_PACKAGE}{_PLAYED}{shown.level.name}" if shown.in_pie else shown.level.path
+    rows = [_snapshot_actor(context.world, row) for row in shown.rows()]
+    return wire.SnapshotReply(actors=rows, in_pie=shown.in_pie, level_path=path)
 
 
 def _blueprint(context: Context, request: wire.SpawnActorRequest) -> str:

@@ -7,9 +7,9 @@ from urlab.authoring.placement import read_rotation, vector
 from urlab.errors import UrlabError
 from urlab.geometry import Pose, euler_deg_from_wxyz, xyzw_from_wxyz
 from urlab.numbers import finite_number
-from urlab.ops.checks import by_name
 from urlab.ops.context import Context, handler
-from urlab.ops.handlers.outliner import bounds, seen_level
+from urlab.ops.handlers.outliner import bounds, shown_level
+from urlab.ops.parsing import by_name
 from urlab.viewport import DEFAULT_SIZE, ViewCamera
 from urlab_wire.ops import viewport as wire
 
@@ -22,22 +22,22 @@ def set_camera(context: Context, request: wire.SetCameraRequest) -> wire.SetCame
     location = vector("location", request.location)
     quat_wxyz = read_rotation(request.rotation_quat, request.rotation_euler)
     fov_deg = None if request.fov is None else finite_number("fov", request.fov)
-    return _seen_by(context.parts.viewport.set_camera(location, quat_wxyz, fov_deg), wire.SetCameraReply)
+    return _camera_reply(context.parts.viewport.set_camera(location, quat_wxyz, fov_deg), wire.SetCameraReply)
 
 
 @handler("get_camera")
 def get_camera(context: Context, request: wire.GetCameraRequest) -> wire.GetCameraReply:  # noqa: ARG001 - no fields
     """Where the camera is now."""
-    return _seen_by(context.parts.viewport.camera, wire.GetCameraReply)
+    return _camera_reply(context.parts.viewport.camera, wire.GetCameraReply)
 
 
 @handler("frame_actor")
 def frame_actor(context: Context, request: wire.FrameActorRequest) -> wire.FrameActorReply:
     """Move the camera so that an actor, where it is now, fills the view. Ends tracking."""
-    seen = seen_level(context)
-    actor = seen.find(request.target, by_name=by_name(request))
-    box = bounds(context, replace(actor, pose=seen.pose_of(actor)))
-    return _seen_by(context.parts.viewport.frame(box.lower, box.upper), wire.FrameActorReply)
+    shown = shown_level(context)
+    actor = shown.find(request.target, by_name=by_name(request.target_by))
+    box = bounds(context, replace(actor, pose=shown.pose_of(actor)))
+    return _camera_reply(context.parts.viewport.frame(box.lower, box.upper), wire.FrameActorReply)
 
 
 @handler("set_viewport_mode")
@@ -49,11 +49,11 @@ def set_viewport_mode(context: Context, request: wire.SetViewportModeRequest) ->
 @handler("track_actor")
 def track_actor(context: Context, request: wire.TrackActorRequest) -> wire.TrackActorReply:
     """Follow an actor, in the running level and in the edited one."""
-    seen = seen_level(context)
-    actor = seen.find(request.target, by_name=by_name(request))
+    shown = shown_level(context)
+    actor = shown.find(request.target, by_name=by_name(request.target_by))
     offset = None if request.offset is None else vector("offset", request.offset)
     smoothing = 0.0 if request.smoothing is None else finite_number("smoothing", request.smoothing)
-    path = seen.level.path_of(actor.name)
+    path = shown.level.path_of(actor.name)
     context.parts.viewport.track(lambda: _pose_now(context, actor.name), offset, smoothing)
     return wire.TrackActorReply(tracked_actor_path=path)
 
@@ -78,13 +78,13 @@ def viewport_screenshot(context: Context, request: wire.ViewportScreenshotReques
 def _pose_now(context: Context, actor_name: str) -> Pose | None:
     """Where an actor is; None when there is none of that name, or the level is just changing."""
     try:
-        seen = seen_level(context)
-        return seen.pose_of(seen.find(actor_name, by_name=True))
+        shown = shown_level(context)
+        return shown.pose_of(shown.find(actor_name, by_name=True))
     except UrlabError:
         return None
 
 
-def _seen_by(camera: ViewCamera, reply: type[CameraReply]) -> CameraReply:
+def _camera_reply(camera: ViewCamera, reply: type[CameraReply]) -> CameraReply:
     return reply(
         location=list(camera.location),
         rotation_quat=list(xyzw_from_wxyz(camera.quat_wxyz)),

@@ -169,17 +169,14 @@ class Connection:
                 continue
             if not self._introduced:
                 raise zmtp.ProtocolError("a message came before the handshake was over")
-            self._add_frame(body)
+            if len(self._frames) >= self._limits.frames:
+                raise zmtp.ProtocolError(f"a message has more than {self._limits.frames} frames")
+            self._frames_bytes += len(body or b"")
+            self._frames.append(body if self._frames_bytes <= self._limits.request_bytes else None)
             if not flags & zmtp.MORE:
                 messages.append(self._frames)
                 self._frames, self._frames_bytes = [], 0
         return messages
-
-    def _add_frame(self, body: bytes | None) -> None:
-        if len(self._frames) >= self._limits.frames:
-            raise zmtp.ProtocolError(f"a message has more than {self._limits.frames} frames")
-        self._frames_bytes += len(body or b"")
-        self._frames.append(body if self._frames_bytes <= self._limits.request_bytes else None)
 
     def _take_command(self, body: bytes | None) -> None:
         """READY ends the handshake; later a PING wants its PONG. Others are optional."""

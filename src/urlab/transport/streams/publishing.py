@@ -105,16 +105,14 @@ class PubSocket:
         self.wake: Callable[[], None] = no_op
         self.sent = 0
         self.dropped = 0
+        self.endpoint = listener.endpoint
+        """Where subscribers connect."""
+
         self._listener = listener
         self._on_change = on_change
         self._batches: deque[Sequence[Message]] = deque(maxlen=kept_batches)
         self._kept_batches = kept_batches
         self.socket = bind(context, zmq.XPUB, listener, SNDHWM=kept_messages, MAXMSGSIZE=_LONGEST_TOPIC_BYTES)
-
-    @property
-    def endpoint(self) -> str:
-        """Where subscribers connect."""
-        return self._listener.endpoint
 
     def wants(self, topic: bytes) -> bool:
         """Whether that topic has a subscriber."""
@@ -143,8 +141,10 @@ class PubSocket:
         for _ in range(len(self._batches)):
             batch = self._batches.popleft()
             self.sent += len(batch)
-            for message in batch:
-                self._send(message)
+            for *topics, payload in batch:
+                for topic in topics:
+                    self.socket.send(topic, zmq.NOBLOCK | zmq.SNDMORE)
+                self.socket.send(payload, zmq.NOBLOCK, copy=len(payload) < _ZERO_COPY_BYTES)
 
     def receive_subscriptions(self) -> None:
         """Follow what peers subscribe to and no longer want."""
@@ -159,12 +159,6 @@ class PubSocket:
         """Give the port back."""
         self.socket.close()
         self._listener.close()
-
-    def _send(self, message: Message) -> None:
-        *topics, payload = message
-        for topic in topics:
-            self.socket.send(topic, zmq.NOBLOCK | zmq.SNDMORE)
-        self.socket.send(payload, zmq.NOBLOCK, copy=len(payload) < _ZERO_COPY_BYTES)
 
 
 class PublishingThread:
@@ -210,7 +204,10 @@ class PublishingThread:
             while not self._stopping:
                 self._serve_once()
         finally:
-            self._close()
+            for one in (*self._sockets, *self._new):
+                one.close()
+            self._wake_in.close()
+            self._wake_out.close()
 
     def _serve_once(self) -> None:
         self._asleep = True
@@ -220,16 +217,13 @@ class PublishingThread:
         self._asleep = False
         if self._wake_in.fileno() in events:
             self._wake_in.recv(4096)
-        self._adopt_new()
-        for one in self._sockets:
-            if one.has_work or one.socket in events:
-                self._serve(one, one.socket in events)
-
-    def _adopt_new(self) -> None:
         while self._new:
             one = self._new.popleft()
             self._sockets.append(one)
             self._poller.register(one.socket, zmq.POLLIN)
+        for one in self._sockets:
+            if one.has_work or one.socket in events:
+                self._serve(one, one.socket in events)
 
     def _serve(self, one: PubSocket, has_subscriptions: bool) -> None:
         try:
@@ -238,9 +232,3 @@ class PublishingThread:
             one.flush()
         except Exception:
             log.exception("a stream at %s failed for a moment", one.endpoint)
-
-    def _close(self) -> None:
-        for one in (*self._sockets, *self._new):
-            one.close()
-        self._wake_in.close()
-        self._wake_out.close()
