@@ -1,4 +1,11 @@
-"""The manager: a thin coordinator of one running scene, and the lifecycle around it."""
+"""One running scene: typed requests in, changes of the simulation and observations out; and its lifecycle.
+
+`play` compiles the edited level into a `Manager` and ends it again. `manager` brings the parts together: `modes` (what
+a step means), `command` (the checks of a step), `articulation` and `wrenches` (what acts on the bodies), `edits`
+(changes that are no steps), `record_replay`. The state goes out through `observation` and `packed` (replies),
+`stream_source` and `state_rows` (streams), `stage_source` (the viewport) and `actor_poses`; `stream_control` takes
+commands of the control stream.
+"""
 
 from urlab.manager.manager import Manager, StepCounter
 from urlab.manager.observation import Observation, PlainBlocks, View

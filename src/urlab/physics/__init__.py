@@ -1,4 +1,8 @@
-"""Physics: the only owner of MjModel and MjData. It knows nothing of actors or robots."""
+"""Physics: the only owner of MjModel and MjData. It knows nothing of actors or robots.
+
+`engine` has model, data and the physics lock; `loop` is the thread of live mode; `snapshot` is a copy of the state for
+other threads; `options`, `keyframes`, `contacts` and `warnings` are what clients may set and read of them.
+"""
 
 from urlab.physics.engine import (
     MUJOCO_VERSION,

@@ -1,4 +1,9 @@
-"""Recording and replay: what the joints did, step by step, in memory and in files."""
+"""Recording and replay: states in while the simulation steps, files and frames to show again out.
+
+`recorder` copies one frame per mj_step into a `frame_store`; a `recording` is what was captured. `files` finds and
+reads one that a client names, as `json_format` or `csv_format` (`text_file` has the checks before parsing); `player`
+shows it frame by frame, on the joints that `joint_match` finds.
+"""
 
 from urlab.recording.files import load_path, read_recording, save_path
 from urlab.recording.json_format import write_json

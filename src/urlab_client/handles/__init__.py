@@ -1,4 +1,8 @@
-"""Handles: objects that stand for the parts of a running scene."""
+"""Handles: objects that stand for the parts of a running scene, made anew with every handshake.
+
+`build` makes them: `articulation` with its `joint`, `actuator`, `sensor`, `body` and `controller` parts, `entity`, and
+`camera` with the `frame` that it saw last.
+"""
 
 from urlab_client.handles.actuator import Actuator
 from urlab_client.handles.articulation import URLabArticulation

@@ -1,4 +1,7 @@
-"""What a camera's pixels can mean. Every module of this folder is imported, so declaring a mode registers it."""
+"""The camera modes: how a scene is drawn for each, and how the drawing becomes the pixels of a frame.
+
+Every module of this folder is imported here, so declaring a mode registers it.
+"""
 
 import importlib
 import pkgutil

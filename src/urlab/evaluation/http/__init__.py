@@ -1,1 +1,5 @@
-"""The evaluation server: endpoints, what they do, the bodies they read and the process they run in."""
+"""The evaluation server: HTTP requests in, replies of the workers out.
+
+`app` is the ASGI application and its process. A request passes `gate` (token, size of the body) and `routes` (the
+endpoints), where `bodies` and `pickles` read its body; `service` does what the endpoint means, on the event loop.
+"""
