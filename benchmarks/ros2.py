@@ -30,14 +30,14 @@ from benchmarks.processes import Bridge, Child, Server, child_module, connect
 from benchmarks.reporting import Panel, PanelBar, Report, Table
 from benchmarks.ros2_child import ARRIVALS_FILE, BEGUN_FILE, Arrival, Arrivals, SubscriberOrder, Topic
 from benchmarks.scenes import SCENES
-from urlab.ros2 import convert, messages
+from urlab.ros2 import messages
 from urlab.ros2.backend import Publisher
+from urlab.ros2.convert.cameras import Picture, image
 from urlab.ros2.dds import DdsBackend
 from urlab.ros2.qos import PICTURES, Qos
 from urlab.ros2.topics import IMAGE, SceneTopics, TopicChoice, clock_topic
 from urlab_client import URLabClient
-from urlab_client.live import Channel, StreamListener
-from urlab_client.transports.zmq_streams import CameraChannel, StateChannel
+from urlab_client.transports.zmq_streams import CameraChannel, Channel, StateChannel, StreamListener
 from urlab_wire.ops.stepping import ClockBlock
 from urlab_wire.stream_messages import unpack_state
 from urlab_wire.streams import STATE_TOPIC
@@ -213,7 +213,7 @@ class SceneSources:
         view = camera.view
         data, meta, *_ = _first(lambda take: CameraChannel(view.zmq_endpoint or "", view.zmq_topic or "", take))
         self.topics[_IMAGE] = _topic(camera.images[0], IMAGE, PICTURES)
-        self.make[_IMAGE] = lambda: convert.image(convert.Picture.of_wire(data, meta), camera.frame_id)
+        self.make[_IMAGE] = lambda: image(Picture.of_wire(data, meta), camera.frame_id)
 
     def decode(self) -> Any:
         """The state, decoded as the bridge does it."""

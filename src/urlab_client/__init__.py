@@ -22,20 +22,13 @@ from urlab_client.enums import (
     StepMode,
 )
 from urlab_client.errors import URLabPIEError, URLabRPCError, URLabTimeoutError, URLabVersionMismatch
-from urlab_client.handles import (
-    Actuator,
-    Body,
-    CameraFrame,
-    Joint,
-    Sensor,
-    URLabArticulation,
-    URLabCameraView,
-    URLabController,
-    URLabEntity,
-    URLabPDController,
-)
-from urlab_client.namespaces.recording import URLabRecordingAPI
-from urlab_client.namespaces.replay import URLabReplayAPI
+from urlab_client.handles.articulation import URLabArticulation
+from urlab_client.handles.camera import URLabCameraView
+from urlab_client.handles.controller import URLabController, URLabPDController
+from urlab_client.handles.entity import URLabEntity
+from urlab_client.handles.frame import CameraFrame
+from urlab_client.handles.parts import Actuator, Body, Joint, Sensor
+from urlab_client.namespaces.recording import URLabRecordingAPI, URLabReplayAPI
 from urlab_client.transports import InProcessTransport, Transport, ZmqTransport
 from urlab_client.types import (
     ActorBounds,

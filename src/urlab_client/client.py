@@ -1,7 +1,6 @@
 """`URLabClient`: one session with a server, and the scene that it shows."""
 
 from collections.abc import Iterable, Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import mujoco
@@ -11,8 +10,7 @@ from urlab_client.handles.articulation import URLabArticulation
 from urlab_client.handles.entity import URLabEntity
 from urlab_client.namespaces.debug import DebugNamespace
 from urlab_client.namespaces.outliner import OutlinerNamespace
-from urlab_client.namespaces.recording import URLabRecordingAPI
-from urlab_client.namespaces.replay import URLabReplayAPI
+from urlab_client.namespaces.recording import URLabRecordingAPI, URLabReplayAPI
 from urlab_client.namespaces.runtime import RuntimeNamespace
 from urlab_client.namespaces.scene import SceneNamespace
 from urlab_client.namespaces.sim import SimNamespace
@@ -56,10 +54,10 @@ class URLabClient(ClientSession):
     duplicate_actor, list_actors, find_actors and get_actor_bounds 30 s; spawn_grid, recording_save and replay_load
     60 s; import_xml and add_quick_convert 120 s; ``sim.start`` its ``timeout_s`` and 5 s.
 
-    ``data`` follows the server at every step from the moment that it is first read, until a handshake
-    makes a new one. Before that a step only keeps what it was told: ``data``, ``model`` and the handles bring it into
-    the local data when they are looked at, with the same result. A loop that needs no more than replies, sensors and
-    ``qpos_array`` does not pay for the rest.
+    ``data`` follows the server at every step from the moment that it is first read, until a handshake makes a new one.
+    Before that a step only stores what the reply says: ``data``, ``model`` and the handles bring it into the local
+    data when they are read, with the same result. A loop that needs no more than replies, sensors and ``qpos_array``
+    does not pay for the rest.
 
     Calls may come from any thread and are served one at a time. State (``model``, ``data``, handles) belongs to the
     stepping thread: others hold ``_data_lock`` while they read it. Handles are rebuilt by every handshake, so fetch
@@ -104,9 +102,6 @@ class URLabClient(ClientSession):
         self.address = address
         self.step_port, self.state_port = step_port, state_port
         self.ctrl_port, self.info_port = ctrl_port, info_port
-        self._init_namespaces()
-
-    def _init_namespaces(self) -> None:
         self.scene = SceneNamespace(self)
         self.sim = SimNamespace(self)
         self.runtime = RuntimeNamespace(self)
@@ -119,9 +114,7 @@ class URLabClient(ClientSession):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -170,10 +163,11 @@ class URLabClient(ClientSession):
         the setpoints that the reset has put in force, where the reply tells them, and else stays as it is.
         """
         self._refuse_without_session("reset")
+        qpos = per_articulation_qpos
         request = ResetRequest(
             keyframe_name=keyframe_name,
             seed=seed,
-            per_articulation_qpos=_joint_values(per_articulation_qpos),
+            per_articulation_qpos=None if qpos is None else {prefix: dict(joints) for prefix, joints in qpos.items()},
             scope=scope,
         )
         reply = self._rpc("reset", payload_of(request), expected_op=("reset_ok", "step_ok"))
@@ -189,8 +183,8 @@ class URLabClient(ClientSession):
         if self.observer:
             return {"n_steps": 0, "per_articulation": {}}
         if self.step_mode is not _PUPPET:
-            told = commands(self.articulations, self._plain_entities, changed_only=self.operator)
-            return {"n_steps": n_steps, "per_articulation": told}
+            blocks = commands(self.articulations, self._plain_entities, changed_only=self.operator)
+            return {"n_steps": n_steps, "per_articulation": blocks}
         if not self.local_model:
             raise RuntimeError("puppet mode steps a local model: make the client with local_model=True")
         if self._data is None:
@@ -200,10 +194,6 @@ class URLabClient(ClientSession):
         return {"mode": _PUPPET.value, "n_steps": n_steps, **state, "per_articulation": {}}
 
 
-def _joint_values(given: JointValues | None) -> dict[str, dict[str, float | list[float]]] | None:
-    return None if given is None else {prefix: dict(joints) for prefix, joints in given.items()}
-
-
 def commands(
     articulations: Mapping[str, URLabArticulation], entities: Iterable[URLabEntity], *, changed_only: bool = False
 ) -> Tree:
@@ -211,11 +201,11 @@ def commands(
 
     With ``changed_only`` articulations are left out whose setpoints and wrenches did not change here.
     """
-    told = {prefix: one.command() for prefix, one in articulations.items() if not changed_only or one.has_news}
+    blocks = {prefix: one.command() for prefix, one in articulations.items() if not changed_only or one.has_news}
     for entity in entities:
         if entity._pending_xfrc:
-            told[entity.name] = {"xfrc_applied": entity._take_xfrc()}
-    return told
+            blocks[entity.name] = {"xfrc_applied": entity._take_xfrc()}
+    return blocks
 
 
 def puppet_state(

@@ -47,8 +47,10 @@ def coerce(cls: type[Word], value: str | None, *, default: Word | None = None) -
     """
     if isinstance(value, cls):
         return value
+    if value is None and default is not None:
+        return default
     if value is None:
-        return _default(cls, default)
+        raise ValueError(f"a {cls.__name__} is needed: choose one of {', '.join(cls)}")
     if not isinstance(value, str):
         raise TypeError(f"{cls.__name__} is a string or a member, not {type(value).__name__}")
     try:
@@ -61,9 +63,3 @@ def coerce(cls: type[Word], value: str | None, *, default: Word | None = None) -
 def wire(value: str) -> str:
     """The plain string that travels, of a member or of a string."""
     return value.value if isinstance(value, StrEnum) else value
-
-
-def _default(cls: type[Word], default: Word | None) -> Word:
-    if default is None:
-        raise ValueError(f"a {cls.__name__} is needed: choose one of {', '.join(cls)}")
-    return default

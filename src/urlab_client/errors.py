@@ -31,39 +31,36 @@ class URLabRPCError(RuntimeError):
 
     def __str__(self) -> str:
         named = not self.op or re.match(rf"{re.escape(self.op)}\b", self.message)
-        asked = "" if named else f"{self.op}: "
-        return f"{asked}{self.message} [{self.code}]"
+        prefix = "" if named else f"{self.op}: "
+        return f"{prefix}{self.message} [{self.code}]"
 
 
 class URLabTimeoutError(URLabRPCError, TimeoutError):
     """No server answered at ``address`` within ``timeout_s`` seconds; its code is ``timeout``."""
 
-    def __init__(self, address: str, timeout_s: float, *, connected: bool = True, op: str | None = None) -> None:
-        super().__init__(TIMEOUT, _late(address, timeout_s, connected), op=op)
+    def __init__(
+        self,
+        address: str,
+        timeout_s: float,
+        *,
+        connected: bool = True,
+        op: str | None = None,
+        message: str | None = None,
+    ) -> None:
+        super().__init__(TIMEOUT, message or _late(address, timeout_s, connected), op=op)
         self.address = address
         self.timeout_s = timeout_s
         self.connected = connected
-
-    def during(self, op: str) -> "URLabTimeoutError":
-        """The same error, naming the op that was asked."""
-        return URLabTimeoutError(self.address, self.timeout_s, connected=self.connected, op=op)
 
 
 class ServerEndedError(URLabTimeoutError):
     """The server ended before it answered; a timeout that was known early. ``timeout_s`` is how long it was."""
 
-    def __init__(self, address: str, timeout_s: float, *, op: str | None = None) -> None:
+    def __init__(self, address: str, timeout_s: float) -> None:
         message = (
             f"the server at {address} ended before it answered: start one (`urlab serve`), then call discover() again"
         )
-        URLabRPCError.__init__(self, TIMEOUT, message, op=op)
-        self.address = address
-        self.timeout_s = timeout_s
-        self.connected = False
-
-    def during(self, op: str) -> "ServerEndedError":
-        """The same error, naming the op that was asked."""
-        return ServerEndedError(self.address, self.timeout_s, op=op)
+        super().__init__(address, timeout_s, connected=False, message=message)
 
 
 class URLabPIEError(URLabRPCError):

@@ -33,7 +33,7 @@ _WIDTHS = {"qpos": 7, "qvel": 6, "xpos": 3, "xquat": 4}
 
 
 class ArticulationSlots:
-    """The places of one articulation. What several replies told is merged: of each field, the last one counts."""
+    """The places of one articulation. The numbers of several replies are merged: of each field, the last one counts."""
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, articulation: URLabArticulation) -> None:
         self.name = articulation.prefix
@@ -224,7 +224,7 @@ class Mirror:
         return self._remembers or bool(self._options.enableflags & _SLEEP_ON)
 
     def take(self, reply: Tree) -> None:
-        """Remember the state of a reply; what it leaves out stays as earlier replies told it.
+        """Remember the state of a reply; what it leaves out stays as earlier replies had it.
 
         Poses of bodies without a free joint are the wire's. A free body's follow from its qpos, which is one
         integration ahead of the xpos that mj_step leaves.
@@ -315,7 +315,7 @@ class LocalData:
 
     Their types leave the None out: scripts that use them have a local model, and need not ask at every line.
 
-    That data is late cannot be seen: reading brings it up to date, and from the first reading of ``data`` on, which the
+    Late data never shows: reading brings it up to date, and from the first reading of ``data`` on, which the
     caller may keep, every reply is brought into it at once. Handles look without keeping anything.
     """
 
@@ -404,10 +404,6 @@ def mirror_options(opt: mujoco.MjOption, options: Tree) -> None:
             getattr(opt, name)[:] = value
         elif name not in _MASKS and hasattr(opt, name):
             setattr(opt, name, type(getattr(opt, name))(value))
-    _mirror_flags(opt, options)
-
-
-def _mirror_flags(opt: mujoco.MjOption, options: Tree) -> None:
     if "enable_multiccd" in options:
         opt.disableflags = _with_bit(opt.disableflags, _MULTICCD_OFF, not options["enable_multiccd"])
     if "enable_sleep" in options:

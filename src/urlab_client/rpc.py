@@ -20,7 +20,7 @@ from urlab_wire.envelope import ERROR_OP, Reply, Request, ok_op
 from urlab_wire.errors import ErrorCode
 
 GRACE_MS = 2000
-"""How much longer the client waits than it was told to, so that an answer of the server at its own limit wins."""
+"""How much longer the client waits than `rcv_timeout_ms`, so that an answer of the server at its own limit wins."""
 
 REJOIN_HINT = "another client took over or the server was restarted: call discover() again"
 
@@ -51,11 +51,12 @@ class RpcChannel:
         try:
             reply = self.transport.rpc(request, rcv_timeout_ms=rcv_timeout_ms or self.timeout_ms(op))
         except URLabTimeoutError as late:
-            raise late.during(op) from None
+            late.op = op
+            raise
         return _checked(op, reply, expected_op or ok_op(op))
 
     def timeout_ms(self, op: str) -> int:
-        """How long to wait for an op's answer: as long as we were told, for slow ops the server's limit, plus grace."""
+        """How long to wait for an op's answer: `rcv_timeout_ms`, or the server's limit for slow ops, plus grace."""
         known = self._timeouts_ms.get(op)
         return self._find_timeout_ms(op) if known is None else known
 
@@ -92,8 +93,8 @@ def read_reply(kind: type[AnyReply], reply: Tree, absent: Mapping[str, Any] | No
     try:
         return msgspec.convert(reply, kind)
     except msgspec.ValidationError:
-        told = {name: value for name, value in reply.items() if value is not None}
-        filled = _filled(_type_of(kind), {**(absent or {}), **told})
+        present = {name: value for name, value in reply.items() if value is not None}
+        filled = _filled(_type_of(kind), {**(absent or {}), **present})
     try:
         return msgspec.convert(filled, kind, strict=False)
     except msgspec.ValidationError as wrong:

@@ -43,7 +43,7 @@ class StreamedFrames(dict[str, Tree]):
 
 
 class CameraFeeds:
-    """Feeds views from streams: those it was last told to follow, at the endpoints that they had then."""
+    """Feeds views from streams: those that `follow` was last given, at the endpoints that they had then."""
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -235,7 +235,7 @@ class ClientSession(SceneState):
         return self.step_mode
 
     def _sync_streams(self) -> None:
-        """Listen to what a running simulation streams in this mode, at the places that the handshake told."""
+        """Listen to what a running simulation streams in this mode, at the places that the handshake names."""
         if self._closed or self.step_mode in STEPPED or not self.manager_present:
             self._channel.transport.stop_state_stream()
             self._feeds.stop()

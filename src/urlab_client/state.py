@@ -37,7 +37,7 @@ class SceneState(LocalData):
     counts since ``discover()``; ``sim_time`` is in seconds, the ``_sec`` / ``_nsec`` pairs are split as ROS does.
 
     Extensions: ``segmentation`` has the colours of segmentation pictures by camera mode; ``rendering`` (profile,
-    renderer, problem) and ``streams`` (endpoints, counters) are as the last handshake told them, empty where it did
+    renderer, problem) and ``streams`` (endpoints, counters) are as the last handshake has them, empty where it did
     not.
     """
 
@@ -69,7 +69,7 @@ class SceneState(LocalData):
         self.recv_wall_time_ns = 0
 
     def _apply_handshake(self, reply: Tree) -> None:
-        """Rebuild everything from a handbuild. Raises `URLabVersionMismatch`, `UnreadableModelError`."""
+        """Rebuild everything from a handshake. Raises `URLabVersionMismatch`, `UnreadableModelError`."""
         hello = read_hello(reply)
         self._check_version(hello)
         with self._data_lock:

@@ -3,10 +3,11 @@
 Lengths are metres. ``rotation_quat`` is x, y, z, w, ``quat`` is w, x, y, z as in MuJoCo, euler angles are degrees.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from urlab_wire.enums import PIEState
 
@@ -23,26 +24,39 @@ IDENTITY_XYZW: Vec4 = (0.0, 0.0, 0.0, 1.0)
 IDENTITY_WXYZ: Vec4 = (1.0, 0.0, 0.0, 0.0)
 
 
-def vec3(values: Sequence[float], default: Vec3 = (0.0, 0.0, 0.0)) -> Vec3:
-    """Three numbers of a reply, or the default where it left them out."""
-    if not values:
-        return default
-    x, y, z = values
-    return x, y, z
+_LEFT_OUT: Mapping[str, Sequence[float]] = {
+    "rotation_quat": IDENTITY_XYZW,
+    "quat": IDENTITY_WXYZ,
+    "color": (1.0, 1.0, 1.0),
+}
+"""What vectors are that a reply leaves out; all others are zero."""
+
+Result = TypeVar("Result")
 
 
-def vec4(values: Sequence[float], default: Vec4) -> Vec4:
-    """Four numbers of a reply, or the default where it left them out."""
-    if not values:
-        return default
-    a, b, c, d = values
-    return a, b, c, d
+def result_of(kind: Callable[..., Result], block: object, **others: Any) -> Result:
+    """The result that a reply tells, or one block of it: fields of the same name, and ``others``.
+
+    Vectors become tuples; ValueError when one has another length than its field.
+    """
+    values = dict(others)
+    for name, size in _sizes(kind):
+        if name not in others and hasattr(block, name):
+            value = getattr(block, name)
+            values[name] = _vector(name, value, size) if size else value
+    return kind(**values)
 
 
-def vec6(values: Sequence[float]) -> Vec6:
-    """Six numbers of a reply, or zeros where it left them out."""
-    a, b, c, d, e, f = values or (0.0,) * 6
-    return a, b, c, d, e, f
+@cache
+def _sizes(kind: Any) -> list[tuple[str, int]]:
+    """The fields of a result, each with its length if it is a vector, else 0."""
+    return [(one.name, len(get_args(one.type)) if get_origin(one.type) is tuple else 0) for one in fields(kind)]
+
+
+def _vector(name: str, values: Sequence[float], size: int) -> tuple[float, ...]:
+    if len(values) not in (0, size):
+        raise ValueError(f"the reply has {len(values)} numbers in {name}, not {size}")
+    return tuple(values or _LEFT_OUT.get(name) or (0.0,) * size)
 
 
 @dataclass

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import zmq
 
-from urlab_client import CameraMode, URLabCameraView, URLabClient, live
+from urlab_client import CameraMode, URLabCameraView, URLabClient
+from urlab_client.transports import zmq_streams
 from urlab_wire.codec import encode
 
 EYE = "dog/camera/eye"
@@ -312,7 +313,7 @@ def test_closing_during_traffic_leaves_no_thread_behind(hammered: URLabClient):
 
 
 def test_closing_under_the_data_lock_does_not_hang(hammered: URLabClient, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(live, "STOP_LIMIT_S", 0.05)
+    monkeypatch.setattr(zmq_streams, "STOP_LIMIT_S", 0.05)
     threads = camera_threads()
     with hammered._data_lock:
         hammered.close()

@@ -22,7 +22,8 @@ def test_the_op_is_not_named_twice(message: str, text: str):
 
 
 def test_a_timeout_is_an_rpc_error_and_a_timeout_error():
-    error = URLabTimeoutError("tcp://127.0.0.1:5559", 7.0).during("step")
+    error = URLabTimeoutError("tcp://127.0.0.1:5559", 7.0)
+    error.op = "step"
     assert isinstance(error, URLabRPCError)
     assert isinstance(error, TimeoutError)
     assert error.code == "timeout"

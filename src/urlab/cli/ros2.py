@@ -26,7 +26,7 @@ from urlab.cli.signals import StopSignals
 from urlab.files import remove_ready_file, write_ready_file
 
 if TYPE_CHECKING:
-    from urlab.ros2.backend import Backend, RuledBackend
+    from urlab.ros2.backend import Backend
     from urlab.ros2.bridge import Bridge, BridgeSettings
     from urlab.ros2.publishers import TopicStatistics
     from urlab.ros2.qos import QosRule
@@ -111,23 +111,17 @@ def ros2(
         if list_topics:
             _list(settings, as_json=as_json)
         else:
-            rules = _rules(qos or ())
-            _serve(_ruled(_open(backend, domain), rules), settings, ready_file)
+            settings = replace(settings, qos_rules=_rules(qos or ()))
+            _serve(_open(backend, domain), settings, ready_file)
 
 
-def _rules(words: Sequence[str]) -> list["QosRule"]:
+def _rules(words: Sequence[str]) -> tuple["QosRule", ...]:
     from urlab.ros2.qos import BadRule, parse_rule
 
     try:
-        return [parse_rule(word) for word in words]
+        return tuple(parse_rule(word) for word in words)
     except BadRule as wrong:
         raise typer.BadParameter(str(wrong), param_hint="--qos") from wrong
-
-
-def _ruled(node: "Backend", rules: Sequence["QosRule"]) -> "RuledBackend":
-    from urlab.ros2.backend import RuledBackend
-
-    return RuledBackend(node, rules)
 
 
 def _settings(
@@ -181,7 +175,7 @@ def _open_any(backend: BackendName, domain: int | None) -> "Backend":
     return DdsBackend(domain=domain)
 
 
-def _serve(node: "RuledBackend", settings: "BridgeSettings", ready_file: Path | None) -> None:
+def _serve(node: "Backend", settings: "BridgeSettings", ready_file: Path | None) -> None:
     from urlab.ros2.bridge import Bridge
 
     bridge = Bridge(node, settings)
@@ -197,7 +191,7 @@ def _serve(node: "RuledBackend", settings: "BridgeSettings", ready_file: Path | 
         stderr().print("stopped")
 
 
-def _close(node: "RuledBackend") -> None:
+def _close(node: "Backend") -> None:
     """Leave the graph; a request that a stuck server does not answer is left behind."""
     closing = threading.Thread(target=node.close, name="urlab-ros2-close", daemon=True)
     closing.start()
@@ -207,13 +201,13 @@ def _close(node: "RuledBackend") -> None:
 # -- the live table ----------------------------------------------------------------------------------------------------
 
 
-def _watch(bridge: "Bridge", node: "RuledBackend", ready_file: Path | None) -> None:
+def _watch(bridge: "Bridge", node: "Backend", ready_file: Path | None) -> None:
     """Show the bridge until interrupted; when it first has topics, warn of unused rules and write the ready file."""
     is_ready = False
     for topics in _show(bridge, node.name):
         if topics and not is_ready:
             is_ready = True
-            for pattern in node.unused:
+            for pattern in bridge.unused_rules:
                 log.warning("no topic of this scene fits --qos %s", pattern)
             write_ready_file(ready_file, {"pid": os.getpid(), "backend": node.name, "topics": sorted(topics)})
 

@@ -4,12 +4,10 @@ Whatever crosses this interface is serialised CDR, its 4-byte header included. T
 ROS names (``/panda/joint_states``), types are ROS's (``sensor_msgs/msg/JointState``, ``std_srvs/srv/Trigger``).
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
-from fnmatch import fnmatchcase
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from urlab.ros2.qos import Qos, QosRule
+from urlab.ros2.qos import Qos
 
 OnMessage = Callable[[bytes], None]
 """Takes one message, on a thread of the backend. What it raises is logged; the next message comes all the same."""
@@ -75,46 +73,3 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """End everything, the node included; no thread is left. Never from a callback; once more is harmless."""
-
-
-class RuledBackend:
-    """A backend whose topics follow rules; of several that fit, the later ones win. The rest is as the backend's."""
-
-    def __init__(self, backend: Backend, rules: Iterable[QosRule]) -> None:
-        self._backend = backend
-        self._rules = tuple(rules)
-        self._used: set[str] = set()
-
-    @property
-    def name(self) -> str:
-        """The backend's."""
-        return self._backend.name
-
-    @property
-    def unused(self) -> list[str]:
-        """The patterns of those rules that no topic has fitted so far."""
-        return [rule.pattern for rule in self._rules if rule.pattern not in self._used]
-
-    def publisher(self, topic: str, type_name: str, qos: Qos) -> Publisher:
-        """Offer a topic, as the rules say."""
-        return self._backend.publisher(topic, type_name, self.ruled(topic, qos))
-
-    def subscription(self, topic: str, type_name: str, qos: Qos, on_message: OnMessage) -> Subscription:
-        """Subscribe to a topic, as the rules say."""
-        return self._backend.subscription(topic, type_name, self.ruled(topic, qos), on_message)
-
-    def service(self, name: str, type_name: str, serve: Serve) -> Subscription:
-        """Serve requests; rules are for topics."""
-        return self._backend.service(name, type_name, serve)
-
-    def close(self) -> None:
-        """End the backend."""
-        self._backend.close()
-
-    def ruled(self, topic: str, qos: Qos) -> Qos:
-        """What a topic of that usual quality gets."""
-        for rule in self._rules:
-            if fnmatchcase(topic, rule.pattern):
-                self._used.add(rule.pattern)
-                qos = replace(qos, **rule.changes)  # type: ignore[arg-type]  # fields of Qos, by parse_rule
-        return qos

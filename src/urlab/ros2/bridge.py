@@ -14,16 +14,17 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from urlab.ros2 import convert
 from urlab.ros2.backend import Backend
-from urlab.ros2.publishers import CameraTopicPublisher, ScenePublishers, TopicCounters, TopicPublisher, TopicStatistics
+from urlab.ros2.convert.robots import SceneChanged
+from urlab.ros2.geometry import clock_message
+from urlab.ros2.publishers import CameraTopicPublisher, ScenePublishers, TopicPublisher, TopicRegistry, TopicStatistics
+from urlab.ros2.qos import QosRule
 from urlab.ros2.services import SimulationServices
 from urlab.ros2.topics import NoScene, SceneTopics, TopicChoice, clock_topic, scene_signature
 from urlab_client import PIEState, URLabClient, URLabRPCError
 from urlab_client.following import ServerFollower
-from urlab_client.live import StreamListener
 from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
-from urlab_client.transports.zmq_streams import CameraChannel, ControlSender, StateChannel
+from urlab_client.transports.zmq_streams import CameraChannel, ControlSender, StateChannel, StreamListener
 from urlab_wire.ops.stepping import ClockBlock
 from urlab_wire.stream_messages import unpack_state
 from urlab_wire.streams import StreamError
@@ -44,8 +45,9 @@ _IDLE = "the server plays nothing"
 class BridgeSettings:
     """Where the server is, and what of it is bridged.
 
-    ``rate_hz`` is the most states a second. With ``services`` the simulation can be controlled from ROS. ``poll_s`` is
-    how often the server is asked how it is, ``timeout_ms`` how long it may take to answer.
+    ``rate_hz`` is the most states a second. With ``services`` the simulation can be controlled from ROS. ``qos_rules``
+    change how topics are delivered. ``poll_s`` is how often the server is asked how it is, ``timeout_ms`` how long it
+    may take to answer.
     """
 
     address: str = "tcp://127.0.0.1"
@@ -54,6 +56,7 @@ class BridgeSettings:
     choice: TopicChoice = field(default_factory=TopicChoice)
     rate_hz: float = DEFAULT_RATE_HZ
     services: bool = True
+    qos_rules: tuple[QosRule, ...] = ()
     poll_s: float = 1.0
     timeout_ms: int = 1000
 
@@ -84,7 +87,7 @@ class Bridge:
         self.problem: str | None = "not connected yet"
         self._backend = backend
         self._settings = settings
-        self._counters = TopicCounters()
+        self._registry = TopicRegistry(settings.qos_rules)
         self._stopping = threading.Event()
         self._wake = threading.Event()
         self._server = ServerFollower(
@@ -138,6 +141,11 @@ class Bridge:
         """Whether a scene is being bridged."""
         return self._publishers is not None and self.problem is None
 
+    @property
+    def unused_rules(self) -> list[str]:
+        """The patterns of those rules about delivery that no topic has fitted so far."""
+        return self._registry.unused_patterns
+
     def statistics(self) -> dict[str, TopicStatistics]:
         """Every topic, its rate since the last call and its subscribers. Any thread."""
         subscribers: dict[str, int] = {}
@@ -146,7 +154,7 @@ class Bridge:
             subscribers |= clock.subscribers
         if publishers is not None:
             subscribers |= publishers.subscribers
-        return self._counters.sample(subscribers)
+        return self._registry.sample(subscribers)
 
     def _open_services(self) -> SimulationServices | None:
         settings = self._settings
@@ -226,9 +234,9 @@ class Bridge:
         control = self._endpoint(client, "control")
         self._robots = frozenset(client.articulations)
         topic, type_name, qos = clock_topic()
-        self._clock = TopicPublisher(self._backend, self._counters, (topic,), type_name, qos)
+        self._clock = TopicPublisher(self._backend, self._registry, (topic,), type_name, qos)
         self._sender = ControlSender(control) if control is not None else None
-        self._publishers = ScenePublishers(self._backend, self._counters, topics, self._sender)
+        self._publishers = ScenePublishers(self._backend, self._registry, topics, self._sender)
         self._listen(client)
 
     def _endpoint(self, client: URLabClient, stream: str) -> str | None:
@@ -269,14 +277,14 @@ class Bridge:
         for one in (publishers, clock, sender):
             if one is not None:
                 one.close()
-        self._counters.clear()
+        self._registry.clear()
 
     # -- on the listeners' threads ---------------------------------------------------------------------------------
 
     def _publish_time(self, payload: bytes) -> None:
         clock = self._clock
         if clock is not None and not self._is_paused:
-            clock.publish(lambda: convert.clock(decode_header(payload).sim_time))
+            clock.publish(lambda: clock_message(decode_header(payload).sim_time))
 
     def _publish_state(self, payload: bytes) -> None:
         now_s = time.monotonic()
@@ -288,7 +296,7 @@ class Bridge:
         try:
             if self._is_of_this_scene(decode_header(payload)) and publishers.has_subscribers:
                 publishers.publish(unpack_state(payload))
-        except (convert.SceneChanged, StreamError, msgspec.DecodeError) as strange:
+        except (SceneChanged, StreamError, msgspec.DecodeError) as strange:
             log.debug("a state is not of this scene: %s", strange)
             self._suspect_other_scene()
 

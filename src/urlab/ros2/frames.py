@@ -16,7 +16,7 @@ short name (without ``<prefix>_``).
 | ``<camera>_optical_frame`` | a camera that no robot owns | its body | tf_static |
 
 A name that is taken gets ``_2``. A camera that follows something is not fixed to its body: its frame hangs on
-``world`` and is published with each picture (`urlab.ros2.convert.camera_transform`).
+``world`` and is published with each picture (`urlab.ros2.convert.cameras.camera_transform`).
 
 Odometry is exact, so map, odom and world are one place (REP-105).
 
@@ -40,7 +40,7 @@ Links of a robot's URDF are called as here without ``<robot>/``: RViz wants ``<r
 robot_state_publisher ``<robot>/`` as "frame_prefix".
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,18 +129,18 @@ class LinkTree:
         is_jointed = bool(self._joints.get(body_id)) and not self._is_free_body(body_id)
         if is_jointed:
             self.root = self.names.claim(MOUNT)
-            self._append(self.root, None, pose)
+            self.links.append(RobotLink(self.root, None, pose))
             self._add_body(body_id, self.root, at())
             if not has_base:
                 self.base = self.names.claim(BASE_LINK)
-                self._append(self.base, self.of_body[body_id], at())
+                self.links.append(RobotLink(self.base, self.of_body[body_id], at()))
         elif has_base:
             self._add_body(body_id, None, pose)
         else:
             self.root = self.base = self.names.claim(BASE_LINK)
             free = self._joints[body_id][0] if self._is_free_body(body_id) else None
-            self._append(self.root, None, at() if free else pose, free)
-            self._append(self.of_body[body_id], self.root, at(), body_id=body_id)
+            self.links.append(RobotLink(self.root, None, at() if free else pose, free))
+            self.links.append(RobotLink(self.of_body[body_id], self.root, at(), body_id=body_id))
 
     def _add_body(self, body_id: int, parent: str | None, place: RigidTransform) -> None:
         """Add a body that is at ``place`` in its parent in the model's own pose, with a link for each joint."""
@@ -150,21 +150,10 @@ class LinkTree:
             origin, place, axis = _split(self._model, joint, place)
             is_body = joint is joints[-1] and place.is_identity
             link = name if is_body else self.names.claim(f"{name}_{joint.name}")
-            self._append(link, parent, origin, joint, axis, body_id if is_body else None)
+            self.links.append(RobotLink(link, parent, origin, joint, axis, body_id if is_body else None))
             parent = link
         if parent != name:
-            self._append(name, parent, place, body_id=body_id)
-
-    def _append(
-        self,
-        name: str,
-        parent: str | None,
-        origin: RigidTransform,
-        joint: Joint | None = None,
-        axis: Array | None = None,
-        body_id: int | None = None,
-    ) -> None:
-        self.links.append(RobotLink(name, parent, origin, joint, axis, body_id))
+            self.links.append(RobotLink(name, parent, place, body_id=body_id))
 
     def _is_free_body(self, body_id: int) -> bool:
         return any(joint.jnt_type == FREE for joint in self._joints.get(body_id, ()))
@@ -261,7 +250,10 @@ class RobotFrames:
         self.sites: dict[int, str] = {}
         self.beams: dict[int, str] = {}
         self._add_sites(robot)
-        self.cameras, self.following = self._add_cameras(robot)
+        self.cameras = {short: self.frame(self._tree.names.claim(f"{short}_optical_frame")) for short in robot.cameras}
+        compiled = {f"{robot.prefix}_{short}": frame for short, frame in self.cameras.items()}
+        edges, self.following = optical_frames(model, compiled, self.bodies)
+        self.static += edges
 
     def frame(self, name: str) -> str:
         """The frame id of a link's name."""
@@ -300,17 +292,6 @@ class RobotFrames:
         pose = at(self._model.site_pos[site], self._model.site_quat[site]).then(turn)
         self.static.append(StaticFrame(self.bodies[int(self._model.site_bodyid[site])], table[site], pose))
 
-    def _add_cameras(self, robot: URLabArticulation) -> tuple[dict[str, str], set[str]]:
-        optical, following = {}, set()
-        for short in robot.cameras:
-            optical[short] = self.frame(self._tree.names.claim(f"{short}_optical_frame"))
-            edge = optical_edge(self._model, f"{self._prefix}_{short}", optical[short], self.bodies)
-            if edge is None:
-                following.add(optical[short])
-            else:
-                self.static.append(edge)
-        return optical, following
-
 
 class SceneFrames:
     """All frames of the scene that a client shows. Made from a handshake, and good for as long as that is.
@@ -335,7 +316,12 @@ class SceneFrames:
             f"{prefix}/{short}": frame for prefix, one in self.robots.items() for short, frame in one.cameras.items()
         }
         self.following = {frame for robot in self.robots.values() for frame in robot.following}
-        self._add_cameras(model, client.global_cameras)
+        names = UniqueNames(one.frame_id for one in self.entities.values())
+        own = {camera: names.claim(f"{legal_token(camera)}_optical_frame") for camera in client.global_cameras}
+        self.cameras |= own
+        edges, following = optical_frames(model, own, self._bodies)
+        self.static += edges
+        self.following |= following
 
     def _entity_frames(self, model: Any, client: URLabClient) -> dict[str, EntityFrame]:
         bodies = {one.body_id: name for name, one in client.entities.items() if name not in client.articulations}
@@ -356,15 +342,17 @@ class SceneFrames:
             if not one.moves
         ]
 
-    def _add_cameras(self, model: Any, names: Iterable[str]) -> None:
-        handed = UniqueNames(one.frame_id for one in self.entities.values())
-        for name in names:
-            self.cameras[name] = frame = handed.claim(f"{legal_token(name)}_optical_frame")
-            edge = optical_edge(model, name, frame, self._bodies)
-            if edge is None:
-                self.following.add(frame)
-            else:
-                self.static.append(edge)
+
+def optical_frames(
+    model: Any, frames: Mapping[str, str], bodies: Mapping[int, str]
+) -> tuple[list[StaticFrame], set[str]]:
+    """Where the optical frames of cameras (by compiled name) are in those of their bodies.
+
+    Those that are not fixed to a body, because their cameras follow something, are in the set instead.
+    """
+    edges = [optical_edge(model, camera, frame, bodies) for camera, frame in frames.items()]
+    following = {frame for frame, edge in zip(frames.values(), edges, strict=True) if edge is None}
+    return [edge for edge in edges if edge is not None], following
 
 
 def optical_edge(model: Any, camera: str, frame: str, bodies: Mapping[int, str]) -> StaticFrame | None:

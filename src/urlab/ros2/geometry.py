@@ -107,7 +107,7 @@ def _time(sec: int, nsec: int) -> Any:
     return _Time(sec=min(max(sec, -_LAST_S), _LAST_S), nanosec=nsec)
 
 
-def clock(now: ClockBlock) -> Any:
+def clock_message(now: ClockBlock) -> Any:
     """rosgraph_msgs/Clock: a simulation time."""
     return make("rosgraph_msgs/msg/Clock", clock=time_message(now))
 

@@ -6,11 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
-from urlab.ros2 import convert, messages
+from urlab.ros2 import messages
 from urlab.ros2.backend import AttributedSubscription, Backend, Publisher, Subscription
-from urlab.ros2.qos import RELIABLE, TF, Qos
+from urlab.ros2.convert.cameras import BadPicture, Picture, camera_info, camera_transform, compressed, image
+from urlab.ros2.convert.robots import SceneChanged
+from urlab.ros2.qos import RELIABLE, TF, Qos, QosRule
 from urlab.ros2.topics import TF_MESSAGE, CameraTopics, CommandTopic, SceneTopics, TopicNames
 from urlab_client.transports.zmq_streams import ControlSender
 from urlab_wire.stream_messages import StateFull
@@ -35,19 +38,34 @@ class TopicStatistics:
     rate_hz: float = 0.0
 
 
-class TopicCounters:
-    """Counts messages by topic. Any thread may use it."""
+class TopicRegistry:
+    """The topics that are open: their messages are counted, and rules change how they are delivered.
 
-    def __init__(self) -> None:
+    Of several rules that fit a topic, the later ones win. Any thread may use it.
+    """
+
+    def __init__(self, rules: Iterable[QosRule] = ()) -> None:
+        self._rules = tuple(rules)
+        self._used_patterns: set[str] = set()
         self._lock = threading.Lock()
         self._topics: dict[str, TopicStatistics] = {}
         self._messages_before: dict[str, int] = {}
         self._sampled_s = time.monotonic()
 
-    def open(self, topic: str, type_name: str, *, is_command: bool = False) -> None:
-        """A topic is there from now on."""
+    @property
+    def unused_patterns(self) -> list[str]:
+        """The patterns of those rules that no topic has fitted so far."""
+        return [rule.pattern for rule in self._rules if rule.pattern not in self._used_patterns]
+
+    def open(self, topic: str, type_name: str, qos: Qos, *, is_command: bool = False) -> Qos:
+        """A topic is there from now on; returns how it is delivered: as usual (``qos``), or as the rules say."""
         with self._lock:
             self._topics.setdefault(topic, TopicStatistics(type_name, None if is_command else 0))
+        for rule in self._rules:
+            if fnmatchcase(topic, rule.pattern):
+                self._used_patterns.add(rule.pattern)
+                qos = replace(qos, **rule.changes)  # type: ignore[arg-type]  # fields of Qos, by parse_rule
+        return qos
 
     def count(self, topic: str, *, refused: bool = False) -> None:
         """One message, or one that was refused; nothing once the topic has gone."""
@@ -81,14 +99,13 @@ class TopicCounters:
 class TopicPublisher:
     """One message to all topics of the same content; nothing is made while no topic has a subscriber."""
 
-    def __init__(self, backend: Backend, counters: TopicCounters, names: TopicNames, type_name: str, qos: Qos) -> None:
-        self._counters = counters
+    def __init__(self, backend: Backend, registry: TopicRegistry, names: TopicNames, type_name: str, qos: Qos) -> None:
+        self._registry = registry
         self._type_name = type_name
         self._publishers: dict[str, Publisher] = {}
         try:
             for name in names:
-                counters.open(name, type_name)
-                self._publishers[name] = backend.publisher(name, type_name, qos)
+                self._publishers[name] = backend.publisher(name, type_name, registry.open(name, type_name, qos))
         except BaseException:
             self.close()
             raise
@@ -116,7 +133,7 @@ class TopicPublisher:
         cdr = messages.serialise(make(), self._type_name)
         for name, publisher in wanted:
             publisher.publish(cdr)
-            self._counters.count(name)
+            self._registry.count(name)
 
     def close(self) -> None:
         """Withdraw the topics."""
@@ -127,14 +144,14 @@ class TopicPublisher:
 class CameraTopicPublisher:
     """A camera's topics: pictures, intrinsics, compressed pictures, and its place in tf if it follows something."""
 
-    def __init__(self, backend: Backend, counters: TopicCounters, topics: CameraTopics) -> None:
+    def __init__(self, backend: Backend, registry: TopicRegistry, topics: CameraTopics) -> None:
         self.topics = topics
         self._refused = 0
         with contextlib.ExitStack() as undo:
             self._image, self._info, self._compressed = (
-                _closed_by(undo, TopicPublisher(backend, counters, *published)) for published in topics.published
+                _closed_by(undo, TopicPublisher(backend, registry, *published)) for published in topics.published
             )
-            self._place = TopicPublisher(backend, counters, ("/tf",), TF_MESSAGE, TF) if topics.follows else None
+            self._place = TopicPublisher(backend, registry, ("/tf",), TF_MESSAGE, TF) if topics.follows else None
             undo.pop_all()
 
     @property
@@ -157,21 +174,21 @@ class CameraTopicPublisher:
         if meta is None:
             return
         try:
-            self._publish(convert.Picture.of_wire(data, meta))
+            self._publish(Picture.of_wire(data, meta))
             self._refused = 0
-        except convert.BadPicture as bad:
+        except BadPicture as bad:
             if self._refused % _LOGGED_EACH == 0:
                 log.warning("%s: %s", self.topics.view.full_name, bad)
             self._refused += 1
 
-    def _publish(self, picture: convert.Picture) -> None:
+    def _publish(self, picture: Picture) -> None:
         frame_id = self.topics.frame_id
         if self._place is not None:
-            transform = convert.camera_transform(picture, frame_id)
+            transform = camera_transform(picture, frame_id)
             self._place.publish(lambda: messages.make(TF_MESSAGE, transforms=[transform]))
-        self._info.publish(lambda: convert.camera_info(picture, frame_id))
-        self._image.publish(lambda: convert.image(picture, frame_id))
-        self._compressed.publish(lambda: convert.compressed(picture, frame_id))
+        self._info.publish(lambda: camera_info(picture, frame_id))
+        self._image.publish(lambda: image(picture, frame_id))
+        self._compressed.publish(lambda: compressed(picture, frame_id))
 
     def close(self) -> None:
         """Withdraw the topics."""
@@ -186,19 +203,19 @@ class ScenePublishers:
     """
 
     def __init__(
-        self, backend: Backend, counters: TopicCounters, topics: SceneTopics, control: ControlSender | None
+        self, backend: Backend, registry: TopicRegistry, topics: SceneTopics, control: ControlSender | None
     ) -> None:
-        self._counters = counters
+        self._registry = registry
         self._control = control
         self._failed: set[TopicPublisher] = set()
         with contextlib.ExitStack() as undo:
             self._states = [
-                (one.convert, _closed_by(undo, TopicPublisher(backend, counters, one.names, one.type_name, one.qos)))
+                (one.convert, _closed_by(undo, TopicPublisher(backend, registry, one.names, one.type_name, one.qos)))
                 for one in topics.states
             ]
-            self.cameras = [_closed_by(undo, CameraTopicPublisher(backend, counters, one)) for one in topics.cameras]
+            self.cameras = [_closed_by(undo, CameraTopicPublisher(backend, registry, one)) for one in topics.cameras]
             self._constants = [
-                (one.message, _closed_by(undo, TopicPublisher(backend, counters, one.names, one.type_name, one.qos)))
+                (one.message, _closed_by(undo, TopicPublisher(backend, registry, one.names, one.type_name, one.qos)))
                 for one in topics.constants
             ]
             for command in topics.commands if control is not None else []:
@@ -221,7 +238,7 @@ class ScenePublishers:
         for make, publisher in self._states:
             try:
                 publisher.publish(lambda make=make: make(state))
-            except convert.SceneChanged:
+            except SceneChanged:
                 raise
             except Exception:
                 if publisher not in self._failed:
@@ -242,7 +259,7 @@ class ScenePublishers:
         self._undo.close()
 
     def _subscribe(self, backend: Backend, name: str, command: CommandTopic) -> Subscription:
-        self._counters.open(name, command.type_name, is_command=True)
+        qos = self._registry.open(name, command.type_name, RELIABLE, is_command=True)
         subscription: Subscription | None = None
         refused = 0
 
@@ -251,17 +268,17 @@ class ScenePublishers:
             try:
                 topic, payload = command.read(messages.deserialise(cdr, command.type_name))
             except Exception as bad:  # noqa: BLE001 - whatever is wrong with a message, the next one counts
-                self._counters.count(name, refused=True)
+                self._registry.count(name, refused=True)
                 if refused % _LOGGED_EACH == 0:
                     log.warning("a command on %s%s is refused: %s", name, _origin(subscription), bad)
                 refused += 1
                 return
             if self._control is not None:
                 self._control.send(topic, payload)
-            self._counters.count(name)
+            self._registry.count(name)
             refused = 0
 
-        subscription = backend.subscription(name, command.type_name, RELIABLE, take)
+        subscription = backend.subscription(name, command.type_name, qos, take)
         return subscription
 
 

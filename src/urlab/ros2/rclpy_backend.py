@@ -12,7 +12,7 @@ import importlib
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakSet
 
 from urlab.ros2.backend import BackendError, OnMessage, Publisher, Serve, Subscription
@@ -23,8 +23,6 @@ log = logging.getLogger("urlab.ros2")
 
 _THREADS = 2
 """One for messages, one for requests."""
-
-_Held = TypeVar("_Held", bound=Subscription)
 
 
 class RclpyBackend:
@@ -54,23 +52,46 @@ class RclpyBackend:
     def publisher(self, topic: str, type_name: str, qos: Qos) -> Publisher:
         """Offer a topic."""
         made = self._create(self._node.create_publisher, interface_class(type_name), checked(topic), _profile(qos))
-        return self._hold(_RclpyPublisher(made, self._node.destroy_publisher))
+        publisher = _RclpyPublisher(made)
+        publisher.destroy = lambda: self._node.destroy_publisher(made)
+        self._held.add(publisher)
+        return publisher
 
     def subscription(self, topic: str, type_name: str, qos: Qos, on_message: OnMessage) -> Subscription:
         """Subscribe to a topic."""
-        called = _RclpySubscription(topic, on_message)
-        places = interface_class(type_name), checked(topic), called.take, _profile(qos)
+        subscription = _Closable()
+
+        def take(cdr: bytes) -> None:
+            with subscription.lock:
+                if not subscription.is_open:
+                    return
+                try:
+                    on_message(cdr)
+                except Exception:
+                    log.exception("%s: a message of %d bytes was not taken", topic, len(cdr))
+
+        places = interface_class(type_name), checked(topic), take, _profile(qos)
         made = self._create(self._node.create_subscription, *places, callback_group=self._messages, raw=True)
-        return self._hold(called.until(lambda: self._node.destroy_subscription(made)))
+        subscription.destroy = lambda: self._node.destroy_subscription(made)
+        self._held.add(subscription)
+        return subscription
 
     def service(self, name: str, type_name: str, serve: Serve) -> Subscription:
         """Serve requests of every client that the RMW in use can talk to."""
-        kind = interface_class(type_name)
-        called = _RclpyService(name, kind, serve)
-        made = self._create(
-            self._node.create_service, kind, checked(name), called.answer, callback_group=self._requests
-        )
-        return self._hold(called.until(lambda: self._node.destroy_service(made)))
+        kind, cdr = interface_class(type_name), importlib.import_module("rclpy.serialization")
+        service = _Closable()
+
+        def answer(request: Any, _response: Any) -> Any:
+            with service.lock:
+                if not service.is_open:
+                    raise BackendError(f"{name} is closed")
+                reply = serve(cdr.serialize_message(request))
+                return cdr.deserialize_message(bytes(reply), kind.Response)
+
+        made = self._create(self._node.create_service, kind, checked(name), answer, callback_group=self._requests)
+        service.destroy = lambda: self._node.destroy_service(made)
+        self._held.add(service)
+        return service
 
     def close(self) -> None:
         """End the node, its executor and its context."""
@@ -91,11 +112,6 @@ class RclpyBackend:
                 raise BackendError("the rclpy backend is closed")
             return create(*args, **kwargs)
 
-    def _hold(self, held: _Held) -> _Held:
-        """Remember to close it, if it is still in use then."""
-        self._held.add(held)
-        return held
-
     def _spin(self) -> None:
         """Run callbacks until closed. What a service raises comes out here; then its client gets no reply."""
         while self._open and self._context.ok():
@@ -106,93 +122,40 @@ class RclpyBackend:
                     log.exception("a request was not served")
 
 
-class _RclpyPublisher:
+class _Closable:
+    """Something of rclpy that is used until it is closed, and then destroyed once.
+
+    ``lock`` is held while it is used, so that closing waits for that; it is re-entrant for a callback that closes.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.is_open = True
+        self.destroy: Callable[[], object] = lambda: None
+
+    def close(self) -> None:
+        with self.lock:
+            was_open, self.is_open = self.is_open, False
+            if was_open:
+                self.destroy()
+
+
+class _RclpyPublisher(_Closable):
     """A publisher of rclpy; its handle must not be touched once it is destroyed."""
 
-    def __init__(self, publisher: Any, destroy: Callable[[Any], object]) -> None:
+    def __init__(self, publisher: Any) -> None:
+        super().__init__()
         self._publisher = publisher
-        self._destroy = destroy
-        self._lock = threading.Lock()
-        self._open = True
 
     def publish(self, cdr: bytes | memoryview) -> None:
-        with self._lock:
-            if self._open:
+        with self.lock:
+            if self.is_open:
                 self._publisher.publish(bytes(cdr))
 
     @property
     def subscribers(self) -> int:
-        with self._lock:
-            return int(self._publisher.get_subscription_count()) if self._open else 0
-
-    def close(self) -> None:
-        with self._lock:
-            was_open, self._open = self._open, False
-            if was_open:
-                self._destroy(self._publisher)
-
-
-class _Closing:
-    """Something that is called back until it is closed."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._destroy: Callable[[], object] = _noop
-        self._open = True
-        # Held during a call, so that closing waits for it; it is re-entrant for a call that closes.
-        self._lock = threading.RLock()
-
-    def until(self: "_ClosingT", destroy: Callable[[], object]) -> "_ClosingT":
-        """Destroy that when it is closed."""
-        self._destroy = destroy
-        return self
-
-    def close(self) -> None:
-        with self._lock:
-            was_open, self._open = self._open, False
-            if was_open:
-                self._destroy()
-
-
-_ClosingT = TypeVar("_ClosingT", bound=_Closing)
-
-
-class _RclpySubscription(_Closing):
-    """Hands messages to a function."""
-
-    def __init__(self, topic: str, on_message: OnMessage) -> None:
-        super().__init__(topic)
-        self._on_message = on_message
-
-    def take(self, cdr: bytes) -> None:
-        with self._lock:
-            if not self._open:
-                return
-            try:
-                self._on_message(cdr)
-            except Exception:
-                log.exception("%s: a message of %d bytes was not taken", self._name, len(cdr))
-
-
-class _RclpyService(_Closing):
-    """Hands requests to a function, and its replies back."""
-
-    def __init__(self, name: str, kind: Any, serve: Serve) -> None:
-        super().__init__(name)
-        self._serve = serve
-        self._kind = kind
-        self._serialization = importlib.import_module("rclpy.serialization")
-
-    def answer(self, request: Any, _response: Any) -> Any:
-        with self._lock:
-            if not self._open:
-                raise BackendError(f"{self._name} is closed")
-            reply = self._serve(self._serialization.serialize_message(request))
-            return self._serialization.deserialize_message(bytes(reply), self._kind.Response)
-
-
-def _noop() -> None:
-    """For what is not created yet."""
+        with self.lock:
+            return int(self._publisher.get_subscription_count()) if self.is_open else 0
 
 
 def _rclpy() -> Any:

@@ -8,12 +8,18 @@ import copy
 import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import mujoco
 import numpy as np
 
-from urlab.ros2 import convert
+from urlab.ros2.convert.cameras import compression_name
+from urlab.ros2.convert.commands import ControlCommand, JointCommand, Setpoints, twist_command
+from urlab.ros2.convert.robots import JointStates, Odometry
+from urlab.ros2.convert.sensors import RobotSensors
+from urlab.ros2.convert.transforms import EntityPoses, SceneTransforms, static_transforms
+from urlab.ros2.convert.urdf import robot_description
 from urlab.ros2.frames import SceneFrames
 from urlab.ros2.names import legal_tokens
 from urlab.ros2.qos import CLOCK, LATCHED, PICTURES, RELIABLE, SENSOR_DATA, TF, TF_STATIC, Qos
@@ -79,7 +85,7 @@ class CameraTopics:
 class CommandTopic:
     """Commands to one robot. ``read`` turns a message into (topic, payload) of the server's control stream.
 
-    It raises `urlab.ros2.convert.BadCommand` for a message that cannot be followed.
+    It raises `urlab.ros2.convert.commands.BadCommand` for a message that cannot be followed.
     """
 
     names: TopicNames
@@ -133,25 +139,25 @@ class SceneTopics:
     # -- states ----------------------------------------------------------------------------------------------------
 
     def _of_scene(self) -> Iterator[StateTopic]:
-        transforms = convert.SceneTransforms(self._frames, self._client)
+        transforms = SceneTransforms(self._frames, self._client)
         yield StateTopic(("/tf",), TF_MESSAGE, TF, transforms.convert)
-        poses = convert.EntityPoses(self._frames)
+        poses = EntityPoses(self._frames)
         for name, entity in self._frames.entities.items():
             if not entity.is_robots:
                 topic = f"/entities/{entity.topic_name}/pose"
-                yield StateTopic((topic,), poses.type_name, RELIABLE, _with_name(poses.convert, name))
+                yield StateTopic((topic,), poses.type_name, RELIABLE, partial(poses.convert, name=name))
 
     def _of_robot(self, prefix: str) -> Iterator[StateTopic]:
         robot, frames, model = self._robots[prefix], self._frames.robots[prefix], self._client.model
-        joints = convert.JointStates(model, robot)
+        joints = JointStates(model, robot)
         if joints.names:
             yield StateTopic(self._names(prefix, "joint_states"), JOINT_STATE, RELIABLE, joints.convert)
         if frames.odom is not None:
-            odometry = convert.Odometry(frames, robot)
+            odometry = Odometry(frames, robot)
             yield StateTopic(self._names(prefix, "odom"), odometry.type_name, RELIABLE, odometry.convert)
-        yield from self._of_sensors(prefix, convert.RobotSensors(model, robot, frames))
+        yield from self._of_sensors(prefix, RobotSensors(model, robot, frames))
 
-    def _of_sensors(self, prefix: str, sensors: convert.RobotSensors) -> Iterator[StateTopic]:
+    def _of_sensors(self, prefix: str, sensors: RobotSensors) -> Iterator[StateTopic]:
         for word, sources in (("imu", sensors.imus), ("wrench", sensors.wrenches), ("range", sensors.ranges)):
             tokens = legal_tokens(one.name for one in sources)
             for one in sources:
@@ -167,9 +173,9 @@ class SceneTopics:
 
     def _constants(self) -> Iterator[ConstantTopic]:
         now = ClockBlock(sec=self._client.sim_time_sec, nsec=self._client.sim_time_nsec)
-        yield ConstantTopic(("/tf_static",), TF_MESSAGE, TF_STATIC, convert.static_transforms(self._frames, now))
+        yield ConstantTopic(("/tf_static",), TF_MESSAGE, TF_STATIC, static_transforms(self._frames, now))
         for prefix, robot in self._robots.items():
-            text = convert.robot_description(self._client.model, robot, self._frames.robots[prefix])
+            text = robot_description(self._client.model, robot, self._frames.robots[prefix])
             yield ConstantTopic(self._names(prefix, "robot_description"), STRING, LATCHED, text)
 
     # -- cameras ---------------------------------------------------------------------------------------------------
@@ -188,7 +194,7 @@ class SceneTopics:
                 frame in self._frames.following,
                 tuple(f"{base}/image_raw" for base in bases),
                 tuple(f"{base}/camera_info" for base in bases),
-                tuple(f"{base}/image_raw/{convert.compression_name(view.mode)}" for base in bases),
+                tuple(f"{base}/image_raw/{compression_name(view.mode)}" for base in bases),
             )
 
     def _camera_bases(self, prefix: str | None, token: str, *, is_first: bool) -> list[str]:
@@ -217,24 +223,18 @@ class SceneTopics:
     def _commands(self, prefix: str) -> Iterator[CommandTopic]:
         robot, model = self._robots[prefix], self._client.model
         if robot.actuators:
-            joints, control = convert.JointCommand(model, robot), convert.ControlCommand(robot)
+            joints, control = JointCommand(model, robot), ControlCommand(robot)
             yield CommandTopic(self._names(prefix, "joint_command"), JOINT_STATE, _setpoints(robot, joints.convert))
             yield CommandTopic(self._names(prefix, "control"), ARRAY, _setpoints(robot, control.convert))
         topic = twist_command_topic(prefix)
         yield CommandTopic(
-            self._names(prefix, "cmd_vel"), TWIST, lambda message: (topic, pack_twist(*convert.twist_command(message)))
+            self._names(prefix, "cmd_vel"), TWIST, lambda message: (topic, pack_twist(*twist_command(message)))
         )
 
 
-def _setpoints(
-    robot: URLabArticulation, read: Callable[[Any], convert.Setpoints]
-) -> Callable[[Any], tuple[str, bytes]]:
+def _setpoints(robot: URLabArticulation, read: Callable[[Any], Setpoints]) -> Callable[[Any], tuple[str, bytes]]:
     topic, ids = control_topic(robot.prefix), {name: actuator.id for name, actuator in robot.actuators.items()}
     return lambda message: (topic, pack_control({ids[name]: value for name, value in read(message).items()}))
-
-
-def _with_name(convert_named: Callable[[StateFull, str], Any], name: str) -> Callable[[StateFull], Any]:
-    return lambda state: convert_named(state, name)
 
 
 # -- one scene or another ----------------------------------------------------------------------------------------------

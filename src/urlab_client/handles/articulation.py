@@ -9,13 +9,10 @@ import numpy.typing as npt
 
 from urlab_client.checks import finite, per_name
 from urlab_client.enums import ControlMode, coerce
-from urlab_client.handles.actuator import Actuator
-from urlab_client.handles.body import Body
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.controller import URLabController, URLabPDController
 from urlab_client.handles.entity import Array, URLabEntity
-from urlab_client.handles.joint import Joint
-from urlab_client.handles.sensor import Sensor
+from urlab_client.handles.parts import Actuator, Body, Joint, Sensor
 from urlab_wire.codec import Tree
 
 if TYPE_CHECKING:
@@ -91,60 +88,7 @@ def padded(values: Sequence[float], size: int) -> Array:
     return np.array(values, dtype=np.float64) if len(values) == size else np.zeros(size)
 
 
-class ModelNames:
-    """Looks up elements of the model by their name with or without the ``<prefix>_``.
-
-    Without a local model only the articulation's own joints, actuators, sensors and bodies are known.
-    """
-
-    prefix: str
-    _client: "URLabClient | None"
-
-    def mj(self, kind: str, name: str) -> int:
-        """The model id of an element; KeyError when there is none.
-
-        ``kind`` is joint, actuator, sensor, body, geom, site, camera or keyframe.
-        """
-        if kind not in _KINDS:
-            raise KeyError(f"unknown kind {kind!r}: choose one of {', '.join(_KINDS)}")
-        found = self._model_id(kind, name)
-        if found is None:
-            raise KeyError(f"{self.prefix!r} has no {kind} {name!r}")
-        return found
-
-    def _model_id(self, kind: str, name: str) -> int | None:
-        model = self._client._model if self._client is not None else None
-        if model is None:
-            return self._part_id(kind, name)
-        ids = (int(mujoco.mj_name2id(model, _KINDS[kind], full)) for full in (f"{self.prefix}_{name}", name))
-        return next((found for found in ids if found >= 0), None)
-
-    def _part_id(self, kind: str, name: str) -> int | None:
-        """The id of one of the articulation's own parts, or None."""
-        raise NotImplementedError
-
-    def mj_joint(self, name: str) -> int:
-        """The model id of a joint."""
-        return self.mj("joint", name)
-
-    def mj_actuator(self, name: str) -> int:
-        """The model id of an actuator."""
-        return self.mj("actuator", name)
-
-    def mj_sensor(self, name: str) -> int:
-        """The model id of a sensor."""
-        return self.mj("sensor", name)
-
-    def mj_body(self, name: str) -> int:
-        """The model id of a body."""
-        return self.mj("body", name)
-
-    def mj_camera(self, name: str) -> int:
-        """The model id of a camera."""
-        return self.mj("camera", name)
-
-
-class URLabArticulation(URLabEntity, ModelNames):
+class URLabArticulation(URLabEntity):
     """One articulation, keyed by ``prefix``. Part dicts are keyed by short name, in model id order.
 
     ``ctrl_array`` belongs to the caller: all of it goes out with every step. It begins with the setpoints that are
@@ -282,8 +226,8 @@ class URLabArticulation(URLabEntity, ModelNames):
 
     def get_sensors(self) -> dict[str, Array]:
         """Every sensor's latest value; zeros before there is one."""
-        told = self.observed.sensors
-        return {name: padded(told.get(name, ()), sensor.dim) for name, sensor in self.sensors.items()}
+        values = self.observed.sensors
+        return {name: padded(values.get(name, ()), sensor.dim) for name, sensor in self.sensors.items()}
 
     def apply_xfrc(  # type: ignore[override]  # a robot has many bodies: the public API names one
         self, body: str, force: Sequence[float] = (0, 0, 0), torque: Sequence[float] = (0, 0, 0)
@@ -291,6 +235,39 @@ class URLabArticulation(URLabEntity, ModelNames):
         """Put a wrench (N, N m, world frame) on a body for the next step. Inert in puppet mode."""
         self._known("body", body, self.bodies)
         self._buffer_xfrc(body, force, torque)
+
+    def mj(self, kind: str, name: str) -> int:
+        """The model id of an element by its name with or without the ``<prefix>_``; KeyError when there is none.
+
+        ``kind`` is joint, actuator, sensor, body, geom, site, camera or keyframe. Without a local model only the
+        articulation's own joints, actuators, sensors and bodies are known.
+        """
+        if kind not in _KINDS:
+            raise KeyError(f"unknown kind {kind!r}: choose one of {', '.join(_KINDS)}")
+        found = self._model_id(kind, name)
+        if found is None:
+            raise KeyError(f"{self.prefix!r} has no {kind} {name!r}")
+        return found
+
+    def mj_joint(self, name: str) -> int:
+        """The model id of a joint."""
+        return self.mj("joint", name)
+
+    def mj_actuator(self, name: str) -> int:
+        """The model id of an actuator."""
+        return self.mj("actuator", name)
+
+    def mj_sensor(self, name: str) -> int:
+        """The model id of a sensor."""
+        return self.mj("sensor", name)
+
+    def mj_body(self, name: str) -> int:
+        """The model id of a body."""
+        return self.mj("body", name)
+
+    def mj_camera(self, name: str) -> int:
+        """The model id of a camera."""
+        return self.mj("camera", name)
 
     def push_gains(
         self,
@@ -345,7 +322,7 @@ class URLabArticulation(URLabEntity, ModelNames):
             command["xfrc_applied"] = self._take_xfrc()
         return command
 
-    def _told(self, key: str) -> Sequence[float] | None:
+    def _reported(self, key: str) -> Sequence[float] | None:
         """The root's xpos, xquat or qvel out of the last reply: of its free joint, or of its body at level full."""
         if self.has_free_base and key in _FREE_SPANS:
             field, span = _FREE_SPANS[key]
@@ -356,6 +333,13 @@ class URLabArticulation(URLabEntity, ModelNames):
     @property
     def _root_body(self) -> str:
         return next((name for name, body in self.bodies.items() if body.id == self.body_id), "")
+
+    def _model_id(self, kind: str, name: str) -> int | None:
+        model = self._client._model if self._client is not None else None
+        if model is None:
+            return self._part_id(kind, name)
+        ids = (int(mujoco.mj_name2id(model, _KINDS[kind], full)) for full in (f"{self.prefix}_{name}", name))
+        return next((found for found in ids if found >= 0), None)
 
     def _part_id(self, kind: str, name: str) -> int | None:
         tables: dict[str, Mapping[str, Joint | Actuator | Sensor | Body]] = {

@@ -10,14 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from urlab_client.enums import ActuatorType, CameraMode, coerce
-from urlab_client.handles.actuator import Actuator
 from urlab_client.handles.articulation import URLabArticulation
-from urlab_client.handles.body import Body
 from urlab_client.handles.camera import GLOBAL, URLabCameraView
 from urlab_client.handles.controller import make_controller
 from urlab_client.handles.entity import URLabEntity
-from urlab_client.handles.joint import Joint
-from urlab_client.handles.sensor import Sensor
+from urlab_client.handles.parts import Actuator, Body, Joint, Sensor
 from urlab_wire.enums import ControlMode
 from urlab_wire.ops.session import ArticulationBlock, CameraTopic, EntityBlock, HelloReply
 

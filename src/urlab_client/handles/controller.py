@@ -6,9 +6,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from urlab_client.enums import ControllerKind
-from urlab_client.rpc import payload_of, read_reply
 from urlab_wire.codec import Tree
-from urlab_wire.ops.runtime import ConfigureControllerReply, ConfigureControllerRequest
+from urlab_wire.ops.runtime import ConfigureControllerRequest
 from urlab_wire.ops.session import ControllerBlock
 
 if TYPE_CHECKING:
@@ -58,10 +57,7 @@ class URLabController:
             self._merge(patch)
         else:
             request = ConfigureControllerRequest(articulation=self.articulation_prefix, params=patch)
-            reply = self._client._rpc(
-                "configure_controller", payload_of(request), expected_op="configure_controller_ok"
-            )
-            self.params = read_reply(ConfigureControllerReply, reply).params
+            self.params = self._client._ask(request).params
         return self.params
 
     def _merge(self, patch: Tree) -> None:

@@ -136,10 +136,10 @@ class URLabEntity:
         data = self._data
         if data is not None and self.body_id >= 0:
             return np.array(getattr(data, key)[self.body_id])
-        told = self._told(key)
-        return np.array(self._initial_pose.get(key, default) if told is None else told, dtype=np.float64)
+        reported = self._reported(key)
+        return np.array(self._initial_pose.get(key, default) if reported is None else reported, dtype=np.float64)
 
-    def _told(self, key: str) -> Sequence[float] | None:
+    def _reported(self, key: str) -> Sequence[float] | None:
         """The root's xpos, xquat or qvel out of the last reply."""
         return self._wire_state.get(key)
 
@@ -148,8 +148,8 @@ class URLabEntity:
         if data is not None and self.qvel_offset is not None:
             start = self.qvel_offset + first
             return np.array(data.qvel[start : start + 3])
-        told = self._told("qvel") if data is None and self.has_free_base else None
-        return np.zeros(3) if told is None else np.array(told[first : first + 3], dtype=np.float64)
+        reported = self._reported("qvel") if data is None and self.has_free_base else None
+        return np.zeros(3) if reported is None else np.array(reported[first : first + 3], dtype=np.float64)
 
 
 def _rotate(vector: Array, quat_wxyz: Array) -> Array:

@@ -99,8 +99,8 @@ def _mode(meta: Mapping[str, Any], default: CameraMode) -> CameraMode | None:
 
 
 def _size(meta: Mapping[str, Any], key: str, default: int) -> int:
-    told = meta.get(key)
-    return told if isinstance(told, int) and told else default
+    given = meta.get(key)
+    return given if isinstance(given, int) and given else default
 
 
 def _numbers(values: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float64] | None:

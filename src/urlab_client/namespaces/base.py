@@ -30,8 +30,6 @@ class RpcNamespace:
     Such a call returns the raw reply. ``dir()`` lists methods and ops.
     """
 
-    __slots__ = ("_client",)
-
     NAME = ""
 
     def __init__(self, client: "URLabClient") -> None:

@@ -4,15 +4,17 @@ Positions are metres, colours (r, g, b) in 0..1. ``ttl`` is in seconds: 0 shows 
 until cleared.
 """
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.namespaces.base import RpcNamespace, rotated
+from urlab_wire.envelope import Reply, Request
 from urlab_wire.ops import debug as wire
 
 
 class DebugNamespace(RpcNamespace):
     """Draw into the world, in the editor and in a running simulation."""
-
-    __slots__ = ()
 
     NAME = "debug"
 
@@ -20,8 +22,7 @@ class DebugNamespace(RpcNamespace):
         self, location: Vector, color: Vector, *, ttl: float = 0.0, label: str | None = None, tag: str | None = None
     ) -> None:
         """A small sphere."""
-        place, paint = numbers("location", location), numbers("color", color)
-        self._ask(wire.DrawMarkerRequest(location=place, color=paint, ttl=float(ttl), label=label, tag=tag))
+        self._draw(wire.DrawMarkerRequest, {"location": location, "color": color}, ttl=ttl, label=label, tag=tag)
 
     def draw_line(
         self,
@@ -34,16 +35,8 @@ class DebugNamespace(RpcNamespace):
         tag: str | None = None,
     ) -> None:
         """A line."""
-        self._ask(
-            wire.DrawLineRequest(
-                from_=numbers("from_", from_),
-                to=numbers("to", to),
-                color=numbers("color", color),
-                ttl=float(ttl),
-                thickness=float(thickness),
-                tag=tag,
-            )
-        )
+        vectors = {"from_": from_, "to": to, "color": color}
+        self._draw(wire.DrawLineRequest, vectors, ttl=ttl, thickness=float(thickness), tag=tag)
 
     def draw_box(
         self,
@@ -56,16 +49,9 @@ class DebugNamespace(RpcNamespace):
         tag: str | None = None,
     ) -> None:
         """A wire box."""
-        self._ask(
-            wire.DrawBoxRequest(
-                center=numbers("center", center),
-                half_extents=numbers("half_extents", half_extents),
-                color=numbers("color", color),
-                rotation_quat=maybe_numbers("rotation_quat", rotation_quat, 4),
-                ttl=float(ttl),
-                tag=tag,
-            )
-        )
+        vectors = {"center": center, "half_extents": half_extents, "color": color}
+        turn = maybe_numbers("rotation_quat", rotation_quat, 4)
+        self._draw(wire.DrawBoxRequest, vectors, rotation_quat=turn, ttl=ttl, tag=tag)
 
     def draw_arrow(
         self,
@@ -79,17 +65,8 @@ class DebugNamespace(RpcNamespace):
         tag: str | None = None,
     ) -> None:
         """An arrow; ``arrow_size`` in metres."""
-        self._ask(
-            wire.DrawArrowRequest(
-                from_=numbers("from_", from_),
-                to=numbers("to", to),
-                color=numbers("color", color),
-                ttl=float(ttl),
-                thickness=float(thickness),
-                arrow_size=arrow_size,
-                tag=tag,
-            )
-        )
+        vectors = {"from_": from_, "to": to, "color": color}
+        self._draw(wire.DrawArrowRequest, vectors, ttl=ttl, thickness=float(thickness), arrow_size=arrow_size, tag=tag)
 
     def draw_axes(
         self,
@@ -103,16 +80,8 @@ class DebugNamespace(RpcNamespace):
     ) -> None:
         """A coordinate frame; ``scale`` is the length of its axes in metres."""
         quat, euler = rotated(rotation_quat, rotation_euler)
-        self._ask(
-            wire.DrawAxesRequest(
-                location=numbers("location", location),
-                rotation_quat=quat,
-                rotation_euler=euler,
-                scale=float(scale),
-                ttl=float(ttl),
-                tag=tag,
-            )
-        )
+        turn = {"rotation_quat": quat, "rotation_euler": euler}
+        self._draw(wire.DrawAxesRequest, {"location": location}, **turn, scale=float(scale), ttl=ttl, tag=tag)
 
     def clear_markers(self, *, tag: str | None = None) -> None:
         """Remove the drawings of one tag, or all."""
@@ -121,3 +90,10 @@ class DebugNamespace(RpcNamespace):
     def set_overlay_text(self, text: str, *, anchor: str = "top_left") -> None:
         """Show a text in a corner of every view; an empty one clears it."""
         self._ask(wire.SetOverlayTextRequest(text=text, anchor=anchor))
+
+    def _draw(
+        self, shape: Callable[..., Request[Reply]], vectors: Mapping[str, Vector], *, ttl: float, **others: Any
+    ) -> None:
+        """Ask for a drawing; each of its vectors has three numbers."""
+        checked = {name: numbers(name, vector) for name, vector in vectors.items()}
+        self._ask(shape(**checked, ttl=float(ttl), **others))

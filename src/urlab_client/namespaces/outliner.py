@@ -2,14 +2,12 @@
 
 from urlab_client.checks import Vector, numbers
 from urlab_client.namespaces.base import RpcNamespace, Target, targeted
-from urlab_client.types import IDENTITY_XYZW, ActorBounds, ActorInfo, BlueprintInfo, vec3, vec4
+from urlab_client.types import ActorBounds, ActorInfo, BlueprintInfo, result_of
 from urlab_wire.ops import outliner as wire
 
 
 class OutlinerNamespace(RpcNamespace):
     """Look through the level."""
-
-    __slots__ = ()
 
     NAME = "outliner"
 
@@ -37,8 +35,8 @@ class OutlinerNamespace(RpcNamespace):
     def get_actor_bounds(self, target: Target, *, by_name: bool = False, components_only: bool = False) -> ActorBounds:
         """The axis-aligned box around an actor, in metres."""
         name, by = targeted(target, by_name)
-        box = self._ask(wire.GetActorBoundsRequest(target=name, target_by=by, components_only=components_only))
-        return ActorBounds(box.actor_name, vec3(box.min), vec3(box.max), vec3(box.center), vec3(box.extents))
+        request = wire.GetActorBoundsRequest(target=name, target_by=by, components_only=components_only)
+        return result_of(ActorBounds, self._ask(request))
 
     def select_actor(self, target: Target, *, by_name: bool = False) -> None:
         """Select an actor in every view."""
@@ -77,21 +75,9 @@ class OutlinerNamespace(RpcNamespace):
 
 
 def _actor_info(block: wire.ActorBlock) -> ActorInfo:
-    info = ActorInfo(
-        name=block.name,
-        actor_class=block.class_,
-        actor_id=block.actor_id,
-        is_articulation=block.is_articulation,
-        has_quick_convert=block.has_quick_convert,
-        location=vec3(block.location),
-        rotation_quat=vec4(block.rotation_quat, IDENTITY_XYZW),
-        is_static_mesh_actor=block.is_static_mesh_actor,
-        is_light=block.is_light,
-        label=block.label,
-    )
     quick = block.quick_convert if block.has_quick_convert else None
-    if quick is not None:
-        info.static, info.complex_mesh = quick.static, quick.complex_mesh
-        info.coacd_threshold, info.driven_by_unreal = quick.coacd_threshold, quick.driven_by_unreal
-        info.friction = vec3(quick.friction) if quick.friction else None
-    return info
+    if quick is None:
+        return result_of(ActorInfo, block, actor_class=block.class_)
+    shape = {name: getattr(quick, name) for name in ("static", "complex_mesh", "coacd_threshold", "driven_by_unreal")}
+    friction = tuple(numbers("friction", quick.friction)) if quick.friction else None
+    return result_of(ActorInfo, block, actor_class=block.class_, friction=friction, **shape)

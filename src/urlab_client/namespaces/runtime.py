@@ -12,16 +12,13 @@ from urlab_client.mirror import mirror_options
 from urlab_client.namespaces.base import RpcNamespace, Target, targeted
 from urlab_client.rpc import payload_of
 from urlab_client.types import (
-    IDENTITY_WXYZ,
     CameraStreaming,
     Contact,
     ContactsResult,
     KeyframeInfo,
     MocapPose,
     SimOptions,
-    vec3,
-    vec4,
-    vec6,
+    result_of,
 )
 from urlab_wire.codec import Tree
 from urlab_wire.ops import runtime as wire
@@ -33,8 +30,6 @@ StreamOrder = bool | Mapping[str, Any]
 
 class RuntimeNamespace(RpcNamespace):
     """Mutators and readers of live physics. All of them need a running simulation."""
-
-    __slots__ = ()
 
     NAME = "runtime"
 
@@ -67,7 +62,7 @@ class RuntimeNamespace(RpcNamespace):
         """Write an articulation's whole qpos, or the seven numbers of its free root, here and on the server.
 
         ``qvel`` (extension) are the velocities of the same joints; they alone are written when ``qpos`` is empty. Here
-        they are seen with the next step.
+        they show with the next step.
         """
         name, by = targeted(target, by_name)
         speeds = None if qvel is None else [float(value) for value in qvel]
@@ -88,7 +83,7 @@ class RuntimeNamespace(RpcNamespace):
         if pos is None and quat is None:
             raise ValueError("set_mocap_pose needs pos or quat")
         place, turn = maybe_numbers("pos", pos), maybe_numbers("quat", quat, 4)
-        pose = _mocap_pose(self._ask(wire.SetMocapPoseRequest(body=body, pos=place, quat=turn)))
+        pose = result_of(MocapPose, self._ask(wire.SetMocapPoseRequest(body=body, pos=place, quat=turn)))
         client = self._client
         with client._data_lock:
             if client._mirror is not None:
@@ -97,7 +92,7 @@ class RuntimeNamespace(RpcNamespace):
 
     def read_mocap_pose(self, body: str) -> MocapPose:
         """The pose of a mocap body, by compiled name."""
-        return _mocap_pose(self._ask(wire.ReadMocapPoseRequest(body=body)))
+        return result_of(MocapPose, self._ask(wire.ReadMocapPoseRequest(body=body)))
 
     def get_contacts(
         self,
@@ -114,13 +109,12 @@ class RuntimeNamespace(RpcNamespace):
             max_contacts=int(max_contacts), filter=None if names == wire.ContactFilter() else names
         )
         reply = self._ask(request)
-        return ContactsResult(
-            reply.n_contacts or len(reply.contacts), reply.truncated, [_contact(block) for block in reply.contacts]
-        )
+        contacts = [result_of(Contact, block) for block in reply.contacts]
+        return ContactsResult(reply.n_contacts or len(contacts), reply.truncated, contacts)
 
     def list_keyframes(self) -> list[KeyframeInfo]:
         """The keyframes of the compiled model."""
-        return [_keyframe(block) for block in self._ask(wire.ListKeyframesRequest()).keyframes]
+        return [result_of(KeyframeInfo, block) for block in self._ask(wire.ListKeyframesRequest()).keyframes]
 
     def set_sim_options(self, **opts: Any) -> SimOptions:
         """Patch physics options (timestep, gravity, integrator, ...) on the server and in ``client.model.opt``."""
@@ -145,9 +139,9 @@ class RuntimeNamespace(RpcNamespace):
         The view has no frame then until one of the new mode arrives.
         """
         name = camera if isinstance(camera, str) else camera.full_name
-        asked = coerce(CameraMode, mode)
-        reply = self._ask(wire.SetCameraModeRequest(camera=name, mode=asked.value))
-        in_force = coerce(CameraMode, reply.mode or None, default=asked)
+        wanted = coerce(CameraMode, mode)
+        reply = self._ask(wire.SetCameraModeRequest(camera=name, mode=wanted.value))
+        in_force = coerce(CameraMode, reply.mode or None, default=wanted)
         view = self._client._camera_keys.get(name)
         if view is not None:
             view.follow_mode(in_force)
@@ -160,11 +154,14 @@ class RuntimeNamespace(RpcNamespace):
         """
         orders = {name: _stream_order(order) for name, order in cameras.items()}
         reply = self._ask(wire.SetCameraStreamingRequest(cameras=orders))
-        told = {name: _camera_streaming(block) for name, block in reply.cameras.items()}
+        in_force = {
+            name: result_of(CameraStreaming, block, zmq_topic=block.zmq_topic or None)
+            for name, block in reply.cameras.items()
+        }
         for name, order in orders.items():
-            self._follow_stream(name, order, told.get(name))
+            self._follow_stream(name, order, in_force.get(name))
         self._client._sync_streams()
-        return told
+        return in_force
 
     def forward(self) -> Tree:
         """Run mj_forward on the server (no integration) and observe; returns the reply, as ``step()`` does."""
@@ -172,7 +169,7 @@ class RuntimeNamespace(RpcNamespace):
         self._client._absorb_step_reply(reply)
         return reply
 
-    def _follow_stream(self, name: str, order: bool | wire.CameraStreamOrder, told: CameraStreaming | None) -> None:
+    def _follow_stream(self, name: str, order: bool | wire.CameraStreamOrder, in_force: CameraStreaming | None) -> None:
         """Let a view listen where its camera streams now, unless the caller switched it off."""
         view = self._client._camera_keys.get(name)
         if view is None:
@@ -180,9 +177,9 @@ class RuntimeNamespace(RpcNamespace):
         wishes = [order] if isinstance(order, bool) else [order.zmq, order.shm]
         if any(wish is not None for wish in wishes):
             view.wanted = any(wishes)
-        if told is not None:
-            view.zmq_endpoint = told.zmq_endpoint or view.zmq_endpoint
-            view.zmq_topic = told.zmq_topic or view.zmq_topic
+        if in_force is not None:
+            view.zmq_endpoint = in_force.zmq_endpoint or view.zmq_endpoint
+            view.zmq_topic = in_force.zmq_topic or view.zmq_topic
 
     def _written_index(self, reply: wire.SetQposReply) -> Index | None:
         """Where a set_qpos reply's numbers are in ``client.data.qpos``."""
@@ -204,42 +201,14 @@ class RuntimeNamespace(RpcNamespace):
         return by_id or next((client.articulations[name] for name in names if name in client.articulations), None)
 
 
-def _mocap_pose(reply: wire.SetMocapPoseReply | wire.ReadMocapPoseReply) -> MocapPose:
-    return MocapPose(reply.body, vec3(reply.pos), vec4(reply.quat, IDENTITY_WXYZ))
-
-
-def _contact(block: wire.ContactBlock) -> Contact:
-    return Contact(
-        block.geom1,
-        block.geom2,
-        block.body1,
-        block.body2,
-        vec3(block.pos),
-        vec3(block.normal),
-        block.dist,
-        vec6(block.force),
-    )
-
-
-def _keyframe(block: wire.KeyframeBlock) -> KeyframeInfo:
-    return KeyframeInfo(block.name, block.time, block.qpos, block.qvel, block.ctrl, block.mocap_pos, block.mocap_quat)
-
-
 def _sim_options(echoed: Tree) -> SimOptions:
     """The options that this client knows."""
     known: Tree = {one.name: echoed[one.name] for one in fields(SimOptions) if one.name in echoed}
-    return SimOptions(
-        **known | {name: vec3(numbers(name, value)) for name, value in known.items() if isinstance(value, list)}
-    )
+    vectors = {name: tuple(numbers(name, value)) for name, value in known.items() if isinstance(value, list)}
+    return SimOptions(**known | vectors)
 
 
 def _stream_order(order: StreamOrder) -> bool | wire.CameraStreamOrder:
     if isinstance(order, bool):
         return order
     return wire.CameraStreamOrder(zmq=order.get("zmq"), shm=order.get("shm"), rate_hz=order.get("rate_hz"))
-
-
-def _camera_streaming(block: wire.CameraStreamBlock) -> CameraStreaming:
-    return CameraStreaming(
-        block.streaming, block.zmq, block.shm, block.rate_hz, block.zmq_endpoint, block.zmq_topic or None
-    )

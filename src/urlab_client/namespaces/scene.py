@@ -9,7 +9,6 @@ from urlab_client.enums import LightKind, coerce
 from urlab_client.errors import URLabRPCError
 from urlab_client.namespaces.base import RpcNamespace, Target, rotated, targeted
 from urlab_client.types import (
-    IDENTITY_XYZW,
     ActorHierarchyNode,
     SceneSnapshot,
     SceneSnapshotActor,
@@ -17,8 +16,7 @@ from urlab_client.types import (
     URLabBlueprint,
     URLabLightHandle,
     URLabSpawnHandle,
-    vec3,
-    vec4,
+    result_of,
 )
 from urlab_wire.codec import plain_map
 from urlab_wire.errors import ErrorCode
@@ -29,8 +27,6 @@ Blueprint = str | URLabBlueprint
 
 class SceneNamespace(RpcNamespace):
     """Levels, imports and actors. Works before a simulation runs; what it changes is simulated from its next start."""
-
-    __slots__ = ()
 
     NAME = "scene"
 
@@ -97,7 +93,7 @@ class SceneNamespace(RpcNamespace):
             config=None if config is None else dict(config),
             heightfield=None if heightfield is None else _heightfield(heightfield),
         )
-        return _spawn_handle(self._ask(request))
+        return result_of(URLabSpawnHandle, self._ask(request))
 
     def spawn_grid(
         self,
@@ -127,7 +123,12 @@ class SceneNamespace(RpcNamespace):
             rotation_euler=euler,
             scale=numbers("scale", scale),
         )
-        return _grid_handles(self._ask(request))
+        reply = self._ask(request)
+        of_all = {
+            "blueprint_class_path": reply.blueprint_class_path,
+            "requires_pie_restart": reply.requires_pie_restart,
+        }
+        return {cell.actor_id: result_of(URLabSpawnHandle, cell, **of_all) for cell in reply.actors}
 
     def spawn_light(
         self,
@@ -148,7 +149,7 @@ class SceneNamespace(RpcNamespace):
             intensity=float(intensity),
             color=numbers("color", color),
         )
-        return _light_handle(self._ask(request, absent={"intensity": 5000.0}))
+        return result_of(URLabLightHandle, self._ask(request, absent={"intensity": 5000.0}))
 
     def destroy_actor(self, target: Target, *, by_name: bool = False) -> None:
         """Remove an actor from the level."""
@@ -181,7 +182,7 @@ class SceneNamespace(RpcNamespace):
         name, by = targeted(target, by_name)
         place = maybe_numbers("location", location)
         request = wire.DuplicateActorRequest(target=name, target_by=by, new_actor_id=new_actor_id, location=place)
-        return _spawn_handle(self._ask(request))
+        return result_of(URLabSpawnHandle, self._ask(request))
 
     def actor_hierarchy(self, target: Target, *, by_name: bool = False) -> ActorHierarchyNode:
         """The parts of an actor as a tree."""
@@ -211,19 +212,16 @@ class SceneNamespace(RpcNamespace):
         return handles
 
     def _open_level(self, name: str) -> None:
+        """A level that is there but cannot be loaded stays, and its own error is raised."""
         try:
             self.load_level(name)
         except URLabRPCError as missing:
             if missing.code != ErrorCode.LOAD_LEVEL_FAILED:
                 raise
-            self._create_instead(name, missing)
-
-    def _create_instead(self, name: str, missing: URLabRPCError) -> None:
-        """A level that is there but cannot be loaded stays, and its own error is raised."""
-        try:
-            self.create_level(name)
-        except URLabRPCError as refused:
-            raise missing from refused
+            try:
+                self.create_level(name)
+            except URLabRPCError as refused:
+                raise missing from refused
 
     def _place(self, asset: URLabAsset, blueprint: URLabBlueprint) -> URLabSpawnHandle:
         return self.spawn_actor(
@@ -246,61 +244,11 @@ def _heightfield(given: Mapping[str, Any]) -> wire.HeightfieldBlock:
     return wire.HeightfieldBlock(size=given["size"], heights=given.get("heights"), image=given.get("image"))
 
 
-def _spawn_handle(reply: wire.SpawnActorReply | wire.DuplicateActorReply) -> URLabSpawnHandle:
-    return URLabSpawnHandle(
-        reply.actor_id,
-        reply.actor_name,
-        reply.actor_path,
-        reply.blueprint_class_path,
-        vec3(reply.location),
-        vec4(reply.rotation_quat, IDENTITY_XYZW),
-        reply.was_existing,
-        reply.requires_pie_restart,
-    )
-
-
-def _grid_handles(reply: wire.SpawnGridReply) -> dict[str, URLabSpawnHandle]:
-    return {
-        cell.actor_id: URLabSpawnHandle(
-            cell.actor_id,
-            cell.actor_name,
-            cell.actor_path,
-            reply.blueprint_class_path,
-            vec3(cell.location),
-            was_existing=cell.was_existing,
-            requires_pie_restart=reply.requires_pie_restart,
-        )
-        for cell in reply.actors
-    }
-
-
-def _light_handle(reply: wire.SpawnLightReply) -> URLabLightHandle:
-    return URLabLightHandle(
-        reply.actor_id,
-        reply.actor_name,
-        reply.actor_path,
-        reply.kind,
-        vec3(reply.location),
-        vec3(reply.rotation_euler),
-        reply.intensity,
-        vec3(reply.color, (1.0, 1.0, 1.0)),
-        reply.requires_pie_restart,
-    )
-
-
 def _node(block: wire.HierarchyNode) -> ActorHierarchyNode:
     children = [_node(child) for child in block.children]
-    return ActorHierarchyNode(block.name, block.class_, vec3(block.location), children)
+    return result_of(ActorHierarchyNode, block, actor_class=block.class_, children=children)
 
 
 def _snapshot_actor(block: wire.SnapshotActor) -> SceneSnapshotActor:
-    return SceneSnapshotActor(
-        block.name,
-        block.class_,
-        block.actor_id,
-        block.label,
-        vec3(block.location),
-        vec4(block.rotation_quat, IDENTITY_XYZW),
-        block.tags,
-        None if block.urlab is None else plain_map(block.urlab),
-    )
+    names = None if block.urlab is None else plain_map(block.urlab)
+    return result_of(SceneSnapshotActor, block, actor_class=block.class_, urlab=names)

@@ -4,7 +4,7 @@ from urlab_client.enums import PIEState, StepMode, coerce
 from urlab_client.errors import URLabPIEError
 from urlab_client.namespaces.base import RpcNamespace
 from urlab_client.rpc import payload_of, read_reply
-from urlab_client.types import PIEStartResult, PIEStatus
+from urlab_client.types import PIEStartResult, PIEStatus, result_of
 from urlab_wire.ops import sim as wire
 
 START_GRACE_S = 5.0
@@ -12,8 +12,6 @@ START_GRACE_S = 5.0
 
 class SimNamespace(RpcNamespace):
     """Start and stop the simulation of the open level."""
-
-    __slots__ = ()
 
     NAME = "sim"
 
@@ -55,12 +53,8 @@ class SimNamespace(RpcNamespace):
 
     def status(self) -> PIEStatus:
         """Where the lifecycle stands."""
-        return _status(self._ask(wire.PieStatusRequest()))
-
-
-def _status(reply: wire.PieStatusReply) -> PIEStatus:
-    state = _state(reply.state)
-    return PIEStatus(state, reply.compile_error, reply.sim_time, reply.level, reply.mode, reply.paused)
+        reply = self._ask(wire.PieStatusRequest())
+        return result_of(PIEStatus, reply, state=_state(reply.state))
 
 
 def _state(word: str) -> PIEState:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.namespaces.base import RpcNamespace, Target, rotated, targeted
-from urlab_client.types import IDENTITY_XYZW, CameraPose, vec3, vec4
+from urlab_client.types import CameraPose, result_of
 from urlab_wire.ops import viewport as wire
 
 MODES = ("lit", "unlit", "wireframe", "collision", "reflections")
@@ -13,8 +13,6 @@ MODES = ("lit", "unlit", "wireframe", "collision", "reflections")
 
 class ViewportNamespace(RpcNamespace):
     """Place the viewport camera, let it follow an actor, choose how the scene is drawn, take pictures."""
-
-    __slots__ = ()
 
     NAME = "viewport"
 
@@ -28,18 +26,17 @@ class ViewportNamespace(RpcNamespace):
     ) -> CameraPose:
         """Place the camera (metres; x, y, z, w or roll, pitch, yaw degrees; horizontal ``fov`` degrees)."""
         place, (quat, euler) = numbers("location", location), rotated(rotation_quat, rotation_euler)
-        return _pose(
-            self._ask(wire.SetCameraRequest(location=place, rotation_quat=quat, rotation_euler=euler, fov=fov))
-        )
+        request = wire.SetCameraRequest(location=place, rotation_quat=quat, rotation_euler=euler, fov=fov)
+        return result_of(CameraPose, self._ask(request))
 
     def get_camera(self) -> CameraPose:
         """Where the camera is."""
-        return _pose(self._ask(wire.GetCameraRequest()))
+        return result_of(CameraPose, self._ask(wire.GetCameraRequest()))
 
     def frame_actor(self, target: Target, *, by_name: bool = False) -> CameraPose:
         """Move the camera so that an actor fills the view."""
         name, by = targeted(target, by_name)
-        return _pose(self._ask(wire.FrameActorRequest(target=name, target_by=by)))
+        return result_of(CameraPose, self._ask(wire.FrameActorRequest(target=name, target_by=by)))
 
     def set_mode(self, mode: str) -> str:
         """Choose lit, unlit, wireframe, collision or reflections; returns the mode in force."""
@@ -78,11 +75,6 @@ class ViewportNamespace(RpcNamespace):
         if file is not None and png:
             file.write_bytes(png)
         return png
-
-
-def _pose(reply: wire.CameraPoseReply) -> CameraPose:
-    quat = vec4(reply.rotation_quat, IDENTITY_XYZW)
-    return CameraPose(vec3(reply.location), quat, vec3(reply.rotation_euler), reply.fov)
 
 
 def _writable(file: Path) -> Path:

@@ -46,18 +46,18 @@ def check_ports(**ports: int) -> None:
             raise ValueError(f"{name} must be a whole number within 1 and 65535, not {port!r}")
 
 
-def stream_endpoint(told: str, base: str) -> str:
-    """Where to connect for a stream that the server binds at ``told``, for a client that reaches it at ``base``.
+def stream_endpoint(bound: str, base: str) -> str:
+    """Where to connect for a stream that the server binds at ``bound``, for a client that reaches it at ``base``.
 
     Over TCP only the port counts: the server may know itself by a wildcard, or by a name that means nothing here.
     """
-    scheme, _, place = told.partition("://")
+    scheme, _, place = bound.partition("://")
     host, _, port = place.rpartition(":")
     if scheme != "tcp":
-        return told
+        return bound
     if base.startswith("tcp://"):
         return f"{base}:{port}"
-    return f"tcp://127.0.0.1:{port}" if host in _ANY_HOST else told
+    return f"tcp://127.0.0.1:{port}" if host in _ANY_HOST else bound
 
 
 class FrameCallback(Protocol):

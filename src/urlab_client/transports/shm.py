@@ -11,13 +11,7 @@ from typing import Any
 from urlab_client.errors import ServerEndedError
 from urlab_client.transports.base import FrameCallback, StateCallback, Transport
 from urlab_client.transports.shm_link import InUse, ShmLink, Unusable
-from urlab_client.transports.shm_streams import (
-    CameraRegionSource,
-    Payload,
-    RegionSource,
-    RegionStream,
-    StateRegionSource,
-)
+from urlab_client.transports.shm_streams import CameraRegionSource, RegionSource, RegionStream, StateRegionSource
 from urlab_client.transports.zmq import ZmqTransport
 from urlab_wire.codec import DecodeError, decode
 from urlab_wire.errors import ErrorCode
@@ -46,11 +40,11 @@ class ShmTransport(Transport):
         self._lock = threading.RLock()
         self._link: ShmLink | None = None
         self._closed = False
-        self._told = ""
+        self._logged_reason = ""
         self._streams_lock = threading.Lock()
         self._streams_folder: Path | None = None
-        self._states: tuple[Path, RegionStream[bytes]] | None = None
-        self._cameras: list[RegionStream[tuple[bytes, bytes | None]]] = []
+        self._states: tuple[Path, RegionStream] | None = None
+        self._cameras: list[RegionStream] = []
 
     @property
     def is_attached(self) -> bool:
@@ -77,19 +71,19 @@ class ShmTransport(Transport):
     def absorb_handshake(self, handshake: Mapping[str, Any]) -> None:
         """Go where the server's shared memory is now."""
         self._zmq.absorb_handshake(handshake)
-        told = self._shm_dir or handshake.get("shm_session_dir")
+        place = self._shm_dir or handshake.get("shm_session_dir")
         with self._lock:
             if self._closed:
                 return
             try:
-                self._attach(_folder(told))
-                usable, self._told = True, ""
+                self._attach(_folder(place))
+                usable, self._logged_reason = True, ""
             except Unusable as refused:
                 self._detach()
                 usable = isinstance(refused, InUse)
-                self._tell(str(refused), logging.INFO if usable else logging.WARNING)
+                self._log_reason(str(refused), logging.INFO if usable else logging.WARNING)
             with self._streams_lock:
-                self._streams_folder = Path(str(told)) if usable else None
+                self._streams_folder = Path(str(place)) if usable else None
 
     def close(self) -> None:
         """Stop the streams, let other clients have the regions, and close the sockets."""
@@ -114,11 +108,11 @@ class ShmTransport(Transport):
         if link is not None:
             link.close()
 
-    def _tell(self, reason: str, level: int) -> None:
+    def _log_reason(self, reason: str, level: int) -> None:
         """Say why it is ZeroMQ, unless that was said already."""
-        if reason != self._told:
+        if reason != self._logged_reason:
             _log.log(level, "no shared memory with %s, ZeroMQ instead: %s", self._zmq.step_endpoint, reason)
-            self._told = reason
+            self._logged_reason = reason
 
     # -- streams ------------------------------------------------------------------------------------------------
 
@@ -173,20 +167,20 @@ class ShmTransport(Transport):
             states[1].stop()
 
 
-def _folder(told: str | None) -> Path:
+def _folder(place: str | None) -> Path:
     """Where the regions are; `Unusable` when that is nowhere on this machine."""
     if sys.platform == "win32":
         raise Unusable("it is not used on Windows")
-    if not told:
+    if not place:
         raise Unusable("the server has none (it was started with --no-shm, or could not make any)")
-    folder = Path(str(told))
+    folder = Path(str(place))
     with contextlib.suppress(OSError):
         if folder.is_dir():
             return folder
     raise Unusable(f"the folder {folder} is not there: is the server on another machine, or in a container?")
 
 
-def _open(name: str, source: Callable[[], RegionSource[Payload]]) -> RegionStream[Payload] | None:
+def _open(name: str, source: Callable[[], RegionSource]) -> RegionStream | None:
     """A stream out of a region; None when there is none."""
     try:
         return RegionStream(name, source)

@@ -15,8 +15,8 @@ if sys.platform != "win32":
     import fcntl
 
 
-LOOK_S = 0.2
-"""A request that takes longer looks so often whether the server still lives."""
+LIFE_CHECK_S = 0.2
+"""A request that takes longer checks this often whether the server still lives."""
 
 
 class Unusable(Exception):
@@ -74,7 +74,7 @@ class ServerLife:
             self._descriptor = os.open(folder / OWNER_FILE, os.O_RDONLY | os.O_NONBLOCK)
 
     @property
-    def is_told(self) -> bool:
+    def has_lock(self) -> bool:
         """Whether there is a lock to look at, as our servers have it."""
         return self._descriptor is not None
 
@@ -140,29 +140,29 @@ class ShmLink:
         Raises `URLabTimeoutError`; whatever it raises, once the request is written its reply stays due.
         """
         requests, replies = self._requests, self._replies
-        before, seen = requests.sequence, replies.sequence
+        before, answered = requests.sequence, replies.sequence
         try:
             requests.write(frame)
             wake(requests)
-            if self._waiter.wait(seen, min(timeout_s, LOOK_S)):
-                found = replies.read(seen)
+            if self._waiter.wait(answered, min(timeout_s, LIFE_CHECK_S)):
+                found = replies.read(answered)
                 if found is not None:
                     return found[1]
-            return self._wait_on(seen, timeout_s)
+            return self._wait_on(answered, timeout_s)
         except BaseException:
-            self._due = seen if requests.sequence != before else None
+            self._due = answered if requests.sequence != before else None
             raise
 
     def close(self) -> None:
         """Let other clients have the regions. Once is enough."""
         self._undo.close()
 
-    def _wait_on(self, seen: int, timeout_s: float) -> bytes:
-        """Wait for the rest of the time, the first look being over."""
-        begin_s = time.monotonic() - min(LOOK_S, timeout_s)
+    def _wait_on(self, answered: int, timeout_s: float) -> bytes:
+        """Wait for the rest of the time, after the first `LIFE_CHECK_S`."""
+        begin_s = time.monotonic() - min(LIFE_CHECK_S, timeout_s)
         while True:
             has_ended = self._life.has_ended()
-            found = self._replies.read(seen)
+            found = self._replies.read(answered)
             if found is not None:
                 return found[1]
             passed_s = time.monotonic() - begin_s
@@ -170,7 +170,7 @@ class ShmLink:
                 raise ServerEndedError(self._address, passed_s)
             if passed_s >= timeout_s:
                 raise URLabTimeoutError(self._address, timeout_s)
-            self._waiter.wait(seen, min(LOOK_S, timeout_s - passed_s))
+            self._waiter.wait(answered, min(LIFE_CHECK_S, timeout_s - passed_s))
 
     def _reply_due_to_others(self) -> int | None:
         """The count of replies, if one is due to a client that left before it came.
@@ -178,4 +178,4 @@ class ShmLink:
         Our servers answer every request once. Of others that is not known, and their counts tell nothing.
         """
         replies = self._replies.sequence
-        return replies if self._life.is_told and self._requests.sequence != replies else None
+        return replies if self._life.has_lock and self._requests.sequence != replies else None

@@ -5,7 +5,7 @@ import logging
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Protocol
 
 from urlab_client.transports.base import FrameCallback, StateCallback, description
 from urlab_client.transports.shm_link import MappedRegion, Unusable
@@ -13,30 +13,30 @@ from urlab_wire.codec import decode
 from urlab_wire.shm import STATE_FILE, camera_file, camera_meta_file
 from urlab_wire.shm_wait import SequenceWaiter
 
-LOOK_S = 0.5
-"""While nothing comes, it is looked so often whether the file is still the one that is written."""
+IDLE_CHECK_S = 0.5
+"""While nothing comes, this often it is checked whether the file is still the one that is written."""
 
 STOP_LIMIT_S = 1.0
 _TRIES = 5
-_ASK_AGAIN = (2, 8, 32)
+_REOPEN_AFTER = (2, 8, 32)
 
 _log = logging.getLogger(__name__)
 
+HandOver = Callable[[int], object]
+"""Calls back with what was read, given how many others that superseded."""
 
-Payload = TypeVar("Payload")
 
+class RegionSource(Protocol):
+    """What a stream reads, while a scene plays. ``news`` is the region that is written last.
 
-class RegionSource(Protocol[Payload]):
-    """What a stream reads, while a scene plays. ``news`` is the region that is written last."""
+    ``first_sequence`` is that of the last payload which does not count.
+    """
 
     news: MappedRegion
-    first_seen: int
+    first_sequence: int
 
-    def read(self, seen: int) -> tuple[int, Payload] | None:
-        """The newest payload and its sequence; None when there is none that is new and whole."""
-
-    def hand_over(self, payload: Payload, skipped: int) -> None:
-        """Call back with a payload that superseded ``skipped`` others."""
+    def read(self, sequence: int) -> tuple[int, HandOver] | None:
+        """The sequence of the newest payload, and what hands it over; None if none beyond ``sequence`` is whole."""
 
     def close(self) -> None:
         """Let go of the memory."""
@@ -45,20 +45,17 @@ class RegionSource(Protocol[Payload]):
 class StateRegionSource:
     """Whole-state snapshots; what stands there already counts."""
 
-    first_seen = 0
+    first_sequence = 0
 
     def __init__(self, folder: Path, on_snapshot: StateCallback) -> None:
         """`Unusable` when there are none."""
         self.news = MappedRegion(folder / STATE_FILE)
         self._on_snapshot = on_snapshot
 
-    def read(self, seen: int) -> tuple[int, bytes] | None:
-        """The newest snapshot."""
-        return self.news.region.read(seen)
-
-    def hand_over(self, payload: bytes, skipped: int) -> None:  # noqa: ARG002 - states are not counted
-        """As a map."""
-        self._on_snapshot(decode(payload))
+    def read(self, sequence: int) -> tuple[int, HandOver] | None:
+        """The newest snapshot, as a map; how many it superseded is not counted."""
+        found = self.news.region.read(sequence)
+        return None if found is None else (found[0], lambda _skipped: self._on_snapshot(decode(found[1])))
 
     def close(self) -> None:
         """Let go of the memory."""
@@ -66,9 +63,9 @@ class StateRegionSource:
 
 
 class CameraRegionSource:
-    """Pictures of one camera, with what is told of them. A picture from before does not count: it may be old.
+    """Pictures of one camera, with their descriptions. A picture from before does not count: it may be old.
 
-    A server writes what it tells, then the pixels; what has the same number belongs together.
+    A server writes the description, then the pixels; those of the same number belong together.
     """
 
     def __init__(self, folder: Path, prefix: str, name: str, on_frame: FrameCallback) -> None:
@@ -76,29 +73,24 @@ class CameraRegionSource:
         self._on_frame = on_frame
         self._misses = 0
         self.news = MappedRegion(folder / camera_file(prefix, name))
-        self.first_seen = self.news.region.sequence
+        self.first_sequence = self.news.region.sequence
         self._meta: MappedRegion | None = None
         with contextlib.suppress(Unusable):  # it is made before the pixels' file; some servers have none
             self._meta = MappedRegion(folder / camera_meta_file(prefix, name))
 
-    def read(self, seen: int) -> tuple[int, tuple[bytes, bytes | None]] | None:
+    def read(self, sequence: int) -> tuple[int, HandOver] | None:
         """The newest picture. One whose description is not there yet, or not any more, is tried again a few times."""
-        found = self.news.region.read(seen)
+        found = self.news.region.read(sequence)
         if found is None:
             return None
-        sequence, pixels = found
-        meta = self._description(sequence)
+        newest, pixels = found
+        meta = self._description(newest)
         if meta is None and self._meta is not None and self._misses < _TRIES:
             self._misses += 1
             return None
         if meta is not None:
             self._misses = 0
-        return sequence, (pixels, meta)
-
-    def hand_over(self, payload: tuple[bytes, bytes | None], skipped: int) -> None:
-        """Pixels, description, and how many were superseded."""
-        pixels, meta = payload
-        self._on_frame(pixels, description(meta), skipped)
+        return newest, lambda skipped: self._on_frame(pixels, description(meta), skipped)
 
     def close(self) -> None:
         """Let go of the memory."""
@@ -107,7 +99,7 @@ class CameraRegionSource:
             self._meta.close()
 
     def _description(self, sequence: int) -> bytes | None:
-        """What is told of that picture, if both still have that number: a write that has begun shows in neither."""
+        """The description of that picture, if both still have that number: a write that has begun shows in neither."""
         if self._meta is None:
             return None
         found = self._meta.region.read(sequence - 1)
@@ -116,20 +108,20 @@ class CameraRegionSource:
         return found[1] if self._meta.region.sequence == self.news.region.sequence == sequence else None
 
 
-class RegionStream(Generic[Payload]):
+class RegionStream:
     """Follows a source on a daemon thread, from construction until `stop`.
 
     The files of a scene go with it, and come again with the next one; then they are opened anew.
     """
 
-    def __init__(self, name: str, open_source: Callable[[], RegionSource[Payload]]) -> None:
+    def __init__(self, name: str, open_source: Callable[[], RegionSource]) -> None:
         """`Unusable` when there is nothing to open."""
         self._open_source = open_source
         self._turn = threading.Lock()
         self._stopping = threading.Event()
-        self._seen = 0
-        self._idle_looks = 0
-        self._source: RegionSource[Payload] | None = None
+        self._sequence = 0
+        self._idle_waits = 0
+        self._source: RegionSource | None = None
         self._waiter: SequenceWaiter | None = None
         self._open()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
@@ -148,31 +140,31 @@ class RegionStream(Generic[Payload]):
         while not self._stopping.is_set():
             source, waiter = self._source, self._waiter
             if source is None or waiter is None:
-                self._stopping.wait(LOOK_S)
+                self._stopping.wait(IDLE_CHECK_S)
                 self._try_to_open()
-            elif waiter.wait(self._seen, LOOK_S):
-                self._idle_looks = 0
+            elif waiter.wait(self._sequence, IDLE_CHECK_S):
+                self._idle_waits = 0
                 self._use(source)
             else:
-                self._look_again(source)
+                self._reopen_if_replaced(source)
         self._let_go()
 
-    def _look_again(self, source: RegionSource[Payload]) -> None:
+    def _reopen_if_replaced(self, source: RegionSource) -> None:
         """Nothing came for a while. Open the file anew if it is another one, and also now and then if it is not: the
         server may have missed that it was opened."""
-        self._idle_looks += 1
-        if not source.news.is_current or self._idle_looks in _ASK_AGAIN:
+        self._idle_waits += 1
+        if not source.news.is_current or self._idle_waits in _REOPEN_AFTER:
             self._let_go()
             self._try_to_open()
 
-    def _use(self, source: RegionSource[Payload]) -> None:
-        found = source.read(self._seen)
+    def _use(self, source: RegionSource) -> None:
+        found = source.read(self._sequence)
         if found is None:
             return
-        sequence, payload = found
-        skipped, self._seen = max(0, sequence - self._seen - 1), sequence
+        sequence, hand_over = found
+        skipped, self._sequence = max(0, sequence - self._sequence - 1), sequence
         try:
-            source.hand_over(payload, skipped)
+            hand_over(skipped)
         except Exception:  # noqa: BLE001 - a bad message or a failing callback must not end the stream
             _log.exception("%s: a message could not be used", self._thread.name)
 
@@ -183,7 +175,7 @@ class RegionStream(Generic[Payload]):
     def _open(self) -> None:
         source = self._open_source()
         with self._turn:
-            self._source, self._seen = source, source.first_seen
+            self._source, self._sequence = source, source.first_sequence
             self._waiter = SequenceWaiter(source.news.region, spin_s=0.0)
             if self._stopping.is_set():
                 self._waiter.stop()

@@ -341,9 +341,8 @@ def test_a_server_that_ends_meanwhile_is_told_soon_and_the_next_request_goes_ove
     with pytest.raises(ServerEndedError, match=r"the server at tcp://.* ended before it answered: start one") as raised:
         ask(transport, b"x", timeout_ms=600_000)
     assert isinstance(raised.value, URLabTimeoutError)
-    named = raised.value.during("step")
-    assert (named.code, named.op, named.connected, named.address) == ("timeout", "step", False, raised.value.address)
-    assert "discover() again" in str(named)
+    assert (raised.value.code, raised.value.connected) == ("timeout", False)
+    assert "discover() again" in str(raised.value)
     assert ask(transport, b"x") == b"zmq x"
     timer.join()
     for region in regions:

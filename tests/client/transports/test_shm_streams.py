@@ -138,12 +138,17 @@ def test_of_several_pictures_the_newest_comes_and_the_others_are_counted(files: 
 
 def test_only_what_has_the_same_number_is_paired(files: Files):
     files.make(META, PIXELS)
-    source = CameraRegionSource(files.folder, "seer", "eye", Inbox())
+    inbox = Inbox()
+    source = CameraRegionSource(files.folder, "seer", "eye", inbox)
     show(files, b"1", n=1)
     files.write(META, encode({"n": 2}))
     assert source.read(0) is None
     files.write(PIXELS, b"2")
-    assert source.read(0) == (2, (b"2", encode({"n": 2})))
+    found = source.read(0)
+    assert found is not None
+    newest, hand_over = found
+    hand_over(0)
+    assert (newest, inbox.got) == (2, [(b"2", {"n": 2}, 0)])
     source.close()
 
 

@@ -20,7 +20,7 @@ from urlab.cli.ros2 import heading, live_table
 from urlab.ros2 import messages
 from urlab.ros2.dds import DdsBackend
 from urlab.ros2.dds.endpoints import DdsWriter
-from urlab.ros2.names import request_to_dds, type_to_dds
+from urlab.ros2.names import request_to_dds
 from urlab.ros2.publishers import TopicStatistics
 from urlab.ros2.qos import CLOCK, LATCHED, RELIABLE
 from urlab.ros2.services.messages import PACKAGE
@@ -150,9 +150,9 @@ def caller(service: str, type_name: str) -> Iterator[tuple[DdsBackend, Callable[
     kind = f"{type_name}_Request"
     request = bytes(messages.serialise(messages.make(kind), kind))
     backend = DdsBackend(domain=DOMAIN, node="caller")
-    writer = DdsWriter(backend._participant, request_to_dds(service), type_to_dds(kind), RELIABLE, "clientid=1.2.3;")
-    until(lambda: writer.readers)
-    yield backend, lambda: writer.write(request[:4], struct.pack("<Qq", 1, 1), request[4:])
+    writer = DdsWriter(backend._participant, request_to_dds(service), kind, RELIABLE, "clientid=1.2.3;")
+    until(lambda: writer.subscribers)
+    yield backend, lambda: writer.publish(request[:4], struct.pack("<Qq", 1, 1), request[4:])
     writer.close()
     backend.close()
 

@@ -6,7 +6,7 @@ import pytest
 
 from urlab.ros2 import messages
 from urlab.ros2.backend import BackendError
-from urlab.ros2.publishers import TopicCounters, TopicPublisher
+from urlab.ros2.publishers import TopicPublisher, TopicRegistry
 from urlab.ros2.qos import RELIABLE, Qos
 
 STRING = "std_msgs/msg/String"
@@ -52,8 +52,8 @@ class Board:
 
 
 def test_a_message_is_made_once_and_only_for_topics_that_are_heard():
-    board, counters, made = Board(), TopicCounters(), []
-    publisher = TopicPublisher(board, counters, ("/a", "/b", "/c"), STRING, RELIABLE)
+    board, registry, made = Board(), TopicRegistry(), []
+    publisher = TopicPublisher(board, registry, ("/a", "/b", "/c"), STRING, RELIABLE)
 
     def make() -> Any:
         made.append(1)
@@ -69,13 +69,13 @@ def test_a_message_is_made_once_and_only_for_topics_that_are_heard():
     assert board.offers["/a"].sent == board.offers["/c"].sent
     assert messages.deserialise(board.offers["/a"].sent[0], STRING).data == "hello"
     assert not board.offers["/b"].sent
-    counts = {topic: one.messages for topic, one in counters.sample(publisher.subscribers).items()}
+    counts = {topic: one.messages for topic, one in registry.sample(publisher.subscribers).items()}
     assert counts == {"/a": 1, "/b": 0, "/c": 1}
 
 
 def test_what_is_latched_is_published_without_subscribers():
     board = Board()
-    TopicPublisher(board, TopicCounters(), ("/a",), STRING, RELIABLE).publish(
+    TopicPublisher(board, TopicRegistry(), ("/a",), STRING, RELIABLE).publish(
         lambda: messages.make(STRING), always=True
     )
     assert len(board.offers["/a"].sent) == 1
@@ -84,24 +84,24 @@ def test_what_is_latched_is_published_without_subscribers():
 def test_when_one_topic_is_refused_the_others_are_withdrawn():
     board = Board("/b")
     with pytest.raises(BackendError):
-        TopicPublisher(board, TopicCounters(), ("/a", "/b"), STRING, RELIABLE)
+        TopicPublisher(board, TopicRegistry(), ("/a", "/b"), STRING, RELIABLE)
     assert not board.offers["/a"].is_open
 
 
 def test_a_message_that_is_late_for_its_scene_is_not_counted():
-    board, counters = Board(), TopicCounters()
-    publisher = TopicPublisher(board, counters, ("/a",), STRING, RELIABLE)
-    counters.clear()
+    board, registry = Board(), TopicRegistry()
+    publisher = TopicPublisher(board, registry, ("/a",), STRING, RELIABLE)
+    registry.clear()
     publisher.publish(lambda: messages.make(STRING), always=True)
-    assert not counters.sample({})
+    assert not registry.sample({})
 
 
 def test_rates_are_since_the_last_look():
-    counters = TopicCounters()
-    counters.open("/a", STRING)
-    counters.count("/a")
-    first = counters.sample({"/a": 2})["/a"]
+    registry = TopicRegistry()
+    registry.open("/a", STRING, RELIABLE)
+    registry.count("/a")
+    first = registry.sample({"/a": 2})["/a"]
     assert first.rate_hz > 0
     assert first.subscribers == 2
-    assert counters.sample({})["/a"].rate_hz == 0
+    assert registry.sample({})["/a"].rate_hz == 0
     assert first.rate_hz > 0

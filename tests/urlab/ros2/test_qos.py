@@ -2,15 +2,14 @@
 
 import pytest
 
-from urlab.ros2.backend import RuledBackend
-from urlab.ros2.dds import DdsBackend
+from urlab.ros2.publishers import TopicRegistry
 from urlab.ros2.qos import LATCHED, PICTURES, BadRule, Qos, parse_rule
 
 
 @pytest.fixture
-def ruled(backend: DdsBackend):
+def ruled():
     """What a topic of some usual quality gets by rules."""
-    return lambda topic, qos, *rules: RuledBackend(backend, map(parse_rule, rules)).ruled(topic, qos)
+    return lambda topic, qos, *rules: TopicRegistry(map(parse_rule, rules)).open(topic, "any/msg/Type", qos)
 
 
 def test_a_rule_changes_what_it_names_and_nothing_else(ruled):
@@ -26,10 +25,10 @@ def test_a_pattern_fits_every_robot_and_the_later_rule_wins(ruled):
     assert ruled("/go2/camera/front/image_raw/compressed", PICTURES, *rules) == PICTURES
 
 
-def test_a_rule_that_fits_no_topic_is_known(backend: DdsBackend):
-    ruled = RuledBackend(backend, map(parse_rule, ("/clok=reliable", "*/image_raw=depth=5")))
-    ruled.publisher("/panda/camera/wrist/image_raw", "sensor_msgs/msg/Image", PICTURES).close()
-    assert ruled.unused == ["/clok"]
+def test_a_rule_that_fits_no_topic_is_known():
+    registry = TopicRegistry(map(parse_rule, ("/clok=reliable", "*/image_raw=depth=5")))
+    registry.open("/panda/camera/wrist/image_raw", "sensor_msgs/msg/Image", PICTURES)
+    assert registry.unused_patterns == ["/clok"]
 
 
 @pytest.mark.parametrize(

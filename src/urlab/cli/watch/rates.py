@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
-from urlab_client.live import Message, StreamListener
+from urlab_client.transports.zmq_streams import Message, StreamListener
 
 Value = TypeVar("Value")
 

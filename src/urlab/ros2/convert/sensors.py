@@ -15,9 +15,7 @@ raises `SceneChanged` when the state is another scene's. It never changes; any t
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import mujoco
@@ -137,58 +135,44 @@ class RangeSource:
 
 @dataclass(frozen=True, eq=False)
 class ArraySource:
-    """std_msgs/Float64MultiArray of any sensor: its values in MuJoCo's units, in one dimension with its name."""
+    """std_msgs/Float64MultiArray of some sensors: their values in MuJoCo's units, one after the other.
+
+    ``name`` is the name of its one dimension. ``sizes`` has the number of values of each sensor, by name.
+    """
 
     type_name: ClassVar[str] = "std_msgs/msg/Float64MultiArray"
     name: str
     robot: RobotState
-    size: int
-
-    def convert(self, state: StateFull) -> Any:
-        """The message of that state."""
-        return array_message(self.name, self.robot.sensor(state, self.name, self.size))
-
-
-@dataclass(frozen=True, eq=False)
-class SensorData:
-    """std_msgs/Float64MultiArray of all sensors of a robot, in the model's order.
-
-    ``name`` is the name of its one dimension and says what is where: ``imu_gyro:3 imu_acc:3 touch:1``.
-    """
-
-    type_name: ClassVar[str] = "std_msgs/msg/Float64MultiArray"
-    robot: RobotState
     sizes: dict[str, int]
 
-    @cached_property
-    def name(self) -> str:
-        """Every sensor with the number of its values."""
-        return " ".join(f"{name}:{size}" for name, size in self.sizes.items())
-
     def convert(self, state: StateFull) -> Any:
         """The message of that state."""
-        values = (self.robot.sensor(state, name, size) for name, size in self.sizes.items())
-        return array_message(self.name, [value for some in values for value in some])
+        values = [value for name, size in self.sizes.items() for value in self.robot.sensor(state, name, size)]
+        dimension = make("std_msgs/msg/MultiArrayDimension", label=self.name, size=len(values), stride=len(values))
+        layout = make("std_msgs/msg/MultiArrayLayout", dim=[dimension])
+        return make(self.type_name, layout=layout, data=values)
 
 
 Source = ImuSource | WrenchSource | RangeSource | ArraySource
 
 
 class RobotSensors:
-    """The sources of one robot; every sensor is in exactly one, and all of them in ``data``.
+    """The sources of one robot; every sensor is in exactly one, and all of them, in the model's order, in ``data``.
 
-    ``sources`` are all that have a message of their own. Made once per scene; never changes.
+    The name of ``data`` says what is where: ``imu_gyro:3 imu_acc:3 touch:1``. ``sources`` are all that have a message
+    of their own. Made once per scene; never changes.
     """
 
     def __init__(self, model: Any, robot: URLabArticulation, frames: RobotFrames) -> None:
         self._model, self._robot, self._frames = model, robot, frames
         self._state = RobotState(robot)
         self._left = dict(robot.sensors)
-        self.data = SensorData(self._state, {name: one.dim for name, one in robot.sensors.items()})
+        sizes = {name: one.dim for name, one in robot.sensors.items()}
+        self.data = ArraySource(" ".join(f"{name}:{size}" for name, size in sizes.items()), self._state, sizes)
         self.imus = [self._imu(site) for site in self._sites(_GYRO, _ACCELEROMETER)]
         self.wrenches = [made for site in self._sites(_FORCE) if (made := self._wrench(site)) is not None]
         self.ranges = [self._range(one) for one in list(self._left.values()) if self._is_beam(one)]
-        self.arrays = [ArraySource(one.name, self._state, one.dim) for one in self._left.values()]
+        self.arrays = [ArraySource(one.name, self._state, {one.name: one.dim}) for one in self._left.values()]
 
     @property
     def sources(self) -> list[Source]:
@@ -219,8 +203,8 @@ class RobotSensors:
 
     def _is_beam(self, sensor: Sensor) -> bool:
         """Whether it is a rangefinder that measures one distance; others see with a camera, or tell more."""
-        asked = int(self._model.sensor_intprm[sensor.id, 0])
-        is_distance = sensor.dim == 1 and asked == 1 << int(mujoco.mjtRayDataField.mjRAYDATA_DIST)
+        fields = int(self._model.sensor_intprm[sensor.id, 0])
+        is_distance = sensor.dim == 1 and fields == 1 << int(mujoco.mjtRayDataField.mjRAYDATA_DIST)
         return sensor.sensor_type == _RANGEFINDER and is_distance and self._object(sensor)[0] == _SITE
 
     def _orientation(self, site: int) -> tuple[str | None, RigidTransform]:
@@ -256,14 +240,6 @@ class RobotSensors:
     def _site_name(self, site: int) -> str:
         name = str(mujoco.mj_id2name(self._model, mujoco.mjtObj.mjOBJ_SITE, site))
         return name.removeprefix(f"{self._robot.prefix}_")
-
-
-def array_message(label: str, values: Sequence[float]) -> Any:
-    """std_msgs/Float64MultiArray of one dimension."""
-    size = len(values)
-    dimension = make("std_msgs/msg/MultiArrayDimension", label=label, size=size, stride=size)
-    layout = make("std_msgs/msg/MultiArrayLayout", dim=[dimension])
-    return make("std_msgs/msg/Float64MultiArray", layout=layout, data=values)
 
 
 def _covariance(sensor: str | None) -> Any:

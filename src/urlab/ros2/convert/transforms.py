@@ -5,7 +5,7 @@ is of its own time, while its ``xpos`` is what the last step began with. So a fr
 what is fixed to it follows; ``xpos`` serves for mocap bodies, which no step moves.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,9 @@ from urlab_wire.stream_messages import StateFull
 TF_TYPE = "tf2_msgs/msg/TFMessage"
 POSE_TYPE = "geometry_msgs/msg/PoseStamped"
 
+PoseOfQpos = Callable[[Sequence[float], Any], Any]
+"""From a robot's qpos and a stamp to the geometry_msgs/TransformStamped of one link."""
+
 
 class RobotTransforms:
     """The moving frames of one robot. Made once per scene; any thread.
@@ -47,14 +50,13 @@ class RobotTransforms:
         self._state = RobotState(robot)
         self._hinges = _Hinges(frames, [link for link in moving if _kind(link) == HINGE])
         self._slides = _Slides(frames, [link for link in moving if _kind(link) == SLIDE])
-        self._balls = [_Ball(frames, link) for link in moving if _kind(link) == BALL]
-        self._free = [_Free(frames, link) for link in moving if _kind(link) == FREE]
+        self._singles = [_free(frames, link) for link in moving if _kind(link) == FREE]
+        self._singles += [_ball(frames, link) for link in moving if _kind(link) == BALL]
 
     def convert(self, state: StateFull, stamp: Any) -> list[Any]:
         """The geometry_msgs/TransformStamped of every link that has a joint."""
         qpos = self._state.of(state).qpos
-        made = [free.convert(qpos, stamp) for free in self._free]
-        made += [ball.convert(qpos, stamp) for ball in self._balls]
+        made = [convert(qpos, stamp) for convert in self._singles]
         values = np.array(qpos)
         return made + self._hinges.convert(values, stamp) + self._slides.convert(values, stamp)
 
@@ -158,31 +160,23 @@ class _Slides:
         ]
 
 
-class _Ball:
+def _ball(frames: RobotFrames, link: RobotLink) -> PoseOfQpos:
     """The pose after a ball joint."""
-
-    def __init__(self, frames: RobotFrames, link: RobotLink) -> None:
-        self._parent, self._child = frames.ends(link)
-        self._origin, adr = link.origin, _address(link)
-        self._quat = slice(adr, adr + 4)
-
-    def convert(self, qpos: Sequence[float], stamp: Any) -> Any:
-        pose = self._origin.then(at(quat_wxyz=qpos[self._quat]))
-        return transform_stamped(stamp, self._parent, self._child, transform_of(pose))
+    (parent, child), adr = frames.ends(link), _address(link)
+    return lambda qpos, stamp: transform_stamped(
+        stamp, parent, child, transform_of(link.origin.then(at(quat_wxyz=qpos[adr : adr + 4])))
+    )
 
 
-class _Free:
+def _free(frames: RobotFrames, link: RobotLink) -> PoseOfQpos:
     """The pose of a body that moves freely: its seven numbers as they are."""
+    (parent, child), adr = frames.ends(link), _address(link)
 
-    def __init__(self, frames: RobotFrames, link: RobotLink) -> None:
-        self._parent, self._child = frames.ends(link)
-        adr = _address(link)
-        self._pos, self._quat = slice(adr, adr + 3), slice(adr + 3, adr + 7)
+    def convert(qpos: Sequence[float], stamp: Any) -> Any:
+        translation, rotation = vector3(qpos[adr : adr + 3]), quaternion(qpos[adr + 3 : adr + 7])
+        return transform_stamped(stamp, parent, child, Transform(translation=translation, rotation=rotation))
 
-    def convert(self, qpos: Sequence[float], stamp: Any) -> Any:
-        translation, rotation = vector3(qpos[self._pos]), quaternion(qpos[self._quat])
-        transform = Transform(translation=translation, rotation=rotation)
-        return transform_stamped(stamp, self._parent, self._child, transform)
+    return convert
 
 
 def _transform(translation: Any, x: float, y: float, z: float, w: float) -> Any:

@@ -114,12 +114,12 @@ class _UrdfWriter:
 def _hanging_on(root: str, links: list[RobotLink]) -> list[RobotLink]:
     """The root and every link below it, parents first."""
     reached = {root}
-    kept = []
+    hanging = []
     for link in links:
         if link.name == root or link.parent in reached:
             reached.add(link.name)
-            kept.append(link)
-    return kept
+            hanging.append(link)
+    return hanging
 
 
 def _kind(joint: Joint | None) -> str:

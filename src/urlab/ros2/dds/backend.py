@@ -1,22 +1,30 @@
-"""The backend on plain DDS: a participant, its threads, publishers and subscriptions, and its entry in ROS's graph."""
+"""The backend on plain DDS: a participant, its threads, subscriptions and services, and its entry in ROS's graph."""
 
 import ctypes as ct
 import itertools
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final, TypeVar
+from typing import Final
 from weakref import WeakSet
 
 from urlab.ros2 import messages
 from urlab.ros2.backend import BackendError, OnMessage, Publisher, Serve, Subscription
 from urlab.ros2.dds.domain import cyclone_settings, domain_id, join_domain, leave_domain
-from urlab.ros2.dds.endpoints import DdsReader, DdsWriter, gid_of_writer, guid_of, participant_policies, type_user_data
+from urlab.ros2.dds.endpoints import (
+    DdsReader,
+    DdsWriter,
+    gid_of_writer,
+    guid_of,
+    participant_policies,
+    user_data_of_readers,
+    user_data_of_writer,
+)
 from urlab.ros2.dds.library import FOREVER_NS, check, lib
-from urlab.ros2.dds.service import DdsService
-from urlab.ros2.names import topic_to_dds, type_to_dds
-from urlab.ros2.qos import LATCHED, Qos
+from urlab.ros2.names import reply_to_dds, request_to_dds, topic_to_dds
+from urlab.ros2.qos import LATCHED, RELIABLE, Qos
 
 log = logging.getLogger("urlab.ros2")
 
@@ -25,16 +33,18 @@ _AT_ONCE = 64
 _GRAPH_TOPIC: Final = "ros_discovery_info"
 _GRAPH_TYPE: Final = "rmw_dds_common/msg/ParticipantEntitiesInfo"
 _GID: Final = "rmw_dds_common/msg/Gid"
-
-_Held = TypeVar("_Held", bound=Subscription)
-"""Whatever can be closed."""
+_CDR_HEADER_BYTES = 4
+_REQUEST_HEADER_BYTES = 16
+_CLIENT = "clientid"
+_REPLY_READER_LIMIT_S = 0.2
+_MATCH_POLL_S = 0.005
 
 
 class DdsBackend:
     """A ROS node made of one DDS participant; see `urlab.ros2.backend.Backend`.
 
     Topics work with every RMW that is DDS. Services work with clients on rmw_cyclonedds_cpp only: see
-    `urlab.ros2.dds.service`. The domain is the given one, or that of the environment (`urlab.ros2.dds.domain`).
+    `DdsService`. The domain is the given one, or that of the environment (`urlab.ros2.dds.domain`).
     Messages come on one thread, requests of services on another, which starts with the first service.
     """
 
@@ -52,28 +62,28 @@ class DdsBackend:
             raise
         self._requests: WaitsetThread | None = None
         self._service_numbers = itertools.count(1)
-        self._held: WeakSet[Subscription] = WeakSet()
+        self._held: WeakSet[Subscription] = WeakSet()  # to be closed, if they are still in use then
         self._lock = threading.Lock()
         self._open = True
 
     def publisher(self, topic: str, type_name: str, qos: Qos) -> Publisher:
         """Offer a topic."""
         with self._creating():
-            writer = DdsWriter(
-                self._participant, topic_to_dds(topic), type_to_dds(type_name), qos, type_user_data(type_name)
-            )
-            return self._hold(DdsPublisher(writer, self._announce([], [writer.guid])))
+            writer = DdsWriter(self._participant, topic_to_dds(topic), type_name, qos)
+            writer.withdrawn = self._announce([], [writer.guid])
+            self._held.add(writer)
+            return writer
 
     def subscription(self, topic: str, type_name: str, qos: Qos, on_message: OnMessage) -> Subscription:
         """Subscribe to a topic."""
         with self._creating():
-            reader = DdsReader(
-                self._participant, topic_to_dds(topic), type_to_dds(type_name), qos, type_user_data(type_name)
-            )
+            reader = DdsReader(self._participant, topic_to_dds(topic), type_name, qos)
             withdraw = self._announce([reader.guid], [])
-            return self._hold(
-                DdsSubscription(reader, self._messages, topic, lambda payload, _writer: on_message(payload), withdraw)
+            listening = DdsSubscription(
+                reader, self._messages, topic, lambda payload, _writer: on_message(payload), withdraw
             )
+            self._held.add(listening)
+            return listening
 
     def service(self, name: str, type_name: str, serve: Serve) -> Subscription:
         """Serve requests of clients on rmw_cyclonedds_cpp; those of other clients are ignored, with a warning."""
@@ -85,7 +95,8 @@ class DdsBackend:
             listening = DdsSubscription(
                 service.reader, self._requests, name, service.answer, service.writer.close, withdraw
             )
-            return self._hold(listening)
+            self._held.add(listening)
+            return listening
 
     def close(self) -> None:
         """End everything; no thread is left."""
@@ -107,11 +118,6 @@ class DdsBackend:
             if not self._open:
                 raise BackendError("the DDS backend is closed")
             yield
-
-    def _hold(self, held: _Held) -> _Held:
-        """Remember to close it, if it is still in use then."""
-        self._held.add(held)
-        return held
 
     def _announce(self, readers: list[bytes], writers: list[bytes]) -> Callable[[], None]:
         """Enter endpoints in the graph; what is returned takes them out again."""
@@ -178,28 +184,6 @@ class WaitsetThread:
             log.exception("a reader's samples were not delivered")
 
 
-class DdsPublisher:
-    """Sends on one topic until closed; see `urlab.ros2.backend.Publisher`."""
-
-    def __init__(self, writer: DdsWriter, withdrawn: Callable[[], None]) -> None:
-        self._writer = writer
-        self._withdrawn = withdrawn
-
-    def publish(self, cdr: bytes | memoryview) -> None:
-        """Send a message. A reliable reader that stalls loses the oldest ones; it never makes us wait."""
-        self._writer.write(cdr)
-
-    @property
-    def subscribers(self) -> int:
-        """How many readers are matched now."""
-        return self._writer.readers
-
-    def close(self) -> None:
-        """Withdraw the topic, from the graph as well."""
-        if self._writer.close():
-            self._withdrawn()
-
-
 class DdsSubscription:
     """Hands every payload of a reader to a function, with its writer's handle, on a `WaitsetThread`, until closed."""
 
@@ -255,6 +239,61 @@ class DdsSubscription:
             log.exception("%s: a message of %d bytes was not taken", self._name, len(payload))
 
 
+class DdsService:
+    """Serves clients on rmw_cyclonedds_cpp; `answer` is called for each request on the thread of requests.
+
+    A service is two topics, ``rq/<name>Request`` and ``rr/<name>Reply``. How a reply finds its request is a matter of
+    each RMW, and the two of DDS differ:
+
+    - rmw_cyclonedds_cpp puts a header before the message, {client: uint64, sequence number: int64}, which the reply
+      repeats. That is served here.
+    - rmw_fastrtps_cpp sends the plain message and puts the identity of the request into the RTPS headers of the reply,
+      which Cyclone's library cannot write. A client on it sees the service, and its calls get no reply; here they are
+      ignored, with a warning. It takes the rclpy backend to serve it, with RMW_IMPLEMENTATION as the client's.
+    """
+
+    def __init__(self, participant: int, name: str, type_name: str, identity: str, serve: Serve) -> None:
+        """``identity`` says in the graph that reader and writer belong together; it is unique in it."""
+        self._name = name
+        self._serve = serve
+        self._ignored: set[int] = set()
+        who = f"serviceid={identity};"
+        self.reader = DdsReader(participant, request_to_dds(name), f"{type_name}_Request", RELIABLE, who)
+        self.writer = DdsWriter(participant, reply_to_dds(name), f"{type_name}_Response", RELIABLE, who)
+
+    def answer(self, payload: bytes, writer: int) -> None:
+        """Serve one request of the client that wrote it."""
+        caller = user_data_of_writer(self.reader.handle, writer)
+        if caller is None:
+            return
+        if _CLIENT not in caller or len(payload) < _CDR_HEADER_BYTES + _REQUEST_HEADER_BYTES:
+            self._ignore(writer)
+            return
+        cdr_header, rest = payload[:_CDR_HEADER_BYTES], payload[_CDR_HEADER_BYTES:]
+        reply = self._serve(cdr_header + rest[_REQUEST_HEADER_BYTES:])
+        self._await_reader(caller[_CLIENT])
+        body = memoryview(reply)
+        self.writer.publish(body[:_CDR_HEADER_BYTES], rest[:_REQUEST_HEADER_BYTES], body[_CDR_HEADER_BYTES:])
+
+    def _await_reader(self, client: str) -> None:
+        """A client may ask before discovery has matched its reader with our writer, and would miss the reply."""
+        until_s = time.monotonic() + _REPLY_READER_LIMIT_S
+        while not self._is_matched(client) and time.monotonic() < until_s:
+            time.sleep(_MATCH_POLL_S)
+
+    def _is_matched(self, client: str) -> bool:
+        return any(reader.get(_CLIENT) == client for reader in user_data_of_readers(self.writer.handle))
+
+    def _ignore(self, writer: int) -> None:
+        if writer not in self._ignored:
+            self._ignored.add(writer)
+            log.warning(
+                "%s: a client that is not on rmw_cyclonedds_cpp called; the DDS backend cannot answer it."
+                " Set RMW_IMPLEMENTATION=rmw_cyclonedds_cpp there, or use --backend rclpy here.",
+                self._name,
+            )
+
+
 class GraphEntry:
     """Which node has which readers and writers, published whenever it changes.
 
@@ -267,9 +306,7 @@ class GraphEntry:
         self._readers: list[bytes] = []
         self._writers: list[bytes] = []
         self._lock = threading.Lock()
-        self._writer = DdsWriter(
-            participant, _GRAPH_TOPIC, type_to_dds(_GRAPH_TYPE), LATCHED, type_user_data(_GRAPH_TYPE)
-        )
+        self._writer = DdsWriter(participant, _GRAPH_TOPIC, _GRAPH_TYPE, LATCHED)
         self.change()
 
     def change(
@@ -297,7 +334,7 @@ class GraphEntry:
             writer_gid_seq=[_gid(guid) for guid in self._writers],
         )
         info = messages.make(_GRAPH_TYPE, gid=self._participant, node_entities_info_seq=[node])
-        self._writer.write(messages.serialise(info, _GRAPH_TYPE))
+        self._writer.publish(messages.serialise(info, _GRAPH_TYPE))
 
 
 def _gid(guid: bytes) -> object:

@@ -63,10 +63,10 @@ def discovery_range(environment: Mapping[str, str] = os.environ) -> str:
     """How far discovery reaches: one of ``SUBNET``, ``LOCALHOST``, ``OFF``, ``SYSTEM_DEFAULT``."""
     if environment.get("ROS_LOCALHOST_ONLY") == "1":
         return "LOCALHOST"
-    asked = environment.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET"
-    if asked in _RANGES:
-        return asked
-    log.warning("ROS_AUTOMATIC_DISCOVERY_RANGE is %r; LOCALHOST is taken. It may be %s.", asked, ", ".join(_RANGES))
+    reach = environment.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET"
+    if reach in _RANGES:
+        return reach
+    log.warning("ROS_AUTOMATIC_DISCOVERY_RANGE is %r; LOCALHOST is taken. It may be %s.", reach, ", ".join(_RANGES))
     return "LOCALHOST"
 
 

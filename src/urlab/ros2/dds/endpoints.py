@@ -11,7 +11,7 @@ What endpoints say beyond DDS are ``key=value;`` pairs that ROS puts into their 
 
 import ctypes as ct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -30,6 +30,7 @@ from urlab.ros2.dds.library import (
     check,
     lib,
 )
+from urlab.ros2.names import type_to_dds
 from urlab.ros2.qos import Qos
 
 MAX_BLOCKING_NS = 5_000_000
@@ -52,12 +53,14 @@ _AT_ONCE = 32
 
 
 class DdsWriter:
-    """A DDS writer of CDR payloads. Any thread may use it."""
+    """A DDS writer of CDR payloads; see `urlab.ros2.backend.Publisher`. ``withdrawn`` is called once it is closed."""
 
-    def __init__(self, participant: int, dds_topic: str, dds_type: str, qos: Qos, user_data: str) -> None:
+    withdrawn: Callable[[], object] = staticmethod(lambda: None)
+
+    def __init__(self, participant: int, dds_topic: str, type_name: str, qos: Qos, user_data: str = "") -> None:
         self._topic = dds_topic
-        topic = _create_raw_topic(participant, dds_topic, dds_type)
-        with _endpoint_policies(qos, user_data) as policies:
+        topic = _create_raw_topic(participant, dds_topic, type_to_dds(type_name))
+        with _endpoint_policies(qos, user_data + _type_user_data(type_name)) as policies:
             self.handle = check(lib.dds_create_writer(participant, topic, policies, None), f"write {dds_topic}")
         lib.dds_delete(topic)
         self.guid = guid_of(self.handle)
@@ -66,14 +69,17 @@ class DdsWriter:
         self._lock = threading.Lock()
         self._open = True
 
-    def write(self, *pieces: bytes | memoryview) -> None:
-        """Send one payload, given in one piece or more; its first 4 bytes are the CDR header. Nothing once closed."""
+    def publish(self, *pieces: bytes | memoryview) -> None:
+        """Send one payload, given in one piece or more; its first 4 bytes are the CDR header. Nothing once closed.
+
+        A reliable reader that stalls loses the oldest ones; it never makes us wait.
+        """
         with self._lock:
             if self._open:
                 self._write(pieces)
 
     @property
-    def readers(self) -> int:
+    def subscribers(self) -> int:
         """How many readers are matched now."""
         status = MatchedStatus()
         with self._lock:
@@ -84,13 +90,14 @@ class DdsWriter:
             )
         return int(status.current_count)
 
-    def close(self) -> bool:
-        """Withdraw it; whether it was open."""
+    def close(self) -> None:
+        """Withdraw it, once."""
         with self._lock:
             was_open, self._open = self._open, False
             if was_open:
                 lib.dds_delete(self.handle)
-            return was_open
+        if was_open:
+            self.withdrawn()
 
     def _write(self, pieces: tuple[bytes | memoryview, ...]) -> None:
         count = sum(len(piece) for piece in pieces)
@@ -110,9 +117,9 @@ class DdsWriter:
 class DdsReader:
     """A DDS reader of CDR payloads. One thread takes; any thread may close."""
 
-    def __init__(self, participant: int, dds_topic: str, dds_type: str, qos: Qos, user_data: str) -> None:
-        topic = _create_raw_topic(participant, dds_topic, dds_type)
-        with _endpoint_policies(qos, user_data) as policies:
+    def __init__(self, participant: int, dds_topic: str, type_name: str, qos: Qos, user_data: str = "") -> None:
+        topic = _create_raw_topic(participant, dds_topic, type_to_dds(type_name))
+        with _endpoint_policies(qos, user_data + _type_user_data(type_name)) as policies:
             self.handle = check(lib.dds_create_reader(participant, topic, policies, None), f"read {dds_topic}")
         lib.dds_delete(topic)
         self.guid = guid_of(self.handle)
@@ -200,7 +207,7 @@ def participant_policies(user_data: str) -> Iterator[int]:
 # -- user data ---------------------------------------------------------------------------------------------------------
 
 
-def type_user_data(type_name: str) -> str:
+def _type_user_data(type_name: str) -> str:
     """The type's hash, for the graph tools; nothing for a type whose definition we do not have."""
     return f"typehash={messages.type_hash(type_name)};" if messages.knows(type_name) else ""
 

@@ -126,7 +126,6 @@ _SIGNATURES: Final[dict[str, tuple[Any, ...]]] = {
     "dds_create_readcondition": (_ENTITY, _ENTITY, _U32),
     "dds_create_guardcondition": (_ENTITY, _ENTITY),
     "dds_set_guardcondition": (_CODE, _ENTITY, ct.c_bool),
-    "dds_take_guardcondition": (_CODE, _ENTITY, ct.POINTER(ct.c_bool)),
     "dds_create_waitset": (_ENTITY, _ENTITY),
     "dds_waitset_attach": (_CODE, _ENTITY, _ENTITY, ct.c_ssize_t),
     "dds_waitset_detach": (_CODE, _ENTITY, _ENTITY),

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import numpy as np
 
-from urlab.ros2.geometry import Array, RigidTransform
+from urlab.ros2.geometry import Array, RigidTransform, at
 from urlab.ros2.messages import make
 from urlab.ros2.services.entity_table import (
     Entity,
@@ -86,10 +86,10 @@ def get_entity_bounds(client: OperatorClient, request: Any) -> dict[str, Any]:
     """GetEntityBounds: a box along the axes of the entity's topmost body."""
     table = EntityTable(client)
     entity = table.find(request.entity)
-    _require_playing(table, "bounds are known")
+    table.require_playing()
     box = box_in(client, entity, entity.pose)
     if box is None:
-        raise ServiceRefused(ResultCode.OPERATION_FAILED, f"{entity.name!r} has no geometry of finite size")
+        raise ServiceRefused(f"{entity.name!r} has no geometry of finite size")
     return {"result": result(), "bounds": bounds_message(box)}
 
 
@@ -97,13 +97,13 @@ def set_entity_state(client: OperatorClient, request: Any) -> dict[str, Any]:
     """SetEntityState; without the flags of later versions pose and twist both count."""
     table = EntityTable(client)
     entity, state = table.find(request.entity), request.state
-    frame = _frame(table, state.header.frame_id)
+    frame = table.frame(state.header.frame_id, INVALID_POSE)
     pose = frame.then(read_pose(state.pose, INVALID_POSE)) if getattr(request, "set_pose", True) else None
     speeds = None
     if getattr(request, "set_twist", True):
-        linear, angular = read_twist(state.twist, ResultCode.OPERATION_FAILED)
+        linear, angular = read_twist(state.twist)
         speeds = rotated(linear, frame.quat_wxyz), rotated(angular, frame.quat_wxyz)
-    return {"result": result(ResultCode.OK, _put(client, entity, pose, speeds))}
+    return {"result": result(_put(client, entity, pose, speeds))}
 
 
 def _put(
@@ -113,10 +113,7 @@ def _put(
         _put_free(client, entity, pose, speeds)
         return ""
     if speeds is not None and any(np.any(one) for one in speeds):
-        raise ServiceRefused(
-            ResultCode.OPERATION_FAILED,
-            f"{entity.name!r} does not move freely now, so it has no twist to set: ask for zero",
-        )
+        raise ServiceRefused(f"{entity.name!r} does not move freely now, so it has no twist to set: ask for zero")
     if pose is None:
         return ""
     if entity.is_mocap and entity.handle is not None:
@@ -142,23 +139,20 @@ def _put_free(
 
 def _free_target(entity: Entity) -> str:
     """What the server calls it: an actor by its own name, a free body within a robot by the body's."""
-    if entity.is_whole:
-        return entity.actor.name
-    if entity.handle is None or entity.actor.urlab is None:
-        raise ServiceRefused(
-            ResultCode.OPERATION_FAILED,
-            f"{entity.name!r} is a part of {entity.actor.name!r}: only the whole can be put",
-        )
-    return entity.handle.name
+    if entity.handle is not None and entity.actor.urlab is not None and not entity.is_whole:
+        return entity.handle.name
+    _require_whole(entity, "put")
+    return entity.actor.name
+
+
+def _require_whole(entity: Entity, done: str) -> None:
+    if not entity.is_whole:
+        raise ServiceRefused(f"{entity.name!r} is a part of {entity.actor.name!r}: only the whole can be {done}")
 
 
 def _put_fixed(client: OperatorClient, entity: Entity, pose: RigidTransform) -> str:
     """What is fixed to the world stands where the level says."""
-    if not entity.is_whole:
-        raise ServiceRefused(
-            ResultCode.OPERATION_FAILED,
-            f"{entity.name!r} is a part of {entity.actor.name!r}: only the whole can be put",
-        )
+    _require_whole(entity, "put")
     place = pose if entity.handle is None else needed_pose(client, entity, pose)
     if place is None:
         return ""
@@ -171,10 +165,10 @@ def _matching(client: OperatorClient, filters: Any) -> Iterator[Entity]:
     categories = {one.category for one in filters.categories}
     region = region_of(filters.bounds) if filters.bounds.type else None
     if region is not None:
-        _require_playing(table, "bounds are known")
+        table.require_playing()
     for entity in table.by_name.values():
         fits = name.search(entity.name) and (not categories or entity.category in categories)
-        if fits and _has_tags(entity, filters.tags) and (region is None or region.touches(client, entity)):
+        if fits and _has_tags(entity, filters.tags) and (region is None or region(box_in(client, entity, at()))):
             yield entity
 
 
@@ -185,22 +179,6 @@ def _has_tags(entity: Entity, wanted: Any) -> bool:
     return all(has) if wanted.filter_mode == _ALL_TAGS else any(has)
 
 
-def _frame(table: EntityTable, name: str) -> RigidTransform:
-    try:
-        return table.frame(name)
-    except ServiceRefused as unknown:
-        raise ServiceRefused(
-            INVALID_POSE, f"the frame {name!r} is neither 'world' nor an entity: {unknown.message}"
-        ) from unknown
-
-
-def _require_playing(table: EntityTable, what: str) -> None:
-    if not table.is_playing:
-        raise ServiceRefused(
-            ResultCode.INCORRECT_STATE, f"{what} while the level plays: set the simulation to playing or paused first"
-        )
-
-
 # -- filtering names ---------------------------------------------------------------------------------------------------
 
 
@@ -208,21 +186,17 @@ def name_filter(text: str) -> re.Pattern[str]:
     """The expression, to search names with; `ServiceRefused` when it is none, or one that could take too long."""
     kinds = [part.lastgroup for part in _PART.finditer(text)]
     if len(text) > _LONGEST_PATTERN:
-        raise ServiceRefused(
-            ResultCode.OPERATION_FAILED, f"the filter has {len(text)} characters; {_LONGEST_PATTERN} are enough"
-        )
+        raise ServiceRefused(f"the filter has {len(text)} characters; {_LONGEST_PATTERN} are enough")
     if "special" in kinds or "group" in kinds or kinds.count("repeat") > _MOST_REPEATS:
         raise ServiceRefused(
-            ResultCode.FEATURE_UNSUPPORTED,
             f"the filter {text!r} could take too long: it may have {_MOST_REPEATS} of * + ? {{}}, * + {{}} not behind a"
             " bracket, and no (?",
+            ResultCode.FEATURE_UNSUPPORTED,
         )
     try:
         return re.compile(text)
     except re.error as broken:
-        raise ServiceRefused(
-            ResultCode.OPERATION_FAILED, f"the filter {text!r} is not a regular expression: {broken}"
-        ) from broken
+        raise ServiceRefused(f"the filter {text!r} is not a regular expression: {broken}") from broken
 
 
 # -- spawning and deleting ---------------------------------------------------------------------------------------------
@@ -233,7 +207,7 @@ def get_spawnables(client: OperatorClient, request: Any) -> dict[str, Any]:
     known = [_spawnable(one) for one in client.outliner.list_blueprints()]
     strange = ", ".join(request.sources)
     note = f"these sources are not known and were left out: {strange}" if strange else ""
-    return {"result": result(ResultCode.OK, note), "spawnables": known}
+    return {"result": result(note), "spawnables": known}
 
 
 def spawn_entity(client: OperatorClient, request: Any) -> dict[str, Any]:
@@ -241,26 +215,23 @@ def spawn_entity(client: OperatorClient, request: Any) -> dict[str, Any]:
     table = EntityTable(client)
     if request.entity_namespace:
         raise ServiceRefused(
-            ResultCode.FEATURE_UNSUPPORTED,
             "entity_namespace cannot be chosen: the topics of a robot are below its own prefix. Leave it empty.",
+            ResultCode.FEATURE_UNSUPPORTED,
         )
     blueprint = _blueprint(request)
     name = _free_name(table, request.name, allow_renaming=request.allow_renaming, stem=_stem(blueprint))
-    pose = _initial_pose(table, request.initial_pose)
+    frame = table.frame(request.initial_pose.header.frame_id, SpawnCode.INVALID_POSE)
+    pose = frame.then(read_pose(request.initial_pose.pose, SpawnCode.INVALID_POSE))
     note = _spawn(client, blueprint, name, pose)
-    return {"result": result(ResultCode.OK, note), "entity_name": name}
+    return {"result": result(note), "entity_name": name}
 
 
 def delete_entity(client: OperatorClient, request: Any) -> dict[str, Any]:
     """DeleteEntity."""
     entity = EntityTable(client).find(request.entity)
-    if not entity.is_whole:
-        raise ServiceRefused(
-            ResultCode.OPERATION_FAILED,
-            f"{entity.name!r} is a part of {entity.actor.name!r}: only the whole can be deleted",
-        )
+    _require_whole(entity, "deleted")
     note = change_scene(client, lambda: client.scene.destroy_actor(entity.actor.name, by_name=True))
-    return {"result": result(ResultCode.OK, note)}
+    return {"result": result(note)}
 
 
 def _spawn(client: OperatorClient, blueprint: str, name: str, pose: RigidTransform) -> str:
@@ -304,25 +275,25 @@ def _blueprint(request: Any) -> str:
     resource = getattr(request, "entity_resource", request)
     if not resource.uri and resource.resource_string:
         raise ServiceRefused(
-            ResultCode.FEATURE_UNSUPPORTED,
             "a model as a string cannot be spawned: save it where the server can read it, and give its uri",
+            ResultCode.FEATURE_UNSUPPORTED,
         )
     if not resource.uri:
         raise ServiceRefused(
-            SpawnCode.NO_RESOURCE, "uri is empty: give one of get_spawnables, or the path of a model file"
+            "uri is empty: give one of get_spawnables, or the path of a model file", SpawnCode.NO_RESOURCE
         )
     split = urlsplit(resource.uri)
     if split.scheme not in ("", "file"):
         raise ServiceRefused(
-            SpawnCode.UNSUPPORTED_FORMAT,
             f"{resource.uri!r}: {split.scheme!r} cannot be read. Give one of get_spawnables, or file:///path/of/model.xml",
+            SpawnCode.UNSUPPORTED_FORMAT,
         )
     path = unquote(split.path) if split.scheme else str(resource.uri)
     suffix = PurePosixPath(path).suffix.lower()
     if path.startswith("/") and not path.startswith("/Game/") and suffix not in _SUFFIXES:
         raise ServiceRefused(
-            SpawnCode.UNSUPPORTED_FORMAT,
             f"a file {suffix or 'without a suffix'} cannot be spawned; {', '.join(_SUFFIXES)} can",
+            SpawnCode.UNSUPPORTED_FORMAT,
         )
     return path
 
@@ -333,34 +304,23 @@ def _stem(blueprint: str) -> str:
 
 def _free_name(table: EntityTable, wanted: str, *, allow_renaming: bool, stem: str) -> str:
     if not wanted and not allow_renaming:
-        raise ServiceRefused(SpawnCode.NAME_INVALID, "name is empty: give one, or set allow_renaming to have one made")
+        raise ServiceRefused("name is empty: give one, or set allow_renaming to have one made", SpawnCode.NAME_INVALID)
     if wanted and not _NAME.fullmatch(wanted):
         raise ServiceRefused(
-            SpawnCode.NAME_INVALID, f"{wanted!r} is not a name: letters, digits and _ it is, with - . / between them"
+            f"{wanted!r} is not a name: letters, digits and _ it is, with - . / between them", SpawnCode.NAME_INVALID
         )
     if len(wanted) > LONGEST_NAME:
         raise ServiceRefused(
-            SpawnCode.NAME_INVALID, f"the name has {len(wanted)} characters; {LONGEST_NAME} are allowed"
+            f"the name has {len(wanted)} characters; {LONGEST_NAME} are allowed", SpawnCode.NAME_INVALID
         )
     base = wanted or stem
     if not table.is_taken(base):
         return base
     if not allow_renaming:
         raise ServiceRefused(
-            SpawnCode.NAME_NOT_UNIQUE, f"{base!r} is taken: choose another name, or set allow_renaming"
+            f"{base!r} is taken: choose another name, or set allow_renaming", SpawnCode.NAME_NOT_UNIQUE
         )
     return next(name for n in itertools.count(2) if not table.is_taken(name := f"{base}_{n}"))
-
-
-def _initial_pose(table: EntityTable, stamped: Any) -> RigidTransform:
-    try:
-        frame = table.frame(stamped.header.frame_id)
-    except ServiceRefused as unknown:
-        raise ServiceRefused(
-            SpawnCode.INVALID_POSE,
-            f"the frame {stamped.header.frame_id!r} is neither 'world' nor an entity: {unknown.message}",
-        ) from unknown
-    return frame.then(read_pose(stamped.pose, SpawnCode.INVALID_POSE))
 
 
 def _spawn_failure(client: OperatorClient, blueprint: str, failed: URLabRPCError) -> Exception:
@@ -368,8 +328,8 @@ def _spawn_failure(client: OperatorClient, blueprint: str, failed: URLabRPCError
         return failed
     is_file = PurePosixPath(blueprint).suffix.lower() in _SUFFIXES
     if is_file:
-        return ServiceRefused(SpawnCode.RESOURCE_PARSE_ERROR, failed.message)
+        return ServiceRefused(failed.message, SpawnCode.RESOURCE_PARSE_ERROR)
     known = ", ".join(one.short_name for one in client.outliner.list_blueprints())
     return ServiceRefused(
-        ResultCode.NOT_FOUND, f"{blueprint!r} cannot be spawned: {failed.message}. There are: {known}"
+        f"{blueprint!r} cannot be spawned: {failed.message}. There are: {known}", ResultCode.NOT_FOUND
     )

@@ -4,7 +4,7 @@ Quaternions of ROS are x, y, z, w, those here w, x, y, z.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,7 +88,7 @@ class EntityTable:
         entity = self.by_name.get(name) or next((one for one in whole if name), None)
         if entity is None:
             known = ", ".join(self.by_name) or "none"
-            raise ServiceRefused(ResultCode.NOT_FOUND, f"there is no entity {name!r}; there are: {known}")
+            raise ServiceRefused(f"there is no entity {name!r}; there are: {known}", ResultCode.NOT_FOUND)
         return entity
 
     def is_taken(self, name: str) -> bool:
@@ -96,9 +96,22 @@ class EntityTable:
         ids = {one.actor_id for one in self.actors.values()}
         return name in self.by_name or name in self.actors or name in ids
 
-    def frame(self, name: str) -> RigidTransform:
-        """Where a frame is in the world: the world's own, or an entity's. `ServiceRefused` when there is none."""
-        return at() if name in ("", WORLD) else self.find(name).pose
+    def frame(self, name: str, code: int) -> RigidTransform:
+        """Where a frame is in the world: the world's own, or an entity's. `ServiceRefused` with that code otherwise."""
+        try:
+            return at() if name in ("", WORLD) else self.find(name).pose
+        except ServiceRefused as unknown:
+            raise ServiceRefused(
+                f"the frame {name!r} is neither 'world' nor an entity: {unknown.message}", code
+            ) from unknown
+
+    def require_playing(self) -> None:
+        """`ServiceRefused` unless the level plays: before that no sizes are known."""
+        if not self.is_playing:
+            raise ServiceRefused(
+                "bounds are known while the level plays: set the simulation to playing or paused first",
+                ResultCode.INCORRECT_STATE,
+            )
 
     def _authored(self) -> Iterator[Entity]:
         for actor in self.actors.values():
@@ -108,14 +121,14 @@ class EntityTable:
             yield Entity(name, actor, None, category, at(actor.location, (w, x, y, z)), still, still, is_whole=True)
 
     def _running(self, client: OperatorClient) -> Iterator[Entity]:
-        seen: set[str] = set()
+        represented: set[str] = set()
         mocap_ids = client.model.body_mocapid
         for handle in _robots_first(client):
             actor = self._actor_of(handle.name)
             if actor is not None:
                 is_mocap = bool(mocap_ids[handle.body_id] >= 0)
-                yield _running_entity(actor, handle, is_mocap=is_mocap, is_whole=actor.name not in seen)
-                seen.add(actor.name)
+                yield _running_entity(actor, handle, is_mocap=is_mocap, is_whole=actor.name not in represented)
+                represented.add(actor.name)
 
     def _actor_of(self, name: str) -> SceneSnapshotActor | None:
         owners = [one for one in self.actors if name == one or name.startswith(f"{one}_")]
@@ -167,17 +180,17 @@ def read_pose(message: Any, code: int) -> RigidTransform:
     pos, turn = _numbers(message.position), message.orientation
     quat = (turn.w, turn.x, turn.y, turn.z)
     if not all(map(math.isfinite, (*pos, *quat))):
-        raise ServiceRefused(code, f"the pose is not finite: position {pos}, orientation (x, y, z, w) {_xyzw(turn)}")
+        raise ServiceRefused(f"the pose is not finite: position {pos}, orientation (x, y, z, w) {_xyzw(turn)}", code)
     if math.hypot(*quat) < _SHORTEST:
-        raise ServiceRefused(code, f"the orientation (x, y, z, w) {_xyzw(turn)} has no length; none is (0, 0, 0, 1)")
+        raise ServiceRefused(f"the orientation (x, y, z, w) {_xyzw(turn)} has no length; none is (0, 0, 0, 1)", code)
     return at(pos, quat)
 
 
-def read_twist(message: Any, code: int) -> tuple[Array, Array]:
-    """Linear and angular velocity of a geometry_msgs/Twist; `ServiceRefused` with that code when they are none."""
+def read_twist(message: Any) -> tuple[Array, Array]:
+    """Linear and angular velocity of a geometry_msgs/Twist; `ServiceRefused` when they are not finite."""
     linear, angular = _numbers(message.linear), _numbers(message.angular)
     if not all(map(math.isfinite, (*linear, *angular))):
-        raise ServiceRefused(code, f"the twist is not finite: linear {linear}, angular {angular}")
+        raise ServiceRefused(f"the twist is not finite: linear {linear}, angular {angular}")
     return np.array(linear), np.array(angular)
 
 
@@ -239,15 +252,6 @@ class AxisAlignedBox:
     lower: Array
     upper: Array
 
-    def touches_box(self, other: "AxisAlignedBox") -> bool:
-        """Whether the two have a point in common."""
-        return bool((self.lower <= other.upper).all() and (other.lower <= self.upper).all())
-
-    def touches_sphere(self, centre: Array, radius: float) -> bool:
-        """Whether a sphere has a point in common with it."""
-        nearest = np.clip(centre, self.lower, self.upper)
-        return bool(np.linalg.norm(nearest - centre) <= radius)
-
 
 def box_in(client: OperatorClient, entity: Entity, frame: RigidTransform) -> AxisAlignedBox | None:
     """The box around an entity along the axes of a frame; None when it has no geom of finite size."""
@@ -264,40 +268,28 @@ def bounds_message(box: AxisAlignedBox) -> Any:
     return make(f"{PACKAGE}/msg/Bounds", type=BOX, points=[vector3(box.upper), vector3(box.lower)])
 
 
-def region_of(bounds: Any) -> "WorldRegion":
-    """What a Bounds message asks for; `ServiceRefused` when this cannot be had."""
+def region_of(bounds: Any) -> Callable[[AxisAlignedBox | None], bool]:
+    """Whether a box has a point in common with what a Bounds message asks for; `ServiceRefused` when this is unknown.
+
+    An entity without a box is nowhere.
+    """
     points = [np.array([one.x, one.y, one.z]) for one in bounds.points]
     if bounds.type == BOX and len(points) == 2:
-        box = AxisAlignedBox(np.minimum(*points), np.maximum(*points))
-        return WorldRegion(box=box)
+        lower, upper = np.minimum(*points), np.maximum(*points)
+        return lambda own: own is not None and bool((own.lower <= upper).all() and (lower <= own.upper).all())
     if bounds.type == SPHERE and len(points) == 2:
-        return WorldRegion(centre=points[0], radius=float(points[1][0]))
+        centre, radius = points[0], float(points[1][0])
+        return lambda own: own is not None and _distance(own, centre) <= radius
     if bounds.type in (BOX, SPHERE):
-        raise ServiceRefused(
-            ResultCode.OPERATION_FAILED, f"bounds of a box or a sphere have two points, not {len(points)}"
-        )
+        raise ServiceRefused(f"bounds of a box or a sphere have two points, not {len(points)}")
     raise ServiceRefused(
-        ResultCode.FEATURE_UNSUPPORTED,
         f"bounds of type {bounds.type} cannot be filtered by: ask for a box (1) or a sphere (3)",
+        ResultCode.FEATURE_UNSUPPORTED,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class WorldRegion:
-    """A region of the world: a box, or a sphere."""
-
-    box: AxisAlignedBox | None = None
-    centre: Array | None = None
-    radius: float = 0.0
-
-    def touches(self, client: OperatorClient, entity: Entity) -> bool:
-        """Whether an entity reaches into it."""
-        own = box_in(client, entity, at())
-        if own is None:
-            return False
-        if self.box is not None:
-            return own.touches_box(self.box)
-        return self.centre is not None and own.touches_sphere(self.centre, self.radius)
+def _distance(box: AxisAlignedBox, point: Array) -> float:
+    return float(np.linalg.norm(np.clip(point, box.lower, box.upper) - point))
 
 
 def _corners(client: OperatorClient, entity: Entity, into: RigidTransform) -> Iterator[Array]:

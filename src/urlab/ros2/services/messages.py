@@ -128,12 +128,12 @@ INVALID_POSE = 101
 class ServiceRefused(Exception):
     """A request that cannot be done; ``code`` and ``message`` are what the caller gets."""
 
-    def __init__(self, code: int, message: str) -> None:
+    def __init__(self, message: str, code: int = ResultCode.OPERATION_FAILED) -> None:
         super().__init__(message)
         self.code = int(code)
         self.message = message
 
 
-def result(code: int = ResultCode.OK, message: str = "") -> Any:
-    """A Result message."""
+def result(message: str = "", code: int = ResultCode.OK) -> Any:
+    """A Result message; of one that is OK the text is a remark."""
     return make(_RESULT, result=int(code), error_message=message)

@@ -122,10 +122,10 @@ class SimulationServices:
             request = _read(cdr, f"{service.type_name}_Request")
             return self._operator.do(lambda client: work(client, request))
         except ServiceRefused as refused:
-            return {"result": result(refused.code, refused.message)}
+            return {"result": result(refused.message, refused.code)}
         except Exception as crashed:
             log.exception("/%s failed", service.name)
-            return {"result": result(ResultCode.OPERATION_FAILED, f"{type(crashed).__name__}: {crashed}")}
+            return {"result": result(f"{type(crashed).__name__}: {crashed}", ResultCode.OPERATION_FAILED)}
 
 
 def _features(names: Collection[str]) -> Any:
@@ -140,6 +140,5 @@ def _read(cdr: bytes, type_name: str) -> Any:
         return deserialise(cdr, type_name)
     except Exception as broken:
         raise ServiceRefused(
-            ResultCode.OPERATION_FAILED,
-            f"{len(cdr)} bytes are no {type_name}: {broken}. Are both sides of one ROS_DISTRO?",
+            f"{len(cdr)} bytes are no {type_name}: {broken}. Are both sides of one ROS_DISTRO?"
         ) from broken

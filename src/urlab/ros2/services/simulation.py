@@ -56,20 +56,13 @@ class OperatorClient(URLabClient):
     on. Work that takes long looks at ``ending`` now and then: once it is set, no caller waits for the result any more.
     """
 
-    def __init__(
-        self,
-        address: str,
-        step_port: int,
-        pause_publishing: Callable[[bool], None],
-        ending: threading.Event,
-        timeout_ms: int,
-    ) -> None:
+    def __init__(self, address: str, step_port: int, pause_publishing: Callable[[bool], None], timeout_ms: int) -> None:
         super().__init__(
             address, step_port=step_port, operator=True, step_mode="direct", camera_streams=False,
             rcv_timeout_ms=timeout_ms,
         )  # fmt: skip
         self.pause_publishing = pause_publishing
-        self.ending = ending
+        self.ending = threading.Event()
 
 
 class Operator:
@@ -83,20 +76,24 @@ class Operator:
     ) -> None:
         self._endpoint = endpoint(address, step_port)
         self._lock = threading.Lock()
-        self._ending = threading.Event()
-        self._server = ServerFollower(OperatorClient(address, step_port, pause_publishing, self._ending, timeout_ms))
+        self._server = ServerFollower(OperatorClient(address, step_port, pause_publishing, timeout_ms))
+        self._ending = self._server.client.ending
 
     def do(self, work: Callable[[OperatorClient], _Done]) -> _Done:
         """Let a function use the client; what goes wrong with the server is `ServiceRefused` with the reason."""
         with self._lock:
-            self._refuse_if_ending()
-            self._refuse_if_gone()
+            if self._ending.is_set():
+                raise ServiceRefused("the bridge ends: call again when it is back")
+            if not is_listening(self._endpoint):  # a request would wait for a server to come
+                raise ServiceRefused(
+                    f"no server listens at {self._endpoint}: is `urlab serve` running, and is this its port?"
+                )
             try:
                 return self._server.call(work)
             except URLabTimeoutError as late:
-                raise ServiceRefused(ResultCode.OPERATION_FAILED, f"the simulator does not answer: {late}") from late
+                raise ServiceRefused(f"the simulator does not answer: {late}") from late
             except URLabRPCError as failed:
-                raise ServiceRefused(ResultCode.OPERATION_FAILED, str(failed)) from failed
+                raise ServiceRefused(str(failed)) from failed
 
     def end(self) -> None:
         """Begin no call any more, and let one that takes long give up. Any thread, at any time."""
@@ -107,18 +104,6 @@ class Operator:
         self.end()
         with self._lock:
             self._server.close()
-
-    def _refuse_if_ending(self) -> None:
-        if self._ending.is_set():
-            raise ServiceRefused(ResultCode.OPERATION_FAILED, "the bridge ends: call again when it is back")
-
-    def _refuse_if_gone(self) -> None:
-        """A request would wait for a server to come."""
-        if not is_listening(self._endpoint):
-            raise ServiceRefused(
-                ResultCode.OPERATION_FAILED,
-                f"no server listens at {self._endpoint}: is `urlab serve` running, and is this its port?",
-            )
 
 
 def playing(client: URLabClient) -> PIEStatus | None:
@@ -149,7 +134,7 @@ def get_state(client: OperatorClient, _request: Any) -> dict[str, Any]:
     status = client.sim.status()
     note = f"the level cannot be played: {status.compile_error}" if status.compile_error else ""
     state = make(f"{PACKAGE}/msg/SimulationState", state=_state_of(status))
-    return {"state": state, "result": result(ResultCode.OK, note)}
+    return {"state": state, "result": result(note)}
 
 
 def set_state(client: OperatorClient, request: Any) -> dict[str, Any]:
@@ -157,23 +142,23 @@ def set_state(client: OperatorClient, request: Any) -> dict[str, Any]:
     wanted, now = int(request.state.state), _state_of(client.sim.status())
     if wanted == QUITTING:
         raise ServiceRefused(
-            ResultCode.FEATURE_UNSUPPORTED,
             "the server is not ended from here: stop `urlab serve` where it runs (Ctrl-C, SIGTERM)",
+            ResultCode.FEATURE_UNSUPPORTED,
         )
     if wanted not in (STOPPED, PLAYING, PAUSED):
         raise ServiceRefused(
-            SetStateCode.INCORRECT_TRANSITION, f"no simulation can be put into state {wanted}: ask for 0, 1 or 2"
+            f"no simulation can be put into state {wanted}: ask for 0, 1 or 2", SetStateCode.INCORRECT_TRANSITION
         )
     if wanted == now:
-        raise ServiceRefused(SetStateCode.ALREADY_IN_TARGET_STATE, f"the simulation is {_WORDS[now]} already")
+        raise ServiceRefused(f"the simulation is {_WORDS[now]} already", SetStateCode.ALREADY_IN_TARGET_STATE)
     if now == LOADING_WORLD:
         raise ServiceRefused(
-            SetStateCode.INCORRECT_TRANSITION, "a level is being compiled: wait until get_simulation_state tells"
+            "a level is being compiled: wait until get_simulation_state tells", SetStateCode.INCORRECT_TRANSITION
         )
     if wanted == STOPPED:
-        return {"result": result(ResultCode.OK, _stop(client))}
+        return {"result": result(_stop(client))}
     note = _begin(client) if now == STOPPED else ""
-    return {"result": result(ResultCode.OK, note or _pause(client, wanted == PAUSED, is_new=now == STOPPED))}
+    return {"result": result(note or _pause(client, wanted == PAUSED, is_new=now == STOPPED))}
 
 
 def step(client: OperatorClient, request: Any) -> dict[str, Any]:
@@ -182,10 +167,7 @@ def step(client: OperatorClient, request: Any) -> dict[str, Any]:
     while left:
         _check_steppable(client, int(request.steps) - left)
         if client.ending.is_set():
-            raise ServiceRefused(
-                ResultCode.OPERATION_FAILED,
-                f"the bridge ends, after {int(request.steps) - left} of {request.steps} steps",
-            )
+            raise ServiceRefused(f"the bridge ends, after {int(request.steps) - left} of {request.steps} steps")
         begin, count = time.monotonic(), min(left, portion)
         client.step(count)
         left -= count
@@ -198,14 +180,14 @@ def reset(client: OperatorClient, request: Any) -> dict[str, Any]:
     scope = int(request.scope) or _ALL
     if scope != _ALL and scope & ~(_TIME | _STATE | _SPAWNED):
         raise ServiceRefused(
-            ResultCode.FEATURE_UNSUPPORTED,
             f"scope {scope} has bits that mean nothing: there are 1, 2, 4, and 255 for all",
+            ResultCode.FEATURE_UNSUPPORTED,
         )
     note = despawn_all(client) if scope & _SPAWNED else ""
     what = _SCOPES.get(scope & (_TIME | _STATE))
     if what is not None and playing(client) is not None:
         client.reset(scope=what.value)
-    return {"result": result(ResultCode.OK, note)}
+    return {"result": result(note)}
 
 
 def despawn_all(client: OperatorClient) -> str:
@@ -239,7 +221,7 @@ def _begin(client: OperatorClient) -> str:
     try:
         client.sim.start()
     except URLabPIEError as failed:
-        raise ServiceRefused(SetStateCode.STATE_TRANSITION_ERROR, f"the level cannot be played: {failed}") from failed
+        raise ServiceRefused(f"the level cannot be played: {failed}", SetStateCode.STATE_TRANSITION_ERROR) from failed
     status = client.sim.status()
     if status.mode == StepMode.LIVE:
         return ""
@@ -250,9 +232,9 @@ def _pause(client: OperatorClient, paused: bool, *, is_new: bool) -> str:
     status = client.sim.status()
     if not paused and status.mode != StepMode.LIVE:
         raise ServiceRefused(
-            SetStateCode.STATE_TRANSITION_ERROR,
             f"the server is in {status.mode} mode: the requests of its client are the clock, and it does not play by"
             " itself. Let that client set live mode, or end it; or step with step_simulation.",
+            SetStateCode.STATE_TRANSITION_ERROR,
         )
     client.runtime.set_paused(paused)
     if is_new and paused:
@@ -263,15 +245,11 @@ def _pause(client: OperatorClient, paused: bool, *, is_new: bool) -> str:
 def _check_steppable(client: OperatorClient, done: int) -> None:
     status = client.sim.status()
     if status.mode == StepMode.PUPPET:
-        raise ServiceRefused(
-            ResultCode.OPERATION_FAILED,
-            "the server is in puppet mode: its client simulates, and cannot be stepped from here",
-        )
+        raise ServiceRefused("the server is in puppet mode: its client simulates, and cannot be stepped from here")
     if _state_of(status) != PAUSED:
         after = f" after {done} steps" if done else ""
         raise ServiceRefused(
-            ResultCode.OPERATION_FAILED,
-            f"the simulation is {_WORDS[_state_of(status)]}{after}: pause it first (set_simulation_state, 2)",
+            f"the simulation is {_WORDS[_state_of(status)]}{after}: pause it first (set_simulation_state, 2)"
         )
 
 
@@ -327,15 +305,15 @@ def _play_on(client: OperatorClient, state: PlayState, undo: Edit | None, anew: 
         undo()
         client.sim.start(timeout_s=_LIMIT_S, step_mode=StepMode.PUPPET)
         _go_on(client, state, anew)
-    raise ServiceRefused(ResultCode.OPERATION_FAILED, f"the scene cannot be played with that: {started.compile_error}")
+    raise ServiceRefused(f"the scene cannot be played with that: {started.compile_error}")
 
 
 def _check_level(client: OperatorClient, status: PIEStatus) -> None:
     edited = client.scene.current_level()
     if status.level is not None and edited != status.level:
         raise ServiceRefused(
-            ResultCode.INCORRECT_STATE,
             f"{status.level} plays, but {edited} is open in the editor, and changes go there: open the one that plays",
+            ResultCode.INCORRECT_STATE,
         )
 
 

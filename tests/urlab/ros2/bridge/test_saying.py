@@ -10,8 +10,8 @@ import mujoco
 import numpy as np
 import pytest
 
-from urlab.ros2 import convert
 from urlab.ros2.bridge import BridgeSettings
+from urlab.ros2.convert.robots import JointStates
 from urlab_client import URLabClient
 from urlab_wire.ops.stepping import split_s
 
@@ -74,14 +74,14 @@ def test_a_slow_converter_and_pictures_delay_the_clock_by_nothing(
     server: Any, bridged: Any, graph: Any, monkeypatch: pytest.MonkeyPatch
 ):
     is_slow = threading.Event()
-    quick = convert.JointStates.convert
+    quick = JointStates.convert
 
     def slow(self: Any, state: Any) -> Any:
         is_slow.set()
         time.sleep(1.0)
         return quick(self, state)
 
-    monkeypatch.setattr(convert.JointStates, "convert", slow)
+    monkeypatch.setattr(JointStates, "convert", slow)
     joints = graph.ear("/rover/joint_states", "sensor_msgs/msg/JointState")
     pictures = graph.ear("/rover/camera/eye/image_raw", "sensor_msgs/msg/Image")
     bridged(server)
@@ -103,7 +103,7 @@ def test_a_converter_that_fails_is_logged_once_and_silences_nothing_else(
     def fail(self: Any, state: Any) -> Any:
         raise ZeroDivisionError("of the test")
 
-    monkeypatch.setattr(convert.JointStates, "convert", fail)
+    monkeypatch.setattr(JointStates, "convert", fail)
     graph.ear("/rover/joint_states", "sensor_msgs/msg/JointState")
     odometry = graph.ear("/rover/odom", "nav_msgs/msg/Odometry")
     bridge = bridged(server)

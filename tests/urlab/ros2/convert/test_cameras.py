@@ -9,7 +9,15 @@ import pytest
 from PIL import Image
 
 import urlab
-from urlab.ros2.convert import BadPicture, Picture, camera_info, camera_transform, compressed, compression_name, image
+from urlab.ros2.convert.cameras import (
+    BadPicture,
+    Picture,
+    camera_info,
+    camera_transform,
+    compressed,
+    compression_name,
+    image,
+)
 from urlab.ros2.frames import WORLD, SceneFrames
 from urlab_client import CameraMode
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import urlab
-from urlab.ros2.convert import BadCommand, ControlCommand, JointCommand, twist_command
+from urlab.ros2.convert.commands import BadCommand, ControlCommand, JointCommand, twist_command
 from urlab.ros2.messages import deserialise, make, serialise
 
 MIXED = """<mujoco model="mixed"><worldbody><body name="b"><joint name="j" axis="1 0 0"/><joint name="k" axis="0 1 0"/>

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import urlab
-from urlab.ros2.convert import JointStates, Odometry, SceneChanged, clock
+from urlab.ros2.convert.robots import JointStates, Odometry, SceneChanged
 from urlab.ros2.frames import SceneFrames
-from urlab.ros2.geometry import time_of_s
+from urlab.ros2.geometry import clock_message, time_of_s
 from urlab_wire.ops.stepping import ClockBlock
 from urlab_wire.stream_messages import StateFull
 
@@ -128,7 +128,7 @@ def test_a_robot_without_a_free_base_has_no_odometry(demo):
 
 def test_the_clock_is_the_simulation_time(demo):
     state = state_of(demo.step(5))
-    now = clock(state.sim_time).clock
+    now = clock_message(state.sim_time).clock
     assert (now.sec, now.nanosec) == (state.sim_time.sec, state.sim_time.nsec)
     assert now.sec + now.nanosec * 1e-9 == pytest.approx(demo.data.time)
     assert time_of_s(demo.data.time) == now, "pictures are stamped as states are"
@@ -137,4 +137,4 @@ def test_the_clock_is_the_simulation_time(demo):
 def test_a_time_beyond_what_ros_can_count_stands_still(demo):
     state = state_of(demo.step(1))
     state.sim_time = ClockBlock(sec=2**40, nsec=5)
-    assert clock(state.sim_time).clock.sec == 2**31 - 1
+    assert clock_message(state.sim_time).clock.sec == 2**31 - 1

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 import urlab
-from urlab.ros2 import convert
+from urlab.ros2.convert.cameras import Picture, camera_info, camera_transform, compressed, image
+from urlab.ros2.convert.commands import twist_command
+from urlab.ros2.convert.robots import JointStates, Odometry
+from urlab.ros2.convert.sensors import RobotSensors
+from urlab.ros2.convert.transforms import EntityPoses, SceneTransforms, static_transforms
+from urlab.ros2.convert.urdf import robot_description
 from urlab.ros2.frames import SceneFrames
+from urlab.ros2.geometry import clock_message
 from urlab.ros2.messages import deserialise, make, serialise
 from urlab.ros2.topics import CAMERA_INFO, COMPRESSED, IMAGE, SceneTopics, TopicChoice, clock_topic
 from urlab_wire.stream_messages import StateFull
@@ -51,37 +57,37 @@ def same(one: Any, other: Any) -> bool:
 def state_messages(client: Any, state: StateFull) -> dict[str, Any]:
     frames, model = SceneFrames(client), client.model
     robots = [(client.articulations[prefix], one) for prefix, one in frames.robots.items()]
-    converters: list[Any] = [convert.SceneTransforms(frames, client)]
-    converters += [convert.JointStates(model, robot) for robot, _ in robots]
-    converters += [convert.Odometry(one, robot) for robot, one in robots if one.odom]
-    sensors = [convert.RobotSensors(model, robot, one) for robot, one in robots]
+    converters: list[Any] = [SceneTransforms(frames, client)]
+    converters += [JointStates(model, robot) for robot, _ in robots]
+    converters += [Odometry(one, robot) for robot, one in robots if one.odom]
+    sensors = [RobotSensors(model, robot, one) for robot, one in robots]
     converters += [source for one in sensors for source in (*one.sources, one.data)]
     made = {
         f"{type(one).__name__} {index}": (one.type_name, one.convert(state)) for index, one in enumerate(converters)
     }
-    made["clock"] = ("rosgraph_msgs/msg/Clock", convert.clock(state.sim_time))
-    poses = convert.EntityPoses(frames)
+    made["clock"] = ("rosgraph_msgs/msg/Clock", clock_message(state.sim_time))
+    poses = EntityPoses(frames)
     made |= {f"pose of {name}": (poses.type_name, poses.convert(state, name)) for name in frames.entities}
-    texts = [convert.robot_description(model, robot, one) for robot, one in robots]
+    texts = [robot_description(model, robot, one) for robot, one in robots]
     made |= {f"description {index}": ("std_msgs/msg/String", text) for index, text in enumerate(texts)}
-    return made | {"static": ("tf2_msgs/msg/TFMessage", convert.static_transforms(frames, state.sim_time))}
+    return made | {"static": ("tf2_msgs/msg/TFMessage", static_transforms(frames, state.sim_time))}
 
 
 def picture_messages() -> dict[str, Any]:
     meta = {"width": 3, "height": 2, "K": [1.0] * 9, "sim_time": 1.5, "pos": [0.0] * 3, "quat": [1.0, 0, 0, 0]}
     real, depth, semantic = (
-        convert.Picture.of_wire(bytes(range(24)), meta | {"mode": mode}) for mode in ("real", "depth", "semantic")
+        Picture.of_wire(bytes(range(24)), meta | {"mode": mode}) for mode in ("real", "depth", "semantic")
     )
     packed = "sensor_msgs/msg/CompressedImage"
     return {
-        "image": ("sensor_msgs/msg/Image", convert.image(real, "f")),
-        "depth": ("sensor_msgs/msg/Image", convert.image(depth, "f")),
-        "semantic": ("sensor_msgs/msg/Image", convert.image(semantic, "f")),
-        "info": ("sensor_msgs/msg/CameraInfo", convert.camera_info(real, "f")),
-        "jpeg": (packed, convert.compressed(real, "f")),
-        "png": (packed, convert.compressed(semantic, "f")),
-        "millimetres": (packed, convert.compressed(depth, "f")),
-        "transform": ("geometry_msgs/msg/TransformStamped", convert.camera_transform(real, "f")),
+        "image": ("sensor_msgs/msg/Image", image(real, "f")),
+        "depth": ("sensor_msgs/msg/Image", image(depth, "f")),
+        "semantic": ("sensor_msgs/msg/Image", image(semantic, "f")),
+        "info": ("sensor_msgs/msg/CameraInfo", camera_info(real, "f")),
+        "jpeg": (packed, compressed(real, "f")),
+        "png": (packed, compressed(semantic, "f")),
+        "millimetres": (packed, compressed(depth, "f")),
+        "transform": ("geometry_msgs/msg/TransformStamped", camera_transform(real, "f")),
     }
 
 
@@ -117,7 +123,7 @@ def test_a_range_comes_back_the_same(tmp_path):
       <joint name="j"/><geom size=".1"/><site name="s" euler="180 0 0" pos="0 0 -.2"/></body></worldbody>
       <sensor><rangefinder name="r" site="s" cutoff="1"/></sensor></mujoco>""")
     with urlab.launch(tmp_path / "m.xml", project=tmp_path / "project") as client:
-        sensors = convert.RobotSensors(client.model, client.articulations["m"], SceneFrames(client).robots["m"])
+        sensors = RobotSensors(client.model, client.articulations["m"], SceneFrames(client).robots["m"])
         (source,) = sensors.ranges
         message = source.convert(state_of(client.step(2)))
     again = deserialise(serialise(message, source.type_name), source.type_name)
@@ -133,4 +139,4 @@ def test_a_twist_comes_back_the_same():
     twist = make("geometry_msgs/msg/Twist", **parts)
     again = deserialise(serialise(twist, "geometry_msgs/msg/Twist"), "geometry_msgs/msg/Twist")
     assert again == twist
-    assert convert.twist_command(again) == (0.3, -0.1, -0.7)
+    assert twist_command(again) == (0.3, -0.1, -0.7)

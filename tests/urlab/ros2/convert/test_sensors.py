@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import urlab
-from urlab.ros2.convert import RobotSensors, SceneChanged
+from urlab.ros2.convert.robots import SceneChanged
+from urlab.ros2.convert.sensors import RobotSensors
 from urlab.ros2.frames import SceneFrames
 from urlab_wire.stream_messages import StateFull
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import urlab
-from urlab.ros2.convert import EntityPoses, SceneChanged, SceneTransforms, static_transforms
+from urlab.ros2.convert.robots import SceneChanged
+from urlab.ros2.convert.transforms import EntityPoses, SceneTransforms, static_transforms
 from urlab.ros2.frames import WORLD, SceneFrames
 from urlab_client import URLabClient
 from urlab_wire.stream_messages import StateFull

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import urlab
-from urlab.ros2.convert import JointStates, robot_description
-from urlab.ros2.convert.urdf import urdf
+from urlab.ros2.convert.robots import JointStates
+from urlab.ros2.convert.urdf import robot_description, urdf
 from urlab.ros2.frames import SceneFrames
 from urlab.ros2.geometry import rpy
 

@@ -120,7 +120,7 @@ class CycloneClient:
         writer, reader = self._ends.get(name) or self._join(name)
         self._number += 1
         header = struct.pack("<Qq", 0xC0FFEE, self._number)
-        writer.write(cdr[:4] + header + cdr[4:])
+        writer.publish(cdr[:4] + header + cdr[4:])
         until_s = time.monotonic() + PATIENCE_S
         while time.monotonic() < until_s:
             for payload, _ in reader.take():
@@ -141,11 +141,11 @@ class CycloneClient:
 
     def _join(self, name: str) -> tuple[DdsWriter, DdsReader]:
         participant, who = self._backend._participant, f"clientid=c0.ff.ee.{len(self._ends):x};"
-        request, reply = (names.type_to_dds(f"{TYPES[name]}_{half}") for half in ("Request", "Response"))
+        request, reply = (f"{TYPES[name]}_{half}" for half in ("Request", "Response"))
         reader = DdsReader(participant, names.reply_to_dds(f"/{name}"), reply, RELIABLE, who)
         writer = DdsWriter(participant, names.request_to_dds(f"/{name}"), request, RELIABLE, who)
         until_s = time.monotonic() + PATIENCE_S
-        while not writer.readers and time.monotonic() < until_s:
+        while not writer.subscribers and time.monotonic() < until_s:
             time.sleep(0.002)
         self._ends[name] = writer, reader
         return writer, reader

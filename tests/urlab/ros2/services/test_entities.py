@@ -1,7 +1,6 @@
 """Requests about entities: what there is, where it is put, what is spawned and deleted."""
 
 import math
-import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +20,7 @@ STOPPED, _, PAUSED, _ = range(4)
 
 def operating(server: Any) -> OperatorClient:
     """A client as the services have it."""
-    return OperatorClient("tcp://127.0.0.1", server.port, lambda _paused: None, threading.Event(), timeout_ms=4000)
+    return OperatorClient("tcp://127.0.0.1", server.port, lambda _paused: None, timeout_ms=4000)
 
 
 def test_entities_are_found_by_name_kind_tag_and_place(server: Any, graph: Any) -> None:

@@ -6,7 +6,7 @@ import pytest
 import zmq
 
 from urlab_client import StepMode, URLabClient
-from urlab_client.live import Message, StreamListener
+from urlab_client.transports.zmq_streams import Message, StreamListener
 from urlab_wire.codec import encode
 
 

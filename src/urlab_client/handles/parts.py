@@ -1,0 +1,123 @@
+"""The parts of an articulation: its joints, actuators, sensors and bodies."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from urlab_client.checks import finite
+from urlab_client.enums import ActuatorType
+
+if TYPE_CHECKING:
+    from urlab_client.handles.articulation import Observed, URLabArticulation
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Where a joint's numbers are.
+
+    ``jnt_type`` is 0 free, 1 ball, 2 slide, 3 hinge. The offsets point into ``client.data``, the local ones into
+    the articulation's ``qpos_array`` and ``qvel_array``. ``range`` is None when unlimited.
+    """
+
+    name: str
+    id: int
+    jnt_type: int
+    body_id: int
+    qpos_offset: int
+    qpos_local_offset: int
+    qpos_dim: int
+    qvel_offset: int
+    qvel_local_offset: int
+    qvel_dim: int
+    range: tuple[float, float] | None
+
+
+@dataclass(slots=True, eq=False)
+class Actuator:
+    """What the model says about an actuator, and its slot in the articulation's setpoint buffer.
+
+    ``id`` is global; ``type`` is the kind that its author wrote; ``joint`` is the unprefixed joint that it drives;
+    the ranges are None when unlimited; ``trn_type`` is mjtTrn.
+    """
+
+    name: str
+    id: int
+    type: ActuatorType | None
+    joint: str | None
+    ctrlrange: tuple[float, float] | None
+    forcerange: tuple[float, float] | None
+    kp: float | None
+    kv: float | None
+    trn_type: int
+    gear: npt.NDArray[np.float64]
+    gainprm: npt.NDArray[np.float64]
+    dynprm: npt.NDArray[np.float64]
+    _articulation: "URLabArticulation" = field(repr=False)
+    _local: int = field(repr=False)
+
+    def set_control(self, v: float) -> None:
+        """Set this actuator's setpoint for the next step; ValueError unless it is finite."""
+        self._articulation.ctrl_array[self._local] = finite(f"{self._articulation.prefix}: {self.name}", v)
+
+    @property
+    def value(self) -> float:
+        """The setpoint in the buffer."""
+        return float(self._articulation.ctrl_array[self._local])
+
+    @property
+    def force(self) -> float | None:
+        """The force of the last reply at observation level full, else None."""
+        return self._articulation.observed.force(self.name, self._local)
+
+
+@dataclass(slots=True, eq=False)
+class Sensor:
+    """What the model says about a sensor: ``sensor_type`` is mjtSensor, ``offset`` its place in ``sensordata``."""
+
+    name: str
+    id: int
+    dim: int
+    sensor_type: int
+    offset: int
+    _observed: "Observed" = field(repr=False)
+
+    @property
+    def latest(self) -> npt.NDArray[np.float64] | None:
+        """The value of the last reply that carried sensors, (dim,), or None before there was one."""
+        values = self._observed.sensors.get(self.name)
+        return None if values is None else np.array(values, dtype=np.float64)
+
+
+@dataclass(slots=True, eq=False)
+class Body:
+    """A body. Its pose is what the last reply said at observation level full, else that of ``client.data``.
+
+    Without a local model it is None at other levels, except for the root, whose pose the articulation knows.
+    """
+
+    name: str
+    id: int
+    _articulation: "URLabArticulation" = field(repr=False)
+
+    @property
+    def xpos(self) -> npt.NDArray[np.float64] | None:
+        """World position, (3,) metres."""
+        return self._pose("xpos")
+
+    @property
+    def xquat(self) -> npt.NDArray[np.float64] | None:
+        """World orientation, (4,) as w, x, y, z."""
+        return self._pose("xquat")
+
+    def _pose(self, key: str) -> npt.NDArray[np.float64] | None:
+        observed = self._articulation.observed.bodies.get(self.name)
+        if observed is not None and key in observed:
+            return np.array(observed[key], dtype=np.float64)
+        data = self._articulation._data
+        if data is not None:
+            return np.array(getattr(data, key)[self.id])
+        if self.id != self._articulation.body_id:
+            return None
+        return self._articulation.root_pos_w if key == "xpos" else self._articulation.root_quat_w
