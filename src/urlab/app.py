@@ -20,7 +20,7 @@ from urlab.importing.hulls import Decomposer
 from urlab.manager import Manager, Play, StageSource, StreamSource
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
-from urlab.physics.warnings import route_mujoco_log
+from urlab.physics.engine import route_mujoco_log
 from urlab.scene.blueprint_record import IMPORTS_FOLDER, MODEL_SUFFIXES
 from urlab.scene.level import Actor, Level
 from urlab.scene.level_file import read_level

@@ -22,6 +22,13 @@ class Request(msgspec.Struct, Generic[Answer], kw_only=True, omit_defaults=True,
     session_id: str | None = None
 
 
+class TargetedRequest(Request[Answer]):
+    """Base of requests about one actor. ``target_by`` is ``actor_id`` (or its name, the default) or ``actor_name``."""
+
+    target: str
+    target_by: str | None = None
+
+
 class ErrorReply(Reply, tag=ERROR_OP):
     """What a failed request gets."""
 

@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 
 from urlab.control.controller import Controller, make_controller
-from urlab.control.pd_gains import gains_patch
+from urlab.control.pd import gains_patch
 from urlab.control.staging import StagedControl
 from urlab.control.twist import TwistController
 

@@ -1,6 +1,7 @@
 """What every controller is: a law that turns staged setpoints into ``data.ctrl`` once per sub-step.
 
-A controller registers by being declared, in a module of this folder: ``class Mine(Controller, kind="mine")``.
+A controller registers by being declared, in a module of this folder: ``class Mine(Controller, kind="mine")``. The one
+that adds nothing is here.
 """
 
 from abc import ABC, abstractmethod
@@ -82,3 +83,28 @@ def index_of(ids: Sequence[int]) -> Index:
     if len(ids) > 0 and list(ids) == list(range(ids[0], ids[0] + len(ids))):
         return slice(ids[0], ids[0] + len(ids))
     return np.asarray(ids, dtype=np.intp)
+
+
+class PassthroughController(Controller, kind="passthrough"):
+    """Setpoints are actuator signals as they are. It has no params."""
+
+    def __init__(self, articulation: CompiledArticulation, params: Mapping[str, Any]) -> None:
+        self._ctrl = index_of([actuator.id for actuator in articulation.actuators])
+        self.configure(params)
+
+    def params(self) -> dict[str, Any]:
+        """Empty: nothing can be configured."""
+        return {}
+
+    def schema(self) -> dict[str, Any]:
+        """Empty: nothing can be configured."""
+        return {}
+
+    def configure(self, patch: Mapping[str, Any]) -> None:
+        """Accept an empty patch only."""
+        if patch:
+            raise ControllerSchemaViolation(f"a passthrough controller has no params; the patch has {known(patch)}")
+
+    def apply(self, model: Any, data: Any, setpoints: Float64Array) -> None:  # noqa: ARG002
+        """Copy the setpoints to ``data.ctrl``."""
+        data.ctrl[self._ctrl] = setpoints

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.importing.formats.meshes import MeshResult, MeshTask, Rgba
+from urlab.importing.formats import MeshResult, MeshTask, Rgba
 from urlab.importing.limited_process import serve_once
 
 MAX_TRIANGLES = 2_000_000

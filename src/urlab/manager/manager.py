@@ -16,15 +16,14 @@ from urlab.config import STEP_TIME_LIMIT_S, FileRoots, RenderProfile
 from urlab.control import TwistController
 from urlab.errors import ModeLocked, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation
-from urlab.manager.command import CommandReader
+from urlab.manager.command import CommandReader, Wrenches
 from urlab.manager.edits import joint_write
 from urlab.manager.modes import MODES, SteppingMode
 from urlab.manager.observation import Observation, ObservedArrays, Observer, PlainBlocks, View
 from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
-from urlab.manager.wrenches import Wrenches
 from urlab.physics import Engine, PhysicsLoop
-from urlab.physics.keyframes import find_keyframe
+from urlab.physics.queries import find_keyframe
 from urlab_wire.enums import ControlSource, ResetScope, StepMode
 from urlab_wire.ops.stepping import StepRequest
 

@@ -5,7 +5,7 @@ which is far cheaper than visiting elements. `urlab.manager.packed` compiles wha
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,11 +50,16 @@ class Observation:
     """A copy of that state, for cameras that draw it later; only when it was asked for."""
 
 
+DATA_FIELDS = ("qpos", "qvel", "ctrl", "act", "sensordata", "xpos", "xquat", "actuator_force")
+"""The arrays of MjData that observations are read from."""
+
+
 @dataclass(frozen=True)
 class ObservedArrays:
-    """The arrays that observations are read from.
+    """The arrays that observations are read from: views into MjData, and the commands that a robot's policy reads.
 
-    ``twist`` has a row (vx, vy, yaw rate) per robot, ``actions`` a bit field.
+    ``twist`` has a row (vx, vy, yaw rate) per robot, ``actions`` a bit field; both are views of ``commands``.
+    ``buffer_bytes`` is the size of the allocation that MjData keeps its arrays in.
     """
 
     qpos: Array
@@ -67,13 +72,21 @@ class ObservedArrays:
     actuator_force: Array
     twist: Array
     actions: NDArray[np.int64]
+    commands: Array
+    buffer_bytes: int
 
     @classmethod
     def of(cls, data: Any, robots: int) -> "ObservedArrays":
         """Views into a simulation's data, and room for the twists of its robots."""
-        names = [one.name for one in fields(cls) if one.name not in ("twist", "actions")]
-        views = {name: getattr(data, name) for name in names}
-        return cls(**views, twist=np.zeros((robots, 3)), actions=np.zeros(robots, dtype=np.int64))
+        commands = np.zeros(4 * robots)
+        twist, actions = np.split(commands, [3 * robots])
+        return cls(
+            **{name: getattr(data, name) for name in DATA_FIELDS},
+            twist=twist.reshape(robots, 3),
+            actions=actions.view(np.int64),
+            commands=commands,
+            buffer_bytes=data.nbuffer,
+        )
 
 
 class Observer:

@@ -2,20 +2,20 @@
 
 The shape of an observation never changes while a scene runs: the same keys, the same lists, other numbers. So the
 `Observer` is run once on arrays that hold marks instead of numbers, its result is encoded, and every mark that is
-found in the bytes tells which number belongs there. From then on an observation is: copy the arrays behind each other,
-pick the numbers out of that, write them between the constant bytes. By construction it decodes to what the `Observer`
-says.
+found in the bytes tells which number belongs there. From then on an observation is: pick the numbers out of MjData's
+buffer, write them between the constant bytes. By construction it decodes to what the `Observer` says.
 """
 
 import re
-from dataclasses import dataclass, fields, replace
-from typing import NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from urlab.compile import CompiledScene
-from urlab.manager.observation import Array, ObservedArrays, Observer
+from urlab.manager.observation import DATA_FIELDS, Array, ObservedArrays, Observer
 from urlab_wire import encode
 from urlab_wire.enums import ObservationLevel
 
@@ -26,7 +26,7 @@ not UTF-8."""
 
 _MARKS = re.compile(re.escape(_FLOAT) + b"\x7e\x37(.{6})", re.DOTALL)
 _FLOAT_BYTES = 9
-_FEW_RUNS = 12
+_NUMBER_BYTES = 8
 
 Indices = NDArray[np.intp]
 
@@ -37,96 +37,92 @@ class PackedObserver:
     def __init__(self, scene: CompiledScene, sources: ObservedArrays) -> None:
         self._scene = scene
         self._sources = sources
+        self._commands = b""
         self._actions = b""
         self._templates: dict[ObservationLevel, _Template] = {}
 
     def pack(self, level: ObservationLevel) -> bytes:
         """Every robot at that level, and every entity: two entries of a map, keys and values, without its head."""
-        if self._sources.actions.tobytes() != self._actions:
-            self._templates.clear()
-            self._actions = self._sources.actions.tobytes()
+        commands = self._sources.commands.tobytes()
+        if commands != self._commands:
+            self._commands = commands
+            self._take_commands()
         template = self._templates.get(level)
         if template is None:
-            marked = Observer(self._scene, _marked(self._sources))
-            blocks = {"per_articulation": marked.articulations(level), "entities": marked.entities()}
-            template = self._templates[level] = _Template.of(encode(blocks)[1:], self._sources)
+            template = self._templates[level] = self._compiled(level)
         return template.fill()
 
+    def _take_commands(self) -> None:
+        """Twists and actions change seldom compared with the observations that show them."""
+        actions = self._sources.actions.tobytes()
+        if actions != self._actions:
+            self._templates.clear()
+            self._actions = actions
+        for template in self._templates.values():
+            template.take_twists()
 
-@dataclass(slots=True)
+    def _compiled(self, level: ObservationLevel) -> "_Template":
+        marked = Observer(self._scene, _marked(self._sources))
+        blocks = {"per_articulation": marked.articulations(level), "entities": marked.entities()}
+        return _Template(encode(blocks)[1:], self._sources)
+
+
 class _Template:
-    """Constant bytes with room for numbers between them.
+    """An encoded observation: constant bytes with slots for numbers between them.
 
-    ``slots`` are where the numbers go: every ninth byte on, big-endian, as msgpack wants them. ``parts`` alternate
-    between constant bytes and views into the memory of the slots. ``arrays``, each (n,), hold the numbers: the very
-    numbers in wire order if they are a few runs (``gather`` is None), else whole arrays that it picks from.
+    Slots are every ninth byte on, big-endian, as msgpack wants them: first those of MjData's numbers, in wire order,
+    then those of twists. The parts alternate between constant bytes and views into the memory of the slots.
     """
 
-    arrays: tuple[Array, ...]
-    gather: "_Gather | None"
-    slots: Array
-    parts: tuple[bytes | memoryview, ...]
+    __slots__ = ("_buffer", "_parts", "_picked", "_places", "_slots", "_twist", "_twist_places", "_twist_slots")
 
-    @classmethod
-    def of(cls, blob: bytes, sources: ObservedArrays) -> "_Template":
+    def __init__(self, blob: bytes, sources: ObservedArrays) -> None:
         """Compile an encoded observation of marks."""
         marks = [*_MARKS.finditer(blob)]
-        arrays, places = _find(sources, [int.from_bytes(match[1], "big") for match in marks])
-        count = len(places)
-        rows = np.full((count, _FLOAT_BYTES), _FLOAT[0], dtype=np.uint8)
-        flat = rows.reshape(-1).data
-        runs = _runs(arrays, places)
-        few = len(runs) <= _FEW_RUNS
-        return cls(
-            arrays=runs if few else arrays,
-            gather=None if few else _Gather(places, np.empty(sum(map(len, arrays))), np.empty(count)),
-            slots=np.ndarray(
-                (count,), ">f8", buffer=flat if count else bytearray(1), offset=1, strides=(_FLOAT_BYTES,)
-            ),
-            parts=tuple(_parts(blob, [match.start() for match in marks], flat)),
-        )
+        wanted = np.array([int.from_bytes(match[1], "big") for match in marks], dtype=np.intp)
+        twists_begin = sum(getattr(sources, name).size for name in DATA_FIELDS)
+        of_data = wanted < twists_begin
+        self._buffer, self._places = _find(sources, wanted[of_data])
+        self._picked = np.empty(len(self._places))
+        self._twist = sources.twist
+        self._twist_places = wanted[~of_data] - twists_begin
+        memory = bytearray(_FLOAT * max(1, _FLOAT_BYTES * len(marks)))
+        slots: Array = np.ndarray((len(marks),), ">f8", buffer=memory, offset=1, strides=(_FLOAT_BYTES,))
+        self._slots, self._twist_slots = np.split(slots, [len(self._places)])
+        slot_of_mark = np.argsort(np.argsort(~of_data, kind="stable")).tolist()
+        self._parts = _parts(blob, [match.start() for match in marks], slot_of_mark, memoryview(memory))
+        self.take_twists()
+
+    def take_twists(self) -> None:
+        """Copy the twists that are in force now."""
+        self._twist_slots[:] = self._twist.take(self._twist_places)
 
     def fill(self) -> bytes:
-        """The bytes with the numbers that the sources hold now."""
-        gather = self.gather
-        if gather is not None:
-            places, copied, picked = gather
-            np.concatenate(self.arrays, out=copied)
-            copied.take(places, out=picked, mode="clip")
-            self.slots[:] = picked
-        elif self.arrays:
-            np.concatenate(self.arrays, out=self.slots)
-        return b"".join(self.parts)
+        """The bytes with the numbers that MjData holds now, and the twists that were taken last."""
+        self._buffer.take(self._places, out=self._picked, mode="clip")
+        self._slots[:] = self._picked
+        return b"".join(self._parts)
 
 
-class _Gather(NamedTuple):
-    """Picks numbers out of many arrays: ``copied`` holds these behind each other, ``picked`` what is at ``places``.
-
-    One copy of everything and one pick is several times cheaper than a pick per array, or than many short runs.
-    """
-
-    places: Indices
-    copied: Array
-    picked: Array
-
-
-def _parts(blob: bytes, starts: list[int], rows: memoryview) -> list[bytes | memoryview]:
+def _parts(blob: bytes, starts: list[int], slots: list[int], memory: memoryview) -> tuple[bytes | memoryview, ...]:
     """Constant bytes and runs of numbers, in turn; numbers that follow each other directly make one run."""
     parts: list[bytes | memoryview] = []
-    position = row = 0
-    while row < len(starts):
-        last = row
-        while last + 1 < len(starts) and starts[last + 1] == starts[last] + _FLOAT_BYTES:
+    position = mark = 0
+    while mark < len(starts):
+        last = mark
+        while starts[last + 1 : last + 2] == [starts[last] + _FLOAT_BYTES] and slots[last + 1] == slots[last] + 1:
             last += 1
-        parts += [blob[position : starts[row]], rows[row * _FLOAT_BYTES : (last + 1) * _FLOAT_BYTES]]
-        position, row = starts[last] + _FLOAT_BYTES, last + 1
-    return [*parts, blob[position:]]
+        numbers = memory[slots[mark] * _FLOAT_BYTES : (slots[last] + 1) * _FLOAT_BYTES]
+        parts += [blob[position : starts[mark]], numbers]
+        position, mark = starts[last] + _FLOAT_BYTES, last + 1
+    return (*parts, blob[position:])
 
 
 def _marked(sources: ObservedArrays) -> ObservedArrays:
-    """Arrays of the same shapes that hold marks, numbered in the order of the fields."""
-    marks, first = {}, 0
-    for name in _float_fields():
+    """Arrays of the same shapes that hold marks, numbered in the order of the fields, the twists last."""
+    marks: dict[str, Any] = {}
+    first = 0
+    for name in (*DATA_FIELDS, "twist"):
         shape = getattr(sources, name).shape
         size = int(np.prod(shape))
         bits = np.arange(_MARK + first, _MARK + first + size, dtype=np.uint64)
@@ -135,31 +131,27 @@ def _marked(sources: ObservedArrays) -> ObservedArrays:
     return replace(sources, **marks)
 
 
-def _find(sources: ObservedArrays, numbers: list[int]) -> tuple[tuple[Array, ...], Indices]:
-    """The arrays that hold these numbers, and where the numbers are when those stand behind each other."""
-    wanted = np.array(numbers, dtype=np.intp)
+def _find(sources: ObservedArrays, wanted: Indices) -> tuple[Array, Indices]:
+    """An array over MjData's buffer, and where in it the numbers of these marks are.
+
+    MuJoCo keeps all these arrays in one allocation. One pick from there is several times cheaper than one per array;
+    only the places of the numbers are ever read. Like each of the arrays it keeps MjData alive.
+    """
+    arrays = [getattr(sources, name) for name in DATA_FIELDS]
+    held = [array for array in arrays if array.size]
+    lowest = min(held, key=_address)
+    nbytes = max(_address(array) + array.nbytes for array in held) - _address(lowest)
+    if nbytes > sources.buffer_bytes or any(array.base is not lowest.base for array in held):
+        raise RuntimeError(f"MjData's arrays span {nbytes} bytes, but its buffer has {sources.buffer_bytes}")
+    buffer = as_strided(lowest.reshape(-1), (nbytes // _NUMBER_BYTES,), (_NUMBER_BYTES,), writeable=False)
     places = np.zeros_like(wanted)
-    arrays: list[Array] = []
-    first = length = 0
-    for name in _float_fields():
-        array = getattr(sources, name).reshape(-1)
-        inside = (wanted >= first) & (wanted < first + len(array))
-        if inside.any():
-            arrays.append(array)
-            places[inside] = wanted[inside] - first + length
-            length += len(array)
-        first += len(array)
-    return tuple(arrays), places
+    first = 0
+    for array in arrays:
+        inside = (wanted >= first) & (wanted < first + array.size)
+        places[inside] = wanted[inside] - first + (_address(array) - _address(lowest)) // _NUMBER_BYTES
+        first += array.size
+    return buffer, places
 
 
-def _runs(arrays: tuple[Array, ...], places: Indices) -> tuple[Array, ...]:
-    """Views of the numbers at these places, in their order; numbers side by side in one array are one view."""
-    owners = np.repeat(np.arange(len(arrays)), [len(array) for array in arrays])
-    starts = np.concatenate([[0], np.cumsum([len(array) for array in arrays])]).astype(np.intp)
-    breaks = np.flatnonzero((np.diff(places) != 1) | (np.diff(owners[places]) != 0)) + 1
-    runs = np.split(places, breaks) if len(places) else []
-    return tuple(arrays[owners[run[0]]][run[0] - starts[owners[run[0]]] :][: len(run)] for run in runs)
-
-
-def _float_fields() -> list[str]:
-    return [one.name for one in fields(ObservedArrays) if one.name != "actions"]
+def _address(array: Array) -> int:
+    return array.ctypes.data

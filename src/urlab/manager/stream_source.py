@@ -1,18 +1,140 @@
-"""What a running scene gives to the streams, and takes from them."""
+"""What a running scene gives to the streams, and takes from them: setpoints, gains and twists, in live mode only."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from urlab.compile import CompiledArticulation
+from urlab.control import gains_patch
+from urlab.errors import OpTimeout, UrlabError
+from urlab.manager.articulation import RunningArticulation
 from urlab.manager.manager import Manager
 from urlab.manager.state_rows import StateRows, Wanted
-from urlab.manager.stream_control import StreamControl
-from urlab_wire.enums import ObservationLevel, RowLayout, StepMode
-from urlab_wire.rows import Message
+from urlab_wire.enums import ControlSource, ObservationLevel, RowLayout, StepMode
+from urlab_wire.rows import Message, unpack_twist
 from urlab_wire.state_frame import StateFrame
 from urlab_wire.stream_messages import ActuatorList, CameraEndpoint, StateFull, pack_info
-from urlab_wire.streams import ControlOutcome
+from urlab_wire.streams import ControlOutcome, NotFiniteError, StreamError, unpack_control
+
+_TURN_S = 1.0
+
+_Command = Callable[[], ControlOutcome]
+"""What a message asks for, understood and checked; the owner of the physics lock runs it."""
+
+
+class StreamControl:
+    """Takes messages for the robots of one running scene. A message that is wrong anywhere changes nothing."""
+
+    def __init__(self, manager: Manager) -> None:
+        self._manager = manager
+        self._robots = {one.prefix.encode(): _Robot(one) for one in manager.articulations.values()}
+
+    def take(self, messages: Sequence[tuple[bytes, bytes]]) -> list[ControlOutcome]:
+        """Stage what these (topic, payload) ask for, in their order, before the next step; one outcome each.
+
+        Any thread may call it. Messages are read before the lock is taken, and all of them staged in one turn.
+        """
+        if not self._is_live:
+            return [ControlOutcome.NOT_LIVE] * len(messages)
+        commands = [self._read(topic, payload) for topic, payload in messages]
+        try:
+            with self._manager.engine.locked(_TURN_S):
+                return [self._run(command) for command in commands]
+        except OpTimeout:
+            return [ControlOutcome.BUSY] * len(messages)
+
+    @property
+    def _is_live(self) -> bool:
+        return self._manager.mode is StepMode.LIVE
+
+    def _run(self, command: "_Command | ControlOutcome") -> ControlOutcome:
+        if isinstance(command, ControlOutcome):
+            return command
+        return command() if self._is_live else ControlOutcome.NOT_LIVE
+
+    def _read(self, topic: bytes, payload: bytes) -> "_Command | ControlOutcome":
+        prefix, _, word = topic.rstrip(b" ").rpartition(b"/")
+        read = _WORDS.get(word)
+        if read is None:
+            return ControlOutcome.UNKNOWN_TOPIC
+        robot = self._robots.get(prefix)
+        return ControlOutcome.UNKNOWN_ROBOT if robot is None else read(robot, payload)
+
+
+class _Robot:
+    """One robot as the stream sees it: its actuators by MuJoCo's ids."""
+
+    def __init__(self, running: RunningArticulation) -> None:
+        self._running = running
+        self._position = {actuator.id: i for i, actuator in enumerate(running.compiled.actuators)}
+
+    def read_control(self, payload: bytes) -> "_Command | ControlOutcome":
+        """Setpoints by actuator id; an id of another robot is as wrong as one of none."""
+        try:
+            values = unpack_control(payload)
+        except NotFiniteError:
+            return ControlOutcome.NOT_FINITE
+        except StreamError:
+            return ControlOutcome.MALFORMED
+        if not values.keys() <= self._position.keys():
+            return ControlOutcome.UNKNOWN_ID
+        positions = [self._position[actuator] for actuator in values]
+        return lambda: self._stage(list(values.values()), positions)
+
+    def read_gains(self, payload: bytes) -> "_Command | ControlOutcome":
+        """Gains by joint, for the controller to judge."""
+        try:
+            patch = gains_patch(payload)
+        except (UrlabError, ValueError, RecursionError):
+            return ControlOutcome.BAD_JSON
+        return lambda: self._configure(patch)
+
+    def read_twist(self, payload: bytes) -> "_Command | ControlOutcome":
+        """(vx, vy, yaw rate)."""
+        try:
+            velocity = unpack_twist(payload)
+        except StreamError:
+            return ControlOutcome.MALFORMED
+        if not all(math.isfinite(number) for number in velocity):
+            return ControlOutcome.NOT_FINITE
+        return lambda: self._drive(*velocity)
+
+    def _drive(self, vx: float, vy: float, yaw_rate: float) -> ControlOutcome:
+        if self._running.twist is None:
+            return ControlOutcome.REFUSED
+        if not self._follows_the_wire:
+            return ControlOutcome.OTHER_SOURCE
+        self._running.twist.set([vx, vy], [0.0, 0.0, yaw_rate])
+        return ControlOutcome.APPLIED
+
+    def _stage(self, values: list[float], positions: list[int]) -> ControlOutcome:
+        self._running.staged.stage(values, positions, source=ControlSource.ZMQ)
+        return ControlOutcome.APPLIED if self._follows_the_wire else ControlOutcome.OTHER_SOURCE
+
+    def _configure(self, patch: dict[str, dict[str, float]]) -> ControlOutcome:
+        if self._running.controller is None:
+            return ControlOutcome.REFUSED
+        if not self._follows_the_wire:
+            return ControlOutcome.OTHER_SOURCE
+        try:
+            self._running.controller.configure(patch)
+        except (UrlabError, ValueError, RecursionError):
+            return ControlOutcome.REFUSED
+        return ControlOutcome.APPLIED
+
+    @property
+    def _follows_the_wire(self) -> bool:
+        return self._running.staged.source is ControlSource.ZMQ
+
+
+_WORDS: dict[bytes, Callable[[_Robot, bytes], "_Command | ControlOutcome"]] = {
+    b"control": _Robot.read_control,
+    b"set_gains": _Robot.read_gains,
+    b"set_twist": _Robot.read_twist,
+}
+"""What the last part of a topic means."""
+
 
 _UNLIMITED = (-100.0, 100.0)
 """What the info message says of an actuator without a control range."""

@@ -1,11 +1,15 @@
-"""Frames -> typed requests. The good case is one pass in C; what is wrong is found out afterwards, at leisure."""
+"""Frames -> typed requests, and the checks of their fields that several handlers share.
 
-from typing import Any, Union
+The good case is one pass in C; what is wrong is found out afterwards, at leisure.
+"""
+
+from enum import StrEnum
+from typing import Any, TypeVar, Union
 
 import msgspec
 
 from urlab.config import MAX_REQUEST_BYTES
-from urlab.errors import BadRequest, BadValue, MissingField, MissingOp, UrlabError
+from urlab.errors import BadRequest, BadValue, MissingField, MissingOp, UrlabError, known
 from urlab_wire import CATALOGUE, DecodeError, OpSpec, Reply, Request, decode
 from urlab_wire.codec import looks_like_json
 from urlab_wire.envelope import Envelope
@@ -76,3 +80,30 @@ def _tree(frame: bytes) -> dict[str, Any]:
         return decode(frame)
     except DecodeError as broken:
         raise BadRequest(f"the frame is neither msgpack nor JSON: {broken}") from broken
+
+
+Word = TypeVar("Word", bound=StrEnum)
+_TARGET_WORDS = ("actor_id", "actor_name")
+
+
+def required(field: str, value: str | None) -> str:
+    """A field that the protocol checks inside the handler."""
+    if not value:
+        raise MissingField(f"field {field!r} is missing")
+    return value
+
+
+def one_of(field: str, words: type[Word], value: str) -> Word:
+    """The enum member of a wire word, in any case."""
+    try:
+        return words(value.lower())
+    except ValueError:
+        raise BadValue(f"{field} must be one of {known(str(word) for word in words)}, not {value!r}") from None
+
+
+def by_name(target_by: str | None) -> bool:
+    """Whether a request's target is a name only, and not an actor_id either."""
+    word = target_by or _TARGET_WORDS[0]
+    if word not in _TARGET_WORDS:
+        raise BadValue(f"target_by must be one of {known(_TARGET_WORDS)}, not {word!r}")
+    return word == _TARGET_WORDS[1]

@@ -7,6 +7,7 @@ hooks (under the lock, on the stepping thread); after a window of steps it publi
 """
 
 import ctypes
+import logging
 import os
 import sys
 import threading
@@ -19,7 +20,8 @@ import numpy as np
 
 from urlab.errors import OpTimeout
 from urlab.physics.snapshot import Snapshot, SnapshotTaker
-from urlab.physics.warnings import WarningCounters
+
+log = logging.getLogger("urlab.physics")
 
 Hook = Callable[[], None]
 
@@ -34,6 +36,31 @@ MUJOCO_VERSION_INT: int = mujoco.mj_version()
 
 QUICK_STEP_S = 1e-5
 """What an mj_step is taken to cost before one has run."""
+
+_KINDS = tuple(kind for name, kind in mujoco.mjtWarning.__members__.items() if name != "mjNWARNING")
+
+_NO_WARNINGS = bytes(4 * len(_KINDS))
+_RESETS = (
+    mujoco.mjtWarning.mjWARN_BADQPOS,
+    mujoco.mjtWarning.mjWARN_BADQVEL,
+    mujoco.mjtWarning.mjWARN_BADQACC,
+)
+
+
+class WarningCounters:
+    """Counts of MuJoCo's warnings in one MjData. The owner of the physics lock calls it."""
+
+    def __init__(self, data: Any) -> None:
+        self._counters = data.warning
+        self._numbers = data.warning.number
+
+    def take(self) -> list[str]:
+        """The warnings since the last call, in words."""
+        if self._numbers.tobytes() == _NO_WARNINGS:
+            return []
+        texts = [_words(self._counters[kind], kind) for kind in _KINDS if self._counters[kind].number]
+        self._numbers[:] = 0
+        return texts
 
 
 class TimedLock:
@@ -189,3 +216,23 @@ def give_memory_back() -> None:
         trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl does not
         if trim is not None:
             trim(0)
+
+
+def route_mujoco_log() -> None:
+    """Send MuJoCo's messages to our log instead of the console and a file in the current folder."""
+    config = mujoco.MjLogConfig.get()
+    config.logto_console = False
+    config.logto_file = False
+    mujoco.MjLogConfig.set(config)
+    mujoco.set_mju_user_warning(_log_warning)
+
+
+def _words(counter: Any, kind: mujoco.mjtWarning) -> str:
+    text = mujoco.mju_warningText(kind, counter.lastinfo).strip()
+    if kind in _RESETS:
+        text += " MuJoCo has reset the simulation; use a smaller timestep or gentler controls."
+    return text if counter.number == 1 else f"{text} ({counter.number} times)"
+
+
+def _log_warning(message: str) -> None:
+    log.warning("MuJoCo: %s", message.strip())

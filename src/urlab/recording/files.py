@@ -1,13 +1,19 @@
-"""Recordings on disk: where one lives that a client names, and reading it in any format."""
+"""Recordings on disk: where one lives that a client names, and reading it, as JSON or CSV."""
 
+import codecs
+import csv
+import io
 import os.path
-from collections.abc import Callable
+import re
+import stat
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from urlab.errors import BadValue, PathNotReadable, PathNotWritable
-from urlab.recording.csv_format import read_csv
-from urlab.recording.json_format import read_json
-from urlab.recording.recording import Recording
+from urlab.recording.json_format import parse_json
+from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, FloatArray, RecordedJoint, Recording
 
 Allow = Callable[[Path], bool]
 """Judges a path with all symlinks resolved: may it be used?"""
@@ -15,9 +21,13 @@ Allow = Callable[[Path], bool]
 DEFAULT_FILE = "recording.json"
 
 
-def read_recording(path: Path) -> Recording:
-    """Read ``path`` as CSV when its suffix says so, else as JSON; PathNotReadable with the reason."""
-    return read_csv(path) if path.suffix.lower() == ".csv" else read_json(path)
+MAX_FILE_BYTES = 2 << 30
+
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_TIME_COLUMNS = ("time", "timestamp")
+_CAMERA_COLUMNS = {"cam_x", "cam_y", "cam_z", "cam_pitch", "cam_yaw", "cam_roll"}
+_ROW_PERIOD_S = 0.002
+_INDEXED = re.compile(r"(?P<name>.+)\[(?P<index>\d+)\]")
 
 
 def save_path(asked: str | None, replay_dir: Path, allow: Allow) -> Path:
@@ -71,3 +81,121 @@ def _escape(asked: str | None, replay_dir: Path, option: str) -> str:
 
 def _outside(verb: str, path: Path, option: str) -> str:
     return f"cannot {verb} {path}: it is outside the allowed folders; {option} {path.parent} would allow it"
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def read_recording(path: Path) -> Recording:
+    """The recording in ``path``, named after the file: CSV when its suffix says so, else JSON.
+
+    PathNotReadable tells what is wrong and where.
+    """
+    parse = _parse_csv if path.suffix.lower() == ".csv" else parse_json
+    try:
+        return parse(path.stem, _utf8(path))
+    except OSError as problem:
+        raise _not_readable(path, problem.strerror or str(problem)) from problem
+    except UnicodeError as problem:
+        raise _not_readable(path, f"it is not text in UTF-8 or UTF-16 ({problem})") from problem
+    except RecursionError as problem:
+        raise _not_readable(path, "its JSON is nested too deeply") from problem
+    except MemoryError as problem:
+        raise _not_readable(path, "it does not fit into memory") from problem
+    except (ValueError, csv.Error) as problem:
+        raise _not_readable(path, str(problem)) from problem
+
+
+def _not_readable(path: Path, reason: str) -> PathNotReadable:
+    return PathNotReadable(f"cannot read {path}: {reason}")
+
+
+def _utf8(path: Path) -> bytes:
+    """The file as UTF-8 without a byte order mark; UTF-16 is recognised by its mark and converted."""
+    _check_readable(path)
+    data = path.read_bytes()
+    if not data:
+        raise ValueError("the file is empty (half-written?)")
+    if data.startswith(_UTF16_MARKS):
+        return data.decode("utf-16").encode()
+    data = data.removeprefix(codecs.BOM_UTF8)
+    data.decode()
+    return data
+
+
+def _check_readable(path: Path) -> None:
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        raise ValueError("it is a folder; name a file in it")
+    if not stat.S_ISREG(status.st_mode):
+        raise ValueError("it is not a regular file")
+    if status.st_size > MAX_FILE_BYTES:
+        raise ValueError(f"it is too large: {status.st_size} bytes, the limit is {MAX_FILE_BYTES}")
+
+
+# -- CSV: a header row, one row per frame, positions only ---------------------------------------------------------
+
+
+def _parse_csv(name: str, data: bytes) -> Recording:
+    """The recording of that name in a CSV file's UTF-8; ValueError or csv.Error tells what is wrong and where.
+
+    ``time`` or ``timestamp`` is in seconds (without it, rows are 0.002 s apart); ``name[0]``, ``name[1]`` ... are
+    one joint, any other column is a joint of its own, camera columns are ignored. Velocities are zero.
+    """
+    header, table = _table(data.decode())
+    return _recording(name, header, table).without_repeats()
+
+
+def _table(text: str) -> tuple[list[str], FloatArray]:
+    reader = csv.reader(io.StringIO(text, newline=""))
+    header = [name.strip() for name in next(reader, [])]
+    rows = [_numbers(row, header, reader.line_num) for row in reader if row]
+    if not rows:
+        raise ValueError("it has no rows below its header")
+    return header, np.stack(rows)
+
+
+def _numbers(row: Sequence[str], header: Sequence[str], line: int) -> FloatArray:
+    if len(row) != len(header):
+        raise ValueError(f"line {line} has {len(row)} cells, the header has {len(header)} (half-written?)")
+    try:
+        numbers = np.array([float(cell) for cell in row])
+    except ValueError as problem:
+        raise ValueError(f"line {line}: {problem}") from problem
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"line {line} has a number that is not finite")
+    return numbers
+
+
+def _recording(name: str, header: Sequence[str], table: FloatArray) -> Recording:
+    time_column = next((column for column, title in enumerate(header) if title.lower() in _TIME_COLUMNS), None)
+    row_times: FloatArray = np.arange(len(table), dtype=np.float64) * _ROW_PERIOD_S
+    times = row_times if time_column is None else table[:, time_column]
+    joints, columns = [], []
+    for joint, indices in _columns_by_joint(header).items():
+        joints.append(_joint(joint, sorted(indices)))
+        columns += [indices[index] for index in sorted(indices)]
+    qvel = np.zeros((len(table), sum(one.qvel_dim for one in joints)))
+    return Recording(name, tuple(joints), times, table[:, columns], qvel)
+
+
+def _columns_by_joint(header: Sequence[str]) -> dict[str, dict[int, int]]:
+    """Joint name -> index of the number within the joint -> column."""
+    columns: dict[str, dict[int, int]] = {}
+    for column, title in enumerate(header):
+        if title.lower() in (*_TIME_COLUMNS, *_CAMERA_COLUMNS):
+            continue
+        match = _INDEXED.fullmatch(title)
+        joint, index = (match["name"], int(match["index"])) if match else (title, 0)
+        if not joint or index in columns.setdefault(joint, {}):
+            raise ValueError(f"column {column + 1} of the header is {'there twice' if joint else 'empty'}: {title!r}")
+        columns[joint][index] = column
+    if not columns:
+        raise ValueError(f"its header names no joints: {', '.join(header)}")
+    return columns
+
+
+def _joint(name: str, indices: Sequence[int]) -> RecordedJoint:
+    if list(indices) != list(range(len(indices))) or len(indices) not in QVEL_DIM_OF_QPOS_DIM:
+        raise ValueError(f"joint {name!r} has columns {list(indices)}; joints have 1, 4 or 7, counted from 0")
+    return RecordedJoint(name, len(indices), QVEL_DIM_OF_QPOS_DIM[len(indices)])

@@ -15,7 +15,6 @@ import numpy as np
 from urlab.errors import known
 from urlab.files import not_writable, replacing
 from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, RecordedJoint, Recording
-from urlab.recording.text_file import not_readable, read_utf8
 
 FORMAT_VERSION = 1
 
@@ -41,24 +40,17 @@ _STATE_KEYS = {"qpos": "qPos", "qvel": "qVel"}
 _FRAME = msgspec.json.Decoder(_Frame)
 
 
-def read_json(path: Path) -> Recording:
-    """The recording in ``path``, named after the file; PathNotReadable tells what is wrong and where.
+def parse_json(name: str, data: bytes) -> Recording:
+    """The recording of that name in a JSON file's UTF-8; ValueError tells what is wrong and where.
 
     Frames without velocities get zeros. Other writers repeat frames: a frame equal to the one before it, timestamp
     included, is dropped, except in files that carry our ``urlab`` key, where every frame was one step.
     """
-    data = read_utf8(path)
     try:
         raw_frames, is_ours = _raw_frames(data)
-        recording = _recording(path.stem, raw_frames)
+        recording = _recording(name, raw_frames)
     except msgspec.DecodeError as problem:
-        raise not_readable(path, _explained(str(problem), data)) from problem
-    except RecursionError as problem:
-        raise not_readable(path, "its JSON is nested too deeply") from problem
-    except MemoryError as problem:
-        raise not_readable(path, "it does not fit into memory") from problem
-    except ValueError as problem:
-        raise not_readable(path, str(problem)) from problem
+        raise ValueError(_explained(str(problem), data)) from problem
     return recording if is_ours else recording.without_repeats()
 
 

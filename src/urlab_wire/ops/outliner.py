@@ -2,7 +2,7 @@
 
 import msgspec
 
-from urlab_wire.envelope import Reply, Request
+from urlab_wire.envelope import Reply, Request, TargetedRequest
 
 
 class ActorIdentity(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -93,11 +93,9 @@ class FindActorsReply(Reply, tag="find_actors_ok"):
     in_pie: bool
 
 
-class GetActorBoundsRequest(Request["GetActorBoundsReply"], tag="get_actor_bounds"):
+class GetActorBoundsRequest(TargetedRequest["GetActorBoundsReply"], tag="get_actor_bounds"):
     """Ask for the axis-aligned box around an actor."""
 
-    target: str
-    target_by: str | None = None
     components_only: bool | None = None
 
 
@@ -111,7 +109,7 @@ class GetActorBoundsReply(Reply, tag="get_actor_bounds_ok"):
     extents: list[float]
 
 
-class SelectActorRequest(Request["SelectActorReply"], tag="select_actor"):
+class SelectActorRequest(TargetedRequest["SelectActorReply"], tag="select_actor"):
     """Select an actor in every view."""
 
     target: str
@@ -124,11 +122,9 @@ class SelectActorReply(Reply, tag="select_actor_ok"):
     actor_name: str
 
 
-class AddQuickConvertRequest(Request["AddQuickConvertReply"], tag="add_quick_convert"):
+class AddQuickConvertRequest(TargetedRequest["AddQuickConvertReply"], tag="add_quick_convert"):
     """Make a static-mesh actor a MuJoCo body."""
 
-    target: str
-    target_by: str | None = None
     static: bool | None = None
     complex_mesh: bool | None = None
     coacd_threshold: float | None = None
@@ -147,7 +143,7 @@ class AddQuickConvertReply(Reply, tag="add_quick_convert_ok"):
     requires_pie_restart: bool
 
 
-class RemoveQuickConvertRequest(Request["RemoveQuickConvertReply"], tag="remove_quick_convert"):
+class RemoveQuickConvertRequest(TargetedRequest["RemoveQuickConvertReply"], tag="remove_quick_convert"):
     """Undo add_quick_convert."""
 
     target: str

@@ -110,12 +110,16 @@ class SetMocapPoseRequest(Request["SetMocapPoseReply"], tag="set_mocap_pose"):
     quat: list[float] | None = None
 
 
-class SetMocapPoseReply(Reply, tag="set_mocap_pose_ok"):
-    """The pose in force."""
+class MocapPoseReply(Reply):
+    """The pose of a mocap body in the world: metres, and w, x, y, z."""
 
     body: str
     pos: list[float]
     quat: list[float]
+
+
+class SetMocapPoseReply(MocapPoseReply, tag="set_mocap_pose_ok"):
+    """The pose in force."""
 
 
 class ReadMocapPoseRequest(Request["ReadMocapPoseReply"], tag="read_mocap_pose"):
@@ -124,12 +128,8 @@ class ReadMocapPoseRequest(Request["ReadMocapPoseReply"], tag="read_mocap_pose")
     body: str
 
 
-class ReadMocapPoseReply(Reply, tag="read_mocap_pose_ok"):
+class ReadMocapPoseReply(MocapPoseReply, tag="read_mocap_pose_ok"):
     """The pose in force."""
-
-    body: str
-    pos: list[float]
-    quat: list[float]
 
 
 class ContactFilter(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from urlab_wire.envelope import Reply, Request
+from urlab_wire.envelope import Reply, Request, TargetedRequest
 from urlab_wire.ops.outliner import ActorIdentity
 
 
@@ -23,6 +23,12 @@ class ImportXmlReply(Reply, tag="import_xml_ok"):
     imported_now: bool
 
 
+class LevelReply(Reply):
+    """What the ops about one level answer with: its path in the protocol."""
+
+    level_path: str
+
+
 class CreateLevelRequest(Request["CreateLevelReply"], tag="create_level"):
     """Create an empty level and open it."""
 
@@ -30,10 +36,8 @@ class CreateLevelRequest(Request["CreateLevelReply"], tag="create_level"):
     force_overwrite: bool | None = None
 
 
-class CreateLevelReply(Reply, tag="create_level_ok"):
+class CreateLevelReply(LevelReply, tag="create_level_ok"):
     """The path of the new level."""
-
-    level_path: str
 
 
 class LoadLevelRequest(Request["LoadLevelReply"], tag="load_level"):
@@ -42,30 +46,24 @@ class LoadLevelRequest(Request["LoadLevelReply"], tag="load_level"):
     level_path: str
 
 
-class LoadLevelReply(Reply, tag="load_level_ok"):
+class LoadLevelReply(LevelReply, tag="load_level_ok"):
     """The path of the open level."""
-
-    level_path: str
 
 
 class SaveLevelRequest(Request["SaveLevelReply"], tag="save_level"):
     """Save the open level."""
 
 
-class SaveLevelReply(Reply, tag="save_level_ok"):
+class SaveLevelReply(LevelReply, tag="save_level_ok"):
     """The path of the saved level."""
-
-    level_path: str
 
 
 class CurrentLevelRequest(Request["CurrentLevelReply"], tag="current_level"):
     """Ask which level is open."""
 
 
-class CurrentLevelReply(Reply, tag="current_level_ok"):
-    """Its path."""
-
-    level_path: str
+class CurrentLevelReply(LevelReply, tag="current_level_ok"):
+    """The path of the open level."""
 
 
 class EnsureManagerRequest(Request["EnsureManagerReply"], tag="ensure_manager"):
@@ -124,8 +122,8 @@ class HeightfieldBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
     image: str | None = None
 
 
-class SpawnActorReply(Reply, tag="spawn_actor_ok"):
-    """The actor."""
+class PlacedActorReply(Reply):
+    """An actor that was put into the level, and whether it had been there before."""
 
     actor_id: str
     actor_name: str
@@ -135,6 +133,10 @@ class SpawnActorReply(Reply, tag="spawn_actor_ok"):
     rotation_quat: list[float]
     was_existing: bool
     requires_pie_restart: bool
+
+
+class SpawnActorReply(PlacedActorReply, tag="spawn_actor_ok"):
+    """The actor."""
 
 
 class SpawnGridRequest(Request["SpawnGridReply"], tag="spawn_grid"):
@@ -195,7 +197,7 @@ class SpawnLightReply(Reply, tag="spawn_light_ok"):
     requires_pie_restart: bool
 
 
-class DestroyActorRequest(Request["DestroyActorReply"], tag="destroy_actor"):
+class DestroyActorRequest(TargetedRequest["DestroyActorReply"], tag="destroy_actor"):
     """Remove an actor from the level."""
 
     target: str
@@ -208,11 +210,9 @@ class DestroyActorReply(Reply, tag="destroy_actor_ok"):
     requires_pie_restart: bool
 
 
-class SetActorTransformRequest(Request["SetActorTransformReply"], tag="set_actor_transform"):
+class SetActorTransformRequest(TargetedRequest["SetActorTransformReply"], tag="set_actor_transform"):
     """Move an actor."""
 
-    target: str
-    target_by: str | None = None
     location: list[float] | None = None
     rotation_quat: list[float] | None = None
     rotation_euler: list[float] | None = None
@@ -235,20 +235,11 @@ class DuplicateActorRequest(Request["DuplicateActorReply"], tag="duplicate_actor
     location: list[float] | None = None
 
 
-class DuplicateActorReply(Reply, tag="duplicate_actor_ok"):
+class DuplicateActorReply(PlacedActorReply, tag="duplicate_actor_ok"):
     """The copy."""
 
-    actor_id: str
-    actor_name: str
-    actor_path: str
-    blueprint_class_path: str
-    location: list[float]
-    rotation_quat: list[float]
-    was_existing: bool
-    requires_pie_restart: bool
 
-
-class ActorHierarchyRequest(Request["ActorHierarchyReply"], tag="actor_hierarchy"):
+class ActorHierarchyRequest(TargetedRequest["ActorHierarchyReply"], tag="actor_hierarchy"):
     """Ask for the bodies of an actor as a tree."""
 
     target: str

@@ -1,6 +1,6 @@
 """The viewport camera. ``rotation_quat`` is x, y, z, w; ``fov`` is horizontal, in degrees."""
 
-from urlab_wire.envelope import Reply, Request
+from urlab_wire.envelope import Reply, Request, TargetedRequest
 
 
 class SetCameraRequest(Request["SetCameraReply"], tag="set_camera"):
@@ -33,7 +33,7 @@ class GetCameraReply(CameraPoseReply, tag="get_camera_ok"):
     """The pose in force."""
 
 
-class FrameActorRequest(Request["FrameActorReply"], tag="frame_actor"):
+class FrameActorRequest(TargetedRequest["FrameActorReply"], tag="frame_actor"):
     """Move the camera so that an actor fills the view."""
 
     target: str
@@ -56,11 +56,9 @@ class SetViewportModeReply(Reply, tag="set_mode_ok"):
     mode: str
 
 
-class TrackActorRequest(Request["TrackActorReply"], tag="track_actor"):
+class TrackActorRequest(TargetedRequest["TrackActorReply"], tag="track_actor"):
     """Let the camera follow an actor."""
 
-    target: str
-    target_by: str | None = None
     offset: list[float] | None = None
     smoothing: float | None = None
 

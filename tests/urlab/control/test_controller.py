@@ -6,8 +6,7 @@ import pytest
 
 import urlab.control
 from urlab.control import Controller, make_controller
-from urlab.control.controller import index_of
-from urlab.control.passthrough import PassthroughController
+from urlab.control.controller import PassthroughController, index_of
 from urlab.control.pd import PDController
 from urlab.errors import ControllerSchemaViolation, ImportFailed
 from urlab.scene.sidecar import ControllerConfig

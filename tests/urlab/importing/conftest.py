@@ -16,7 +16,7 @@ from urlab.compile.blueprint import compile_spec
 from urlab.config import FileRoots
 from urlab.importing.bundle import Bundle
 from urlab.importing.check_child import first_difference
-from urlab.importing.formats.models import model_bundle
+from urlab.importing.formats import model_bundle
 from urlab.importing.sources import DEFAULT_LIMITS, SourceFiles
 from urlab.scene.project import Project
 

@@ -5,7 +5,7 @@ import pytest
 import trimesh
 
 from urlab.compile.hulls import Triangles, read_triangles
-from urlab.importing.formats.meshes import MeshResult, MeshTask
+from urlab.importing.formats import MeshResult, MeshTask
 from urlab.importing.mesh_child import MAX_TRIANGLES, read_mesh
 
 RED, BLUE = [255, 0, 0, 255], [51, 102, 204, 255]

@@ -10,7 +10,7 @@ from urlab.config import FileRoots
 from urlab.errors import ImportFailed
 from urlab.importing import import_file
 from urlab.importing.check_child import first_difference
-from urlab.importing.formats.models import model_bundle
+from urlab.importing.formats import model_bundle
 from urlab.importing.mjcf_document import NotXml
 from urlab.importing.sources import DEFAULT_LIMITS, SourceFiles
 from urlab.robots import model_names, model_path

@@ -4,7 +4,12 @@ import msgpack
 import numpy as np
 import pytest
 
-from urlab.manager import View
+from urlab.compile import compile_scene
+from urlab.compile.library import Library
+from urlab.config import FileRoots
+from urlab.manager import Manager, StepCounter, View
+from urlab.scene.blueprint_record import file_record
+from urlab.scene.level import Actor, Level
 from urlab_wire import encode
 from urlab_wire.enums import ObservationLevel
 from urlab_wire.ops.stepping import StepRequest
@@ -49,6 +54,8 @@ def test_a_twist_and_its_actions_show_at_once(demo_manager):
     dog = decoded(demo_manager, level, packed=True)["per_articulation"]["quadruped"]
     assert (dog["twist"], dog["actions"]) == ({"linear": [0.5, 0.25, 0.0], "angular": [0.0, 0.0, -1.0]}, 77)
     assert decoded(demo_manager, level, packed=True) == decoded(demo_manager, level, packed=False)
+    demo_manager.articulation("quadruped").twist.set([-0.5], [0, 0, 2.0])
+    assert decoded(demo_manager, level, packed=True) == decoded(demo_manager, level, packed=False)
 
 
 def test_earlier_bytes_are_not_changed_by_later_ones(demo_manager):
@@ -57,3 +64,15 @@ def test_earlier_bytes_are_not_changed_by_later_ones(demo_manager):
     demo_manager.step(StepRequest(n_steps=10), View(packed=True))
     demo_manager.read(View(packed=True))
     assert first == before
+
+
+def test_a_scene_without_joints_packs_its_entities(tmp_path):
+    (tmp_path / "post.xml").write_text(
+        '<mujoco><worldbody><body name="post"><geom size=".1"/></body></worldbody></mujoco>'
+    )
+    level = Level("yard", (Actor("post", str(tmp_path / "post.xml")),))
+    manager = Manager(
+        compile_scene(level, Library(file_record)), replays_dir=tmp_path, roots=FileRoots(), counter=StepCounter()
+    )
+    assert manager.engine.model.nq == 0
+    assert decoded(manager, ObservationLevel.FULL, packed=True) == decoded(manager, ObservationLevel.FULL, packed=False)

@@ -7,7 +7,7 @@ import mujoco
 import pytest
 
 from urlab.physics import Engine
-from urlab.physics.warnings import route_mujoco_log
+from urlab.physics.engine import route_mujoco_log
 from urlab.robots import model_path
 
 PENDULUM = """

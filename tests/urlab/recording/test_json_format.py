@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from urlab.errors import PathNotReadable, PathNotWritable
 from urlab.recording import RecordedJoint, Recording, read_recording, write_json
-from urlab.recording.text_file import MAX_FILE_BYTES
+from urlab.recording.files import MAX_FILE_BYTES
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

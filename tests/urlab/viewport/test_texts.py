@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from urlab.overlay import Line, Marker
-from urlab.overlay.overlay import ANCHORS, TEXT_TTL_S
+from urlab.overlay import ANCHORS, TEXT_TTL_S, Line, Marker
 
 WHITE, BLACK, RED = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0)
 THIRDS = {"left": 0, "top": 0, "center": 1, "right": 2, "bottom": 2}

@@ -7,8 +7,8 @@ from typing import Any
 
 from urlab.cameras import Capture, Frame, SceneCamera
 from urlab.errors import OpTimeout, ViewError
-from urlab.ops.checks import one_of
 from urlab.ops.context import Context, handler
+from urlab.ops.parsing import one_of
 from urlab.physics import Snapshot
 from urlab_wire.enums import CameraMode, CameraTiming
 from urlab_wire.ops import runtime as wire

@@ -1,6 +1,7 @@
 """Debug drawings and overlay text over the wire."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from urlab.authoring.placement import read_rotation, vector
 from urlab.errors import BadValue
@@ -25,43 +26,23 @@ from urlab_wire.ops import debug as wire
 @handler("draw_marker")
 def draw_marker(context: Context, request: wire.DrawMarkerRequest) -> wire.DrawMarkerReply:
     """A small sphere, with a text beside it."""
-    marker = Marker(
-        _place("location", request.location),
-        _color(request.color),
-        request.label or "",
-        ttl_s=_ttl(request.ttl),
-        tag=request.tag or "",
-    )
-    context.parts.overlay.add(marker)
+    place, color = _place("location", request.location), _color(request.color)
+    context.parts.overlay.add(Marker(place, color, request.label or "", **_lasting(request)))
     return wire.DrawMarkerReply()
 
 
 @handler("draw_line")
 def draw_line(context: Context, request: wire.DrawLineRequest) -> wire.DrawLineReply:
     """A line; its thickness is in pixels."""
-    line = Line(
-        _place("from", request.from_),
-        _place("to", request.to),
-        _color(request.color),
-        _size("thickness", request.thickness, DEFAULT_THICKNESS_PX),
-        ttl_s=_ttl(request.ttl),
-        tag=request.tag or "",
-    )
-    context.parts.overlay.add(line)
+    context.parts.overlay.add(Line(*_stroke(request), **_lasting(request)))
     return wire.DrawLineReply()
 
 
 @handler("draw_box")
 def draw_box(context: Context, request: wire.DrawBoxRequest) -> wire.DrawBoxReply:
     """The edges of a box."""
-    box = WireBox(
-        _place("center", request.center),
-        _half_extents(request.half_extents),
-        _color(request.color),
-        _rotation(request),
-        ttl_s=_ttl(request.ttl),
-        tag=request.tag or "",
-    )
+    center, half_extents = _place("center", request.center), _half_extents(request.half_extents)
+    box = WireBox(center, half_extents, _color(request.color), _rotation(request), **_lasting(request))
     context.parts.overlay.add(box)
     return wire.DrawBoxReply()
 
@@ -69,30 +50,18 @@ def draw_box(context: Context, request: wire.DrawBoxRequest) -> wire.DrawBoxRepl
 @handler("draw_arrow")
 def draw_arrow(context: Context, request: wire.DrawArrowRequest) -> wire.DrawArrowReply:
     """A line that ends in a head."""
-    arrow = Arrow(
-        _place("from", request.from_),
-        _place("to", request.to),
-        _color(request.color),
-        _size("thickness", request.thickness, DEFAULT_THICKNESS_PX),
-        None if request.arrow_size is None else _size("arrow_size", request.arrow_size, 0.0),
-        ttl_s=_ttl(request.ttl),
-        tag=request.tag or "",
-    )
-    context.parts.overlay.add(arrow)
+    stroke = _stroke(request)
+    head = None if request.arrow_size is None else _size("arrow_size", request.arrow_size, 0.0)
+    context.parts.overlay.add(Arrow(*stroke, head, **_lasting(request)))
     return wire.DrawArrowReply()
 
 
 @handler("draw_axes")
 def draw_axes(context: Context, request: wire.DrawAxesRequest) -> wire.DrawAxesReply:
     """A coordinate frame."""
-    axes = Axes(
-        _place("location", request.location),
-        _rotation(request),
-        _size("scale", request.scale, DEFAULT_AXES_SCALE_M),
-        ttl_s=_ttl(request.ttl),
-        tag=request.tag or "",
-    )
-    context.parts.overlay.add(axes)
+    place, turn = _place("location", request.location), _rotation(request)
+    scale = _size("scale", request.scale, DEFAULT_AXES_SCALE_M)
+    context.parts.overlay.add(Axes(place, turn, scale, **_lasting(request)))
     return wire.DrawAxesReply()
 
 
@@ -138,8 +107,15 @@ def _size(field: str, value: float | None, default: float) -> float:
     return size
 
 
-def _ttl(value: float | None) -> float:
-    return 0.0 if value is None else finite_number("ttl", value)
+def _stroke(request: wire.DrawLineRequest | wire.DrawArrowRequest) -> tuple[Vec3, Vec3, Color, float]:
+    """Both ends, the colour and the thickness in pixels."""
+    begin, end = _place("from", request.from_), _place("to", request.to)
+    return begin, end, _color(request.color), _size("thickness", request.thickness, DEFAULT_THICKNESS_PX)
+
+
+def _lasting(request: Any) -> dict[str, Any]:
+    """How long any drawing stays, and its tag."""
+    return {"ttl_s": 0.0 if request.ttl is None else finite_number("ttl", request.ttl), "tag": request.tag or ""}
 
 
 def _rotation(request: wire.DrawBoxRequest | wire.DrawAxesRequest) -> Quat:

@@ -9,9 +9,9 @@ from urlab.config import VERSION
 from urlab.errors import BadValue, OpTimeout
 from urlab.manager import Manager, View
 from urlab.manager.articulation import RunningArticulation
-from urlab.ops.checks import one_of
 from urlab.ops.context import HANDLERS, Context, handler
 from urlab.ops.handlers.stepping import plain_reply
+from urlab.ops.parsing import one_of
 from urlab.physics import MUJOCO_VERSION, MUJOCO_VERSION_INT
 from urlab_wire.catalogue import meta_ops
 from urlab_wire.enums import Encoding, ObservationLevel

@@ -11,10 +11,10 @@ from urlab.compile.bounds import Aabb
 from urlab.compile.hulls import HullProgress
 from urlab.errors import BadValue, EditError, NoBounds
 from urlab.geometry import Pose, xyzw_from_wxyz
-from urlab.manager.actor_poses import actor_poses
+from urlab.manager.scene_view import actor_poses
 from urlab.numbers import finite_number
-from urlab.ops.checks import by_name
 from urlab.ops.context import Context, handler
+from urlab.ops.parsing import by_name
 from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.level import MAX_THRESHOLD, MIN_THRESHOLD, Actor, Level, QuickConvert
 from urlab_wire.ops import outliner as wire
@@ -76,7 +76,7 @@ def list_blueprints(context: Context, request: wire.ListBlueprintsRequest) -> wi
 @handler("get_actor_bounds")
 def get_actor_bounds(context: Context, request: wire.GetActorBoundsRequest) -> wire.GetActorBoundsReply:
     """The box around an actor of the edited level, in its start pose."""
-    actor = context.world.find(request.target, by_name=by_name(request))
+    actor = context.world.find(request.target, by_name=by_name(request.target_by))
     box = bounds(context, actor, colliding_only=bool(request.components_only))
     return wire.GetActorBoundsReply(
         actor_name=actor.name,
@@ -90,14 +90,14 @@ def get_actor_bounds(context: Context, request: wire.GetActorBoundsRequest) -> w
 @handler("select_actor")
 def select_actor(context: Context, request: wire.SelectActorRequest) -> wire.SelectActorReply:
     """Mark an actor in every view."""
-    return wire.SelectActorReply(actor_name=context.world.select(request.target, by_name=by_name(request)))
+    return wire.SelectActorReply(actor_name=context.world.select(request.target, by_name=by_name(request.target_by)))
 
 
 @handler("add_quick_convert")
 def add_quick_convert(context: Context, request: wire.AddQuickConvertRequest) -> wire.AddQuickConvertReply:
     """Let a static mesh take part in physics."""
     wanted = _quick_convert(request)
-    actor = context.world.quick_convert(request.target, wanted, by_name=by_name(request))
+    actor = context.world.quick_convert(request.target, wanted, by_name=by_name(request.target_by))
     return wire.AddQuickConvertReply(
         actor_name=actor.name,
         static=wanted.static,
@@ -111,7 +111,7 @@ def add_quick_convert(context: Context, request: wire.AddQuickConvertRequest) ->
 @handler("remove_quick_convert")
 def remove_quick_convert(context: Context, request: wire.RemoveQuickConvertRequest) -> wire.RemoveQuickConvertReply:
     """Take a static mesh out of physics again."""
-    actor = context.world.quick_convert(request.target, None, by_name=by_name(request))
+    actor = context.world.quick_convert(request.target, None, by_name=by_name(request.target_by))
     return wire.RemoveQuickConvertReply(actor_name=actor.name, requires_pie_restart=context.play.is_playing)
 
 

@@ -1,7 +1,7 @@
 """Replay over the wire."""
 
-from urlab.ops.checks import required
 from urlab.ops.context import Context, handler
+from urlab.ops.parsing import required
 from urlab_wire.enums import StepMode
 from urlab_wire.ops import replay as wire
 

@@ -3,9 +3,9 @@
 from urlab.errors import BadMode, MissingField, NoController, NoTwistController, known
 from urlab.manager import edits
 from urlab.numbers import finite_number
-from urlab.ops.checks import by_name, one_of, required
 from urlab.ops.context import Context, handler
-from urlab.physics import contacts, keyframes
+from urlab.ops.parsing import by_name, one_of, required
+from urlab.physics import queries
 from urlab_wire.enums import ControlSource, StepMode
 from urlab_wire.ops import runtime as wire
 
@@ -79,7 +79,7 @@ def set_twist(context: Context, request: wire.SetTwistRequest) -> wire.SetTwistR
 def set_qpos(context: Context, request: wire.SetQposRequest) -> wire.SetQposReply:
     """Write the qpos of a robot or a free body."""
     target = required("target", request.target)
-    written = edits.set_qpos(context.manager, target, request.qpos, request.qvel, by_name=by_name(request))
+    written = edits.set_qpos(context.manager, target, request.qpos, request.qvel, by_name=by_name(request.target_by))
     return wire.SetQposReply(
         target=request.target,
         actor_name=written.target.actor_name,
@@ -106,10 +106,10 @@ def read_mocap_pose(context: Context, request: wire.ReadMocapPoseRequest) -> wir
 @handler("get_contacts")
 def get_contacts(context: Context, request: wire.GetContactsRequest) -> wire.GetContactsReply:
     """What touches what."""
-    limit = request.max_contacts if request.max_contacts and request.max_contacts > 0 else contacts.DEFAULT_MAX_CONTACTS
+    limit = request.max_contacts if request.max_contacts and request.max_contacts > 0 else queries.DEFAULT_MAX_CONTACTS
     engine = context.manager.engine
     with engine.locked():
-        found, more = contacts.read_contacts(engine.model, engine.data, request.filter, limit)
+        found, more = queries.read_contacts(engine.model, engine.data, request.filter, limit)
     return wire.GetContactsReply(n_contacts=len(found), truncated=more, contacts=found)
 
 
@@ -119,7 +119,7 @@ def list_keyframes(
     request: wire.ListKeyframesRequest,  # noqa: ARG001 - it has no fields
 ) -> wire.ListKeyframesReply:
     """The keyframes of the compiled model."""
-    return wire.ListKeyframesReply(keyframes=keyframes.list_keyframes(context.manager.engine.model))
+    return wire.ListKeyframesReply(keyframes=queries.list_keyframes(context.manager.engine.model))
 
 
 @handler("configure_controller")

@@ -9,11 +9,11 @@ from urlab.authoring.rows import ActorRow, class_name
 from urlab.compile.inspection import BodyNode
 from urlab.errors import BadValue, InvalidCount, TooManyCells
 from urlab.geometry import Pose, Vec3, wxyz_from_euler_deg, xyzw_from_wxyz
-from urlab.manager.actor_poses import body_positions
+from urlab.manager.scene_view import body_positions
 from urlab.numbers import finite_number
-from urlab.ops.checks import by_name, one_of
 from urlab.ops.context import Context, handler
 from urlab.ops.handlers.outliner import seen_level
+from urlab.ops.parsing import by_name, one_of
 from urlab.scene.level import DEFAULT_INTENSITY, LEVELS_PACKAGE, MANAGER_NAME, Actor, Light
 from urlab_wire.enums import LightKind
 from urlab_wire.ops import scene as wire
@@ -138,7 +138,7 @@ def spawn_light(context: Context, request: wire.SpawnLightRequest) -> wire.Spawn
 @handler("destroy_actor")
 def destroy_actor(context: Context, request: wire.DestroyActorRequest) -> wire.DestroyActorReply:
     """Take an actor out of the level."""
-    context.world.destroy(request.target, by_name=by_name(request))
+    context.world.destroy(request.target, by_name=by_name(request.target_by))
     return wire.DestroyActorReply(requires_pie_restart=context.play.is_playing)
 
 
@@ -146,7 +146,7 @@ def destroy_actor(context: Context, request: wire.DestroyActorRequest) -> wire.D
 def set_actor_transform(context: Context, request: wire.SetActorTransformRequest) -> wire.SetActorTransformReply:
     """Move an actor."""
     placement = Placement.read(request.location, request.rotation_quat, request.rotation_euler)
-    moved = context.world.move(request.target, placement, by_name=by_name(request))
+    moved = context.world.move(request.target, placement, by_name=by_name(request.target_by))
     return wire.SetActorTransformReply(
         target=request.target, actor_name=moved.name, requires_pie_restart=context.play.is_playing
     )
@@ -156,7 +156,7 @@ def set_actor_transform(context: Context, request: wire.SetActorTransformRequest
 def duplicate_actor(context: Context, request: wire.DuplicateActorRequest) -> wire.DuplicateActorReply:
     """Copy an actor."""
     location = None if request.location is None else vector("location", request.location)
-    copy = context.world.duplicate(request.target, request.new_actor_id, location, by_name=by_name(request))
+    copy = context.world.duplicate(request.target, request.new_actor_id, location, by_name=by_name(request.target_by))
     return wire.DuplicateActorReply(
         actor_id=copy.actor_id,
         actor_name=copy.name,
@@ -172,7 +172,7 @@ def duplicate_actor(context: Context, request: wire.DuplicateActorRequest) -> wi
 def actor_hierarchy(context: Context, request: wire.ActorHierarchyRequest) -> wire.ActorHierarchyReply:
     """An actor's bodies as a tree, in the running scene if there is one."""
     seen = seen_level(context)
-    actor = seen.find(request.target, by_name=by_name(request))
+    actor = seen.find(request.target, by_name=by_name(request.target_by))
     children: list[wire.HierarchyNode] = []
     if isinstance(actor, Actor):
         now = body_positions(context.play.manager, actor.name) if seen.in_pie else {}

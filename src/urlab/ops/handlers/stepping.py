@@ -5,9 +5,9 @@ from typing import TypeVar, cast
 
 from urlab.errors import BadValue, ObserverReadOnly
 from urlab.manager import Observation, PlainBlocks, View
-from urlab.ops.checks import one_of
 from urlab.ops.context import Context, handler
 from urlab.ops.handlers.cameras import CameraSelection
+from urlab.ops.parsing import one_of
 from urlab_wire.enums import Encoding, ObservationLevel, ResetScope, StepMode
 from urlab_wire.ops.stepping import (
     ClockBlock,

@@ -7,9 +7,9 @@ from urlab.authoring.placement import read_rotation, vector
 from urlab.errors import UrlabError
 from urlab.geometry import Pose, euler_deg_from_wxyz, xyzw_from_wxyz
 from urlab.numbers import finite_number
-from urlab.ops.checks import by_name
 from urlab.ops.context import Context, handler
 from urlab.ops.handlers.outliner import bounds, seen_level
+from urlab.ops.parsing import by_name
 from urlab.viewport import DEFAULT_SIZE, ViewCamera
 from urlab_wire.ops import viewport as wire
 
@@ -35,7 +35,7 @@ def get_camera(context: Context, request: wire.GetCameraRequest) -> wire.GetCame
 def frame_actor(context: Context, request: wire.FrameActorRequest) -> wire.FrameActorReply:
     """Move the camera so that an actor, where it is now, fills the view. Ends tracking."""
     seen = seen_level(context)
-    actor = seen.find(request.target, by_name=by_name(request))
+    actor = seen.find(request.target, by_name=by_name(request.target_by))
     box = bounds(context, replace(actor, pose=seen.pose_of(actor)))
     return _seen_by(context.parts.viewport.frame(box.lower, box.upper), wire.FrameActorReply)
 
@@ -50,7 +50,7 @@ def set_viewport_mode(context: Context, request: wire.SetViewportModeRequest) ->
 def track_actor(context: Context, request: wire.TrackActorRequest) -> wire.TrackActorReply:
     """Follow an actor, in the running level and in the edited one."""
     seen = seen_level(context)
-    actor = seen.find(request.target, by_name=by_name(request))
+    actor = seen.find(request.target, by_name=by_name(request.target_by))
     offset = None if request.offset is None else vector("offset", request.offset)
     smoothing = 0.0 if request.smoothing is None else finite_number("smoothing", request.smoothing)
     path = seen.level.path_of(actor.name)

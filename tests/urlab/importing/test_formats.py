@@ -1,3 +1,5 @@
+"""The formats that can be imported, and what mesh files become."""
+
 import json
 import os
 import struct
@@ -14,9 +16,27 @@ from urlab.compile.hulls import Triangles, compiled_triangles
 from urlab.config import FileRoots
 from urlab.errors import ImportFailed
 from urlab.importing.bundle import Bundle
-from urlab.importing.formats.meshes import MAX_MESH_BYTES, mesh_bundle
+from urlab.importing.formats import MAX_MESH_BYTES, ImportFormat, format_of, mesh_bundle, suffixes
 from urlab.importing.sources import SourceFiles
 from urlab.scene.blueprint_record import BlueprintKind
+
+
+def test_every_suffix_is_in_lower_case_and_has_a_format() -> None:
+    assert suffixes()
+    assert [one for one in suffixes() if not one.startswith(".") or one != one.lower() or format_of(one) is None] == []
+
+
+def test_no_two_formats_share_a_suffix() -> None:
+    with pytest.raises(TypeError, match=r"Other reads \.stl, but MeshFormat does already"):
+
+        class Other(ImportFormat):
+            suffixes = (".off2", ".stl")
+
+            def read(self, source: Path, sources: SourceFiles) -> tuple[Bundle, None]:
+                raise NotImplementedError
+
+    assert format_of(".off2") is None, "and nothing of it is registered"
+
 
 RED = trimesh.visual.TextureVisuals(material=trimesh.visual.material.PBRMaterial(baseColorFactor=[255, 0, 0, 255]))
 

@@ -5,8 +5,7 @@ import threading
 import pytest
 
 from urlab.errors import BadValue
-from urlab.overlay import Drawing, Line, Marker, Overlay
-from urlab.overlay.overlay import ANCHORS, MAX_DRAWINGS, ONCE_LIMIT_S, TEXT_TTL_S
+from urlab.overlay import ANCHORS, MAX_DRAWINGS, ONCE_LIMIT_S, TEXT_TTL_S, Drawing, Line, Marker, Overlay
 
 RED = (1.0, 0.0, 0.0)
 

@@ -1,8 +1,10 @@
-"""Mesh files: each becomes an import that is shown, and that quick convert can give physics to."""
+"""The file formats that can be imported: model files and mesh files. Declaring an `ImportFormat` registers it."""
 
 import importlib.util
 import struct
+from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
@@ -10,12 +12,85 @@ import msgspec
 import numpy as np
 
 from urlab.errors import ChildFailed, ImportFailed
-from urlab.importing.bundle import Bundle
-from urlab.importing.formats.format import ImportFormat
+from urlab.importing.bundle import Bundle, Original, safe_file_name
+from urlab.importing.check import explanation
 from urlab.importing.limited_process import LimitedProcess, ProcessLimits, python_module
+from urlab.importing.mjcf_document import NotXml
+from urlab.importing.model_rewriter import ModelRewriter
 from urlab.importing.sources import SourceFiles
-from urlab.scene.blueprint_record import BlueprintKind
+from urlab.scene.blueprint_record import MODEL_SUFFIXES, BlueprintKind
 from urlab.scene.names import legal_name
+from urlab.scene.sidecar import SIDECAR_SUFFIX, sidecar_path
+
+
+class ImportFormat(ABC):
+    """A family of files that can be imported. Declaring a subclass registers it; no two share a suffix."""
+
+    suffixes: ClassVar[tuple[str, ...]]
+    """In lower case, with the dot."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for suffix in cls.suffixes:
+            if suffix in _formats:
+                raise TypeError(f"{cls.__name__} reads {suffix}, but {type(_formats[suffix]).__name__} does already")
+        _formats.update(dict.fromkeys(cls.suffixes, cls()))
+
+    @abstractmethod
+    def read(self, source: Path, sources: SourceFiles) -> tuple[Bundle, Original | None]:
+        """What the file becomes, and the model that the import must equal, if MuJoCo can read the file itself.
+
+        Every file is read through ``sources``. ImportFailed says what cannot be used. Any thread may call this.
+        """
+
+
+_formats: dict[str, ImportFormat] = {}
+
+
+def format_of(suffix: str) -> ImportFormat | None:
+    """The format of files that end so, in lower case."""
+    return _formats.get(suffix)
+
+
+def suffixes() -> list[str]:
+    """Those of all formats, sorted."""
+    return sorted(_formats)
+
+
+class ModelFormat(ImportFormat):
+    """An MJCF or URDF file with every file that it refers to, and its sidecar."""
+
+    suffixes = MODEL_SUFFIXES
+
+    def read(self, source: Path, sources: SourceFiles) -> tuple[Bundle, Original]:
+        """What only MuJoCo can judge, a missing mesh for one, is left for it to judge."""
+        try:
+            return model_bundle(source, sources)
+        except NotXml as broken:
+            said = explanation(Path(broken.path), sources.limits)
+            raise ImportFailed(f"{broken.path}: {said}" if said else str(broken)) from broken
+
+
+def model_bundle(source: Path, sources: SourceFiles) -> tuple[Bundle, Original]:
+    """The import of a model file, and what to compare it with.
+
+    ImportFailed when a file that it needs may not or cannot be read; NotXml when a text is none.
+    """
+    text = sources.read(str(source), "this import")
+    if text is None:
+        raise ImportFailed(f"there is no file {source}")
+    rewriter = ModelRewriter(str(source), text, sources)
+    stem = safe_file_name(source.stem)
+    main = f"{stem}.urdf" if rewriter.is_urdf else f"{stem}.xml"
+    files = {main: rewriter.text(), **rewriter.assets.files, **_sidecar(source, stem, sources)}
+    bundle = Bundle(stem=source.stem, main=main, files=files, kind=BlueprintKind.MODEL)
+    return bundle, Original(source, rewriter.urdf_files if rewriter.has_packages else {}, rewriter.missing)
+
+
+def _sidecar(source: Path, stem: str, sources: SourceFiles) -> dict[str, bytes]:
+    content = sources.read(str(sidecar_path(source)), str(source))
+    return {} if content is None else {f"{stem}{SIDECAR_SUFFIX}": content}
+
 
 MAX_MESH_BYTES = 128 << 20
 

@@ -1,0 +1,95 @@
+"""What a view of the world shows: the running scene or the edited level as it would start, and where its actors are."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import mujoco
+
+from urlab.compile import CompiledScene, compile_scene
+from urlab.compile.assemble import PlacedActor
+from urlab.geometry import Pose
+from urlab.manager.articulation import go_to_start
+from urlab.manager.manager import Manager
+from urlab.manager.play import Play
+from urlab.scene.level import Level
+from urlab.viewport import PosedModel
+
+
+class StageSource:
+    """Gives that model and state. Any thread may call it; an edited level is compiled once per edit."""
+
+    def __init__(self, play: Play) -> None:
+        self._play = play
+        self._lock = threading.Lock()
+        self._edited: tuple[Level, PosedModel] | None = None
+
+    def __call__(self) -> PosedModel:
+        """The world as it is now; CompileError when the edited level cannot be compiled."""
+        if self._play.is_playing:
+            return self._running()
+        with self._lock:
+            level = self._play.world.level
+            if self._edited is None or self._edited[0] is not level:
+                self._edited = (level, _at_start(compile_scene(level, self._play.world.library)))
+            return self._edited[1]
+
+    def _running(self) -> PosedModel:
+        engine = self._play.manager.engine
+        seen = engine.snapshot
+        return PosedModel(
+            key=id(engine),
+            model=engine.model,
+            qpos=seen.qpos,
+            mocap_pos=seen.mocap_pos,
+            mocap_quat=seen.mocap_quat,
+            sim_time=seen.sim_time,
+        )
+
+
+def _at_start(scene: CompiledScene) -> PosedModel:
+    data: Any = mujoco.MjData(scene.model)
+    for articulation in scene.articulations:
+        go_to_start(articulation, scene.model, data)
+    return PosedModel(
+        key=id(scene.model),
+        model=scene.model,
+        qpos=data.qpos.copy(),
+        mocap_pos=data.mocap_pos.copy(),
+        mocap_quat=data.mocap_quat.copy(),
+        sim_time=None,
+    )
+
+
+def actor_poses(manager: Manager) -> dict[str, Pose]:
+    """The pose of every actor that can move as a whole: those whose first body is free or a mocap body."""
+    return dict(_moving(manager))
+
+
+def body_positions(manager: Manager, actor_name: str) -> dict[str, tuple[float, float, float]]:
+    """World positions of an actor's bodies, by their compiled names, metres."""
+    model, xpos = manager.engine.model, manager.engine.snapshot.xpos
+    placed = next(one for one in manager.scene.placed if one.actor.name == actor_name)
+    return {name: tuple(xpos[model.body(name).id].tolist()) for name in placed.body_names}
+
+
+def _moving(manager: Manager) -> Iterator[tuple[str, Pose]]:
+    model, snapshot = manager.engine.model, manager.engine.snapshot
+    for placed in manager.scene.placed:
+        root = _movable_root(model, placed)
+        if root is not None:
+            now = Pose(tuple(snapshot.xpos[root].tolist()), tuple(snapshot.xquat[root].tolist()))
+            yield placed.actor.name, now.apply(_root_in_actor(model, root, placed).inverse())
+
+
+def _movable_root(model: Any, placed: PlacedActor) -> int | None:
+    if not placed.body_names:
+        return None
+    root = int(model.body(placed.body_names[0]).id)
+    is_free = int(model.body_dofnum[root]) == 6 and int(model.body_jntnum[root]) == 1
+    return root if is_free or int(model.body_mocapid[root]) >= 0 else None
+
+
+def _root_in_actor(model: Any, root: int, placed: PlacedActor) -> Pose:
+    authored = Pose(tuple(model.body_pos[root].tolist()), tuple(model.body_quat[root].tolist()))
+    return placed.actor.pose.inverse().apply(authored)
