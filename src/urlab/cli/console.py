@@ -54,6 +54,11 @@ def in_words(counts: Mapping[str, int]) -> str:
     )
 
 
+def robot_counts(robot: Any) -> dict[str, int]:
+    """How many joints, actuators, sensors and cameras a robot has; for `in_words`, or as data."""
+    return {things: len(getattr(robot, things)) for things in ("joints", "actuators", "sensors", "cameras")}
+
+
 def set_up_logging(level: LogLevel) -> None:
     """Send our log to stderr."""
     logger = logging.getLogger("urlab")

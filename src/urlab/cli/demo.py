@@ -1,12 +1,11 @@
 """`urlab demo`: the half-minute tour."""
 
-import os
-import subprocess
-import sys
+import copy
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,12 +17,29 @@ from rich.progress import Progress
 from rich.table import Table
 
 from urlab.child_process import ServerProcess
-from urlab.errors import ConfigError
+from urlab.errors import ConfigError, NoViewport
 from urlab_wire.enums import CameraMode
 from urlab_wire.pixels import Bytes, PixelFormat
 
 if TYPE_CHECKING:
+    from urlab.evaluation.simulation.kinematics import ArmKinematics
     from urlab_client import CameraFrame, URLabArticulation, URLabCameraView, URLabClient
+
+CONTROL_STEPS = 10
+BOX = "box-2"
+_HOVER, _GRASP, _LIFT = 0.14, 0.0, 0.20
+_DOWN_WXYZ = (0.0, 1.0, 0.0, 0.0)
+_TCP_OFFSET_M = 0.1034
+"""From the hand to where the fingers meet."""
+_PANEL = (320, 240)
+_MARGIN, _LINE = 8, 18
+_FAR_M = 5.0
+"""Depth from here on is white, or from the farthest pixel on if that is nearer."""
+PANEL = (320, 320)
+OVERVIEW_HEIGHT = 520
+_MOST_GEOMS = 10_000
+_FROM_AFAR = {"lookat": (0.9, 0.75, 0.3), "distance": 3.9, "azimuth": 65.0, "elevation": -17.0}
+_CLOSE_UP = {"lookat": (0.36, 0.0, 0.5), "distance": 1.45, "azimuth": 125.0, "elevation": -18.0}
 
 
 def demo(
@@ -36,27 +52,14 @@ def demo(
     tour(out.resolve())
 
 
-CONTROL_STEPS = 10
-BOX = "box-2"
-_HOVER, _GRASP, _LIFT = 0.14, 0.0, 0.20
-
-
-@dataclass
-class Row:
-    """One line of the summary."""
-
-    what: str
-    result: str
-    rate: str = ""
-
-
 @dataclass
 class Demo:
     """The demo in progress."""
 
     client: "URLabClient"
     progress: Progress
-    rows: list[Row] = field(default_factory=list)
+    rows: list[tuple[str, str, str]] = field(default_factory=list)
+    """The summary: mode, what happened, how fast."""
     dark: str | None = None
     """Why the cameras see nothing, if so."""
     pictures: list[dict[str, Any]] = field(default_factory=list)
@@ -119,23 +122,26 @@ def _describe(run: Demo, console: Console) -> None:
 
 def _direct(run: Demo) -> None:
     """The client decides every control step: the arm picks up the middle box."""
+    from urlab.evaluation.embodiments import FRANKA_PANDA
+    from urlab.evaluation.simulation.kinematics import Kinematics
+
     client, box = run.client, run.client.entities[BOX]
     client.reset(keyframe_name="panda_home")
     client.recording.start("pick")
     start = np.array(box.root_pos_w)
-    reach = Reach(client.model, client.data, run.arm)
+    kinematics, base = Kinematics(FRANKA_PANDA).arms[0], client.data.body("panda_link0").xpos.copy()
     advance = run.track("direct: pick up a box", 6 * 50)
     begin, steps_before = time.perf_counter(), client.step_count
     run.snap()
     for height, gripper, seconds in ((_HOVER, 0.04, 1.5), (_GRASP, 0.04, 1.5), (_GRASP, 0.0, 1.0), (_LIFT, 0.0, 2.0)):
-        goal = reach.joints_above(start, height)
+        goal = _joints_above(kinematics, run.arm, start - base, height)
         _move(run, goal, gripper, seconds, advance)
         run.snap()
     took, steps = time.perf_counter() - begin, client.step_count - steps_before
     client.recording.stop()
     lifted = float(box.root_pos_w[2] - start[2])
     speed = f"{steps / took:,.0f} steps/s ({steps * 0.002 / took:.1f} x real time)"
-    run.rows.append(Row("direct", f"box lifted {100 * lifted:.1f} cm in {steps} steps", speed))
+    run.rows.append(("direct", f"box lifted {100 * lifted:.1f} cm in {steps} steps", speed))
 
 
 def _move(run: Demo, goal: NDArray[np.float64], gripper: float, seconds: float, advance: Callable[[int], None]) -> None:
@@ -164,7 +170,7 @@ def _recorded(run: Demo, out: Path) -> None:
     took = time.perf_counter() - begin
     client.replay.stop()
     shown = f"{session.name}: {reply['replay']['frame'] + 1} of {status.total_frames} frames, saved as {path.name}"
-    run.rows.append(Row("record and replay", shown, f"{status.total_frames / took:,.0f} frames/s"))
+    run.rows.append(("record and replay", shown, f"{status.total_frames / took:,.0f} frames/s"))
 
 
 def _puppet(run: Demo) -> None:
@@ -182,7 +188,7 @@ def _puppet(run: Demo) -> None:
         client.step(1)
         advance(1)
     took = time.perf_counter() - begin
-    run.rows.append(Row("puppet", f"{pushes} states pushed", f"{pushes / took:,.0f} pushes/s"))
+    run.rows.append(("puppet", f"{pushes} states pushed", f"{pushes / took:,.0f} pushes/s"))
 
 
 def _live(run: Demo) -> None:
@@ -202,7 +208,7 @@ def _live(run: Demo) -> None:
         advance(round(100 * now) - shown)
         shown = round(100 * now)
     factor = (sim_now - sim_begin) / now
-    run.rows.append(Row("live", f"{seconds:.0f} s, arm swings", f"{factor:.3f} x real time"))
+    run.rows.append(("live", f"{seconds:.0f} s, arm swings", f"{factor:.3f} x real time"))
 
 
 def _home_ctrl(run: Demo) -> NDArray[np.float64]:
@@ -213,76 +219,27 @@ def _home_ctrl(run: Demo) -> NDArray[np.float64]:
 
 
 def _report(run: Demo, console: Console, out: Path) -> None:
-    import mujoco
-
     table = Table(title="URLab Headless", title_style="bold")
     for column in ("mode", "what happened", "rate"):
         table.add_column(column)
     for row in run.rows:
-        table.add_row(row.what, row.result, row.rate)
+        table.add_row(*row)
     console.print(table)
-    model = run.client.model
-    buffer = np.empty(mujoco.mj_sizeModel(model), np.uint8)
-    mujoco.mj_saveModel(model, None, buffer)
-    problem = draw_states(buffer.tobytes(), run.pictures, out / "demo.png")
+    problem = draw_states(run.client.model, run.pictures, out / "demo.png")
     console.print(f"no picture: {problem}" if problem else f"picture:   {out / 'demo.png'}")
     console.print(f"no cameras: {run.dark}" if run.dark else f"cameras:   {out / 'cameras.png'}")
     console.print(f"recording: {out / 'pick.json'}")
     console.print("next: `urlab serve` in one terminal, examples/01_connect.py in another")
 
 
-Vector = NDArray[np.float64]
+def _joints_above(
+    kinematics: "ArmKinematics", arm: "URLabArticulation", point: NDArray[np.float64], height_m: float
+) -> NDArray[np.float64]:
+    """Seven joint angles that put the gripper, pointing down, ``height_m`` above a point in the frame of the base."""
+    from urlab.evaluation.simulation.kinematics import EePose
 
-_DAMPING = 1e-3
-_ITERATIONS = 200
-_DOWN = np.diag([1.0, -1.0, -1.0])
-
-
-class Reach:
-    """Inverse kinematics for the shipped arm, on copies of the client's model data."""
-
-    def __init__(self, model: Any, data: Any, arm: Any) -> None:
-        import mujoco
-
-        self._model = model
-        self._data = mujoco.MjData(model)
-        self._data.qpos[:] = data.qpos
-        self._site = model.site(f"{arm.prefix}_ee").id
-        self._qpos = np.array([joint.qpos_offset for joint in list(arm.joints.values())[:7]])
-        self._dofs = np.array([joint.qvel_offset for joint in list(arm.joints.values())[:7]])
-
-    def joints_above(self, point: Vector, height_m: float) -> Vector:
-        """Seven joint angles that put the gripper, pointing down, ``height_m`` above a point."""
-        import mujoco
-
-        target = point + np.array([0.0, 0.0, height_m])
-        for _ in range(_ITERATIONS):
-            mujoco.mj_kinematics(self._model, self._data)
-            mujoco.mj_comPos(self._model, self._data)
-            error = self._error(target)
-            if np.linalg.norm(error) < 1e-5:
-                break
-            self._data.qpos[self._qpos] += self._step(error)
-        return np.array(self._data.qpos[self._qpos])
-
-    def _error(self, target: Vector) -> Vector:
-        rotation = self._data.site_xmat[self._site].reshape(3, 3)
-        turn = 0.5 * sum(np.cross(rotation[:, axis], _DOWN[:, axis]) for axis in range(3))
-        return np.concatenate([target - self._data.site_xpos[self._site], turn])
-
-    def _step(self, error: Vector) -> Vector:
-        import mujoco
-
-        jacobian = np.zeros((6, self._model.nv))
-        mujoco.mj_jacSite(self._model, self._data, jacobian[:3], jacobian[3:], self._site)
-        mine = jacobian[:, self._dofs]
-        return np.asarray(mine.T @ np.linalg.solve(mine @ mine.T + _DAMPING * np.eye(6), error))
-
-
-_PANEL = (320, 240)
-_MARGIN, _LINE = 8, 18
-_FAR_M = 5.0
-"""Depth from here on is white, or from the farthest pixel on if that is nearer."""
+    hand = point + np.array([0.0, 0.0, height_m + _TCP_OFFSET_M])
+    return kinematics.solve(EePose(hand, np.array(_DOWN_WXYZ)), arm.qpos_array[:7]).joints
 
 
 def take_contact_sheet(client: "URLabClient", out: Path) -> str | None:
@@ -334,72 +291,43 @@ def _assemble(rows: dict[str, dict[str, Bytes]], out: Path) -> None:
     sheet.save(out)
 
 
-PANEL = (320, 320)
-OVERVIEW_HEIGHT = 520
-_BACKENDS = ("egl", "osmesa")
-_LIMIT_S = 60
-
-
-def draw_states(model_mjb: bytes, states: list[dict[str, Any]], out: Path) -> str | None:
-    """Draw states ({"qpos": ..., "mocap_pos": ..., "mocap_quat": ...}) side by side; returns why not, or None."""
-    with tempfile.TemporaryDirectory() as folder:
-        model, frames = Path(folder) / "model.mjb", Path(folder) / "states.npz"
-        model.write_bytes(model_mjb)
-        stacked: dict[str, Any] = {key: np.array([state[key] for state in states]) for key in states[0]}
-        np.savez(frames, **stacked)
-        reason = ""
-        for backend in _BACKENDS:
-            done = subprocess.run(
-                [sys.executable, "-m", "urlab.cli.demo", str(model), str(frames), str(out)],
-                env={**os.environ, "MUJOCO_GL": backend},
-                capture_output=True,
-                text=True,
-                timeout=_LIMIT_S,
-                check=False,
-            )
-            if done.returncode == 0:
-                return None
-            reason = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else f"exit code {done.returncode}"
-    return f"no software GL ({reason}); `urlab doctor` says what to install"
-
-
-def draw(model_path: str, states_path: str, out: str) -> None:
-    """Draw in this process, with the GL that MUJOCO_GL names."""
-    import mujoco
+def draw_states(model: Any, states: list[dict[str, Any]], out: Path) -> str | None:
+    """Draw states ({"qpos": ..., "mocap_pos": ...}) side by side, the last one above them; returns why not, or None."""
     from PIL import Image
 
-    model = mujoco.MjModel.from_binary_path(model_path)
-    with np.load(states_path) as stored:
-        states = [{key: stored[key][row] for key in stored.files} for row in range(len(stored["qpos"]))]
+    from urlab.cameras import shared_gl
+
+    model = copy.copy(model)
     width = PANEL[0] * len(states)
     model.vis.global_.offwidth, model.vis.global_.offheight = width, max(OVERVIEW_HEIGHT, PANEL[1])
-    overview = _draw_all(model, states[-1:], (width, OVERVIEW_HEIGHT), _FROM_AFAR)
-    panels = _draw_all(model, states, PANEL, _CLOSE_UP)
+    try:
+        overview = shared_gl().run(partial(_draw_all, model, states[-1:], (width, OVERVIEW_HEIGHT), _FROM_AFAR))
+        panels = shared_gl().run(partial(_draw_all, model, states, PANEL, _CLOSE_UP))
+    except NoViewport as none:
+        return f"{none.message}; `urlab doctor` says what to install"
     Image.fromarray(np.concatenate([overview[0], np.concatenate(panels, axis=1)])).save(out)
+    return None
 
 
-def _draw_all(
-    model: Any, states: list[dict[str, Any]], size: tuple[int, int], view: dict[str, Any]
-) -> list[NDArray[np.uint8]]:
+def _draw_all(model: Any, states: list[dict[str, Any]], size: tuple[int, int], view: dict[str, Any]) -> list[Bytes]:
+    """Pictures (height, width, 3) RGB of some states; for the GL thread."""
     import mujoco
 
-    data, camera = mujoco.MjData(model), mujoco.MjvCamera()
+    data, option, camera = mujoco.MjData(model), mujoco.MjvOption(), mujoco.MjvCamera()
     camera.lookat[:] = view["lookat"]
     camera.distance, camera.azimuth, camera.elevation = view["distance"], view["azimuth"], view["elevation"]
+    scene, rectangle = mujoco.MjvScene(model, _MOST_GEOMS), mujoco.MjrRect(0, 0, *size)
+    context = mujoco.MjrContext(model, mujoco.mjtFontScale.mjFONTSCALE_150.value)
+    mujoco.mjr_setBuffer(mujoco.mjtFramebuffer.mjFB_OFFSCREEN.value, context)
     pictures = []
-    with mujoco.Renderer(model, size[1], size[0]) as renderer:
-        for state in states:
-            for key, values in state.items():
-                getattr(data, key)[:] = values
-            mujoco.mj_forward(model, data)
-            renderer.update_scene(data, camera)
-            pictures.append(renderer.render().copy())
+    for state in states:
+        for key, values in state.items():
+            getattr(data, key)[:] = values
+        mujoco.mj_forward(model, data)
+        mujoco.mjv_updateScene(model, data, option, None, camera, mujoco.mjtCatBit.mjCAT_ALL.value, scene)
+        mujoco.mjr_render(rectangle, scene, context)
+        pixels = np.empty((size[1], size[0], 3), np.uint8)
+        mujoco.mjr_readPixels(pixels, None, rectangle, context)
+        pictures.append(pixels[::-1])
+    context.free()
     return pictures
-
-
-_FROM_AFAR = {"lookat": (0.9, 0.75, 0.3), "distance": 3.9, "azimuth": 65.0, "elevation": -17.0}
-_CLOSE_UP = {"lookat": (0.36, 0.0, 0.5), "distance": 1.45, "azimuth": 125.0, "elevation": -18.0}
-
-
-if __name__ == "__main__":
-    draw(*sys.argv[1:4])

@@ -30,6 +30,41 @@ from urlab.cli import options as opt
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stdout
 from urlab.config import Ports, default_project
 
+ProjectDir = Annotated[
+    str | None, typer.Option("--project", metavar="DIR", help="Check this project folder.", show_default=False)
+]
+DISTRIBUTION = "urlab-headless"
+_NEEDED = ("numpy", "pyzmq", "msgspec", "rich", "typer", "pillow")
+_OLDEST_PYTHON = (3, 11)
+_REQUIREMENT = re.compile(r"""^([A-Za-z0-9._-]+).*\bextra\s*==\s*['"]([A-Za-z0-9._-]+)['"]""")
+PARTS = ("mujoco", "mujoco-core")
+_LIBRARY_VERSION = re.compile(r"libmujoco\D*(\d+\.\d+\.\d+)")
+_MEND = (
+    "pip uninstall -y mujoco mujoco-core mujoco-studio && pip install --no-cache-dir 'mujoco>=4.0,<5' "
+    "(an upgrade in place from an older MuJoCo leaves a mixture behind)"
+)
+_SOFTWARE = ("llvmpipe", "softpipe", "swrast")
+_PROBE = """
+import mujoco
+from OpenGL import GL
+model = mujoco.MjModel.from_xml_string(
+    "<mujoco><worldbody><light pos='0 0 3'/><geom size='1' rgba='1 1 1 1'/></worldbody></mujoco>"
+)
+data = mujoco.MjData(model)
+mujoco.mj_forward(model, data)
+renderer = mujoco.Renderer(model, 16, 16)
+renderer.update_scene(data)
+assert renderer.render().max() > 0, "the picture is black"
+print(GL.glGetString(GL.GL_RENDERER).decode())
+renderer.close()
+"""
+SHM_DIR = Path("/dev/shm")
+_SMALL_SHM_BYTES = 128 * 1024 * 1024
+_MANY_CORES = 2
+_NAP_S = 0.001
+_NAPS = 30
+_SLOPPY_S = 0.001
+
 
 class Status(StrEnum):
     """``NOTE`` is worth knowing, ``WARNING`` costs something, with a ``PROBLEM`` the server cannot run."""
@@ -58,10 +93,6 @@ _MARKS = {
     Status.WARNING: ("warning", "yellow"),
     Status.PROBLEM: ("problem", "bold red"),
 }
-
-ProjectDir = Annotated[
-    str | None, typer.Option("--project", metavar="DIR", help="Check this project folder.", show_default=False)
-]
 
 
 def doctor(project: ProjectDir = None, as_json: opt.AsJson = False, log_level: opt.Log = LogLevel.WARNING) -> None:
@@ -142,12 +173,6 @@ def _why(done: "subprocess.CompletedProcess[bytes]") -> str:
     return how_it_ended(done.returncode) if done.returncode < 0 or not done.stderr else last_line(done.stderr)
 
 
-DISTRIBUTION = "urlab-headless"
-_NEEDED = ("numpy", "pyzmq", "msgspec", "rich", "typer", "pillow")
-_OLDEST_PYTHON = (3, 11)
-_REQUIREMENT = re.compile(r"""^([A-Za-z0-9._-]+).*\bextra\s*==\s*['"]([A-Za-z0-9._-]+)['"]""")
-
-
 def version_of(distribution: str) -> str | None:
     """The installed version, or None."""
     try:
@@ -200,14 +225,6 @@ def _extra(name: str, needs: list[str]) -> Finding:
     return Finding(label, Status.OK, ", ".join(f"{one} {version_of(one)}" for one in needs))
 
 
-PARTS = ("mujoco", "mujoco-core")
-_LIBRARY_VERSION = re.compile(r"libmujoco\D*(\d+\.\d+\.\d+)")
-_MEND = (
-    "pip uninstall -y mujoco mujoco-core mujoco-studio && pip install --no-cache-dir 'mujoco>=4.0,<5' "
-    "(an upgrade in place from an older MuJoCo leaves a mixture behind)"
-)
-
-
 def check_mujoco() -> list[Finding]:
     """One finding: the installation as a whole."""
     version = version_of("mujoco")
@@ -254,23 +271,6 @@ def _leftovers(version: str) -> str | None:
     return None
 
 
-_SOFTWARE = ("llvmpipe", "softpipe", "swrast")
-_PROBE = """
-import mujoco
-from OpenGL import GL
-model = mujoco.MjModel.from_xml_string(
-    "<mujoco><worldbody><light pos='0 0 3'/><geom size='1' rgba='1 1 1 1'/></worldbody></mujoco>"
-)
-data = mujoco.MjData(model)
-mujoco.mj_forward(model, data)
-renderer = mujoco.Renderer(model, 16, 16)
-renderer.update_scene(data)
-assert renderer.render().max() > 0, "the picture is black"
-print(GL.glGetString(GL.GL_RENDERER).decode())
-renderer.close()
-"""
-
-
 def check_graphics() -> list[Finding]:
     """A finding per backend. One that works is enough, and none is a warning: only cameras need it."""
     if sys.platform != "linux":
@@ -297,14 +297,6 @@ def _chosen(attempts: dict[str, Attempt]) -> list[Finding]:
         advice = f"unset MUJOCO_GL, or set it to {working[0]}" if working else GL_INSTALL_LINE
         return [Finding("MUJOCO_GL", Status.WARNING, f"asks for {asked}, which does not work", advice)]
     return []
-
-
-SHM_DIR = Path("/dev/shm")
-_SMALL_SHM_BYTES = 128 * 1024 * 1024
-_MANY_CORES = 2
-_NAP_S = 0.001
-_NAPS = 30
-_SLOPPY_S = 0.001
 
 
 def check_ports() -> list[Finding]:

@@ -9,11 +9,11 @@ from rich.table import Table
 from rich.text import Text
 
 from urlab.cli import options as opt
-from urlab.cli.console import LogLevel, in_words, print_json, set_up_logging, stdout
+from urlab.cli.console import LogLevel, in_words, print_json, robot_counts, set_up_logging, stdout
 from urlab.cli.options import connected
 
 if TYPE_CHECKING:
-    from urlab_client import URLabArticulation, URLabClient, ZmqTransport
+    from urlab_client import URLabClient, ZmqTransport
 
 ROUND_TRIPS = 20
 
@@ -57,21 +57,12 @@ def _report(transport: "ZmqTransport") -> dict[str, Any]:
         "mode": status.mode,
         "paused": status.paused,
         "sim_time_s": status.sim_time,
-        "robots": {prefix: _robot(one) for prefix, one in client.articulations.items()},
+        "robots": {prefix: robot_counts(one) for prefix, one in client.articulations.items()},
         "entities": [name for name in client.entities if name not in client.articulations],
         "global_cameras": list(client.global_cameras),
         "streams": client.streams,
         "round_trip_ms": _round_trips_ms(client),
         "warnings": [str(one.message) for one in noticed],
-    }
-
-
-def _robot(robot: "URLabArticulation") -> dict[str, int]:
-    return {
-        "joints": len(robot.joints),
-        "actuators": len(robot.actuators),
-        "sensors": len(robot.sensors),
-        "cameras": len(robot.cameras),
     }
 
 

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ import typer
 from rich.text import Text
 
 from urlab import __version__
-from urlab.cli.console import LogLevel, in_words, set_up_logging, stderr
+from urlab.cli.console import LogLevel, in_words, robot_counts, set_up_logging, stderr
 from urlab.cli.options import Log
 from urlab.cli.signals import StopSignals
 from urlab.config import Ports, RenderProfile, ServerConfig, default_project
@@ -24,11 +25,16 @@ if TYPE_CHECKING:
     from urlab.compile import CompiledArticulation
     from urlab.manager import Manager
 
-
 log = logging.getLogger("urlab.cli")
 
-_SOCKETS, _SCENE, _FILES, _VIEWS = "Sockets", "Simulation", "Files", "Views and streams"
+_CLOSE_GRACE_S = 2.5
+"""How long a compilation may hold up the end; it cannot be interrupted, and nothing of it is worth keeping."""
+_LABEL_WIDTH = 10
 
+_sockets = partial(typer.Option, rich_help_panel="Sockets")
+_scene = partial(typer.Option, rich_help_panel="Simulation")
+_files = partial(typer.Option, rich_help_panel="Files", show_default=False)
+_views = partial(typer.Option, rich_help_panel="Views and streams")
 
 Targets = Annotated[
     list[str] | None,
@@ -39,111 +45,59 @@ Targets = Annotated[
     ),
 ]
 
-Host = Annotated[
-    str, typer.Option("--host", help="Bind address, or ipc:///PATH for a local socket file.", rich_help_panel=_SOCKETS)
-]
-Insecure = Annotated[
-    bool,
-    typer.Option("--insecure", help="Allow a --host that others on the network can reach.", rich_help_panel=_SOCKETS),
-]
-StepPort = Annotated[
-    int, typer.Option("--step-port", help="Requests and replies; 0 = any free port.", rich_help_panel=_SOCKETS)
-]
-StatePort = Annotated[
-    int, typer.Option("--state-port", help="Live state (PUB); 0 = any free port.", rich_help_panel=_SOCKETS)
-]
-ControlPort = Annotated[
-    int, typer.Option("--control-port", help="Live control (SUB); 0 = any free port.", rich_help_panel=_SOCKETS)
-]
-InfoPort = Annotated[
-    int, typer.Option("--info-port", help="Actuator lists (PUB); 0 = any free port.", rich_help_panel=_SOCKETS)
-]
+Host = Annotated[str, _sockets("--host", help="Bind address, or ipc:///PATH for a local socket file.")]
+Insecure = Annotated[bool, _sockets("--insecure", help="Allow a --host that others on the network can reach.")]
+StepPort = Annotated[int, _sockets("--step-port", help="Requests and replies; 0 = any free port.")]
+StatePort = Annotated[int, _sockets("--state-port", help="Live state (PUB); 0 = any free port.")]
+ControlPort = Annotated[int, _sockets("--control-port", help="Live control (SUB); 0 = any free port.")]
+InfoPort = Annotated[int, _sockets("--info-port", help="Actuator lists (PUB); 0 = any free port.")]
 CameraPort = Annotated[
-    int,
-    typer.Option(
-        "--camera-port", help="First camera's stream, the others upward; 0 = any free ports.", rich_help_panel=_SOCKETS
-    ),
+    int, _sockets("--camera-port", help="First camera's stream, the others upward; 0 = any free ports.")
 ]
-Shm = Annotated[
-    bool,
-    typer.Option(
-        "--shm/--no-shm", help="Shared-memory transport for clients on this machine", rich_help_panel=_SOCKETS
-    ),
-]
+Shm = Annotated[bool, _sockets("--shm/--no-shm", help="Shared-memory transport for clients on this machine")]
 
-Mode = Annotated[
-    StepMode,
-    typer.Option("--step-mode", help="Anything but auto pins the mode for all clients.", rich_help_panel=_SCENE),
-]
-PlayAtStart = Annotated[
-    bool,
-    typer.Option("--play/--no-play", help="Simulate from the start, or wait for a client.", rich_help_panel=_SCENE),
-]
+Mode = Annotated[StepMode, _scene("--step-mode", help="Anything but auto pins the mode for all clients.")]
+PlayAtStart = Annotated[bool, _scene("--play/--no-play", help="Simulate from the start, or wait for a client.")]
 
 ProjectDir = Annotated[
     Path | None,
-    typer.Option(
+    _files(
         "--project",
         metavar="DIR",
         help="Levels, imports and recordings live there. Default: the per-user data folder.",
-        show_default=False,
-        rich_help_panel=_FILES,
     ),
 ]
 ModelRoots = Annotated[
     list[Path] | None,
-    typer.Option(
+    _files(
         "--model-root",
         metavar="DIR",
         help="Clients may read models there; may be repeated. Default on loopback: home, current and temporary folder.",
-        show_default=False,
-        rich_help_panel=_FILES,
     ),
 ]
 WriteRoots = Annotated[
     list[Path] | None,
-    typer.Option(
+    _files(
         "--write-root",
         metavar="DIR",
         help="Clients may write files there; may be repeated. Default: as for --model-root.",
-        show_default=False,
-        rich_help_panel=_FILES,
     ),
 ]
 ReadyFile = Annotated[
     Path | None,
-    typer.Option(
-        "--ready-file",
-        metavar="FILE",
-        help="Write pid and endpoints there, as JSON, once everything is up.",
-        show_default=False,
-        rich_help_panel=_FILES,
-    ),
+    _files("--ready-file", metavar="FILE", help="Write pid and endpoints there, as JSON, once everything is up."),
 ]
 SaveDebugXml = Annotated[
-    bool,
-    typer.Option("--save-debug-xml", help="Keep the compiled scene in the project folder.", rich_help_panel=_FILES),
+    bool, _files("--save-debug-xml", help="Keep the compiled scene in the project folder.", show_default=True)
 ]
 
-Profile = Annotated[
-    RenderProfile,
-    typer.Option("--render-profile", help="Speed or beauty; auto: fast without a GPU.", rich_help_panel=_VIEWS),
-]
+Profile = Annotated[RenderProfile, _views("--render-profile", help="Speed or beauty; auto: fast without a GPU.")]
 CameraStreams = Annotated[
-    bool,
-    typer.Option(
-        "--camera-streams/--no-camera-streams",
-        help="Stream the cameras to those who subscribe.",
-        rich_help_panel=_VIEWS,
-    ),
+    bool, _views("--camera-streams/--no-camera-streams", help="Stream the cameras to those who subscribe.")
 ]
 Rows = Annotated[
     RowLayout,
-    typer.Option(
-        "--rows",
-        help="Layout of the streamed rows: v1 as documented, v2 as later clients want it.",
-        rich_help_panel=_VIEWS,
-    ),
+    _views("--rows", help="Layout of the streamed rows: v1 as documented, v2 as later clients want it."),
 ]
 
 
@@ -199,10 +153,6 @@ def _roots(folders: list[Path] | None) -> tuple[Path, ...] | None:
     return tuple(folders) if folders else None
 
 
-_CLOSE_GRACE_S = 2.5
-"""How long a compilation may hold up the end; it cannot be interrupted, and nothing of it is worth keeping."""
-
-
 def _run(config: ServerConfig, targets: Sequence[str], stop: StopSignals) -> None:
     """Serve until ``stop``. What cannot work raises a UrlabError before the ready file is there."""
     # MuJoCo comes in here, after the signals: a stop during its import is a clean one as well.
@@ -253,9 +203,6 @@ def _close(server: "Server") -> None:
         closing.result()
 
 
-_LABEL_WIDTH = 10
-
-
 def _print_banner(server: "Server") -> None:
     """Level, robots, mode, endpoints, project, how to stop; on stderr, like the log."""
     console = stderr()
@@ -300,13 +247,7 @@ def _scene_lines(manager: "Manager") -> list[Text]:
 
 
 def _robot(robot: "CompiledArticulation") -> Text:
-    counts = {
-        "joints": len(robot.joints),
-        "actuators": len(robot.actuators),
-        "sensors": len(robot.sensors),
-        "cameras": len(robot.cameras),
-    }
-    return Text.assemble((robot.prefix, "bold"), f"  {in_words(counts)}")
+    return Text.assemble((robot.prefix, "bold"), f"  {in_words(robot_counts(robot))}")
 
 
 def _state(server: "Server") -> Text:

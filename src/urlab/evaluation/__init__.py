@@ -24,35 +24,20 @@ if TYPE_CHECKING:
     from urlab.evaluation.settings import VideoChoice
     from urlab.evaluation.tasks import Layout, Task, TaskError, find_task, load_task, task_names
 
-_MODULES = {
-    "EMBODIMENTS": "embodiments",
-    "Action": "policies",
-    "Embodiment": "embodiments",
-    "EpisodeResult": "episode_result",
-    "EvalClient": "runs.client",
-    "EvalClientError": "runs.client",
-    "GoalTracker": "goals",
-    "Layout": "tasks",
-    "Observation": "policies",
-    "Policy": "policies",
-    "PolicyError": "policies",
-    "Run": "runs.results",
-    "RunFolderError": "runs.results",
-    "RunOutcome": "runs.runner",
-    "RunPlan": "runs.plan",
-    "Task": "tasks",
-    "TaskError": "tasks",
-    "VideoChoice": "settings",
-    "find_policy": "policies",
-    "find_task": "tasks",
-    "load_task": "tasks",
-    "read_run": "runs.results",
-    "run_plan": "runs.runner",
-    "sample_layout": "goals",
-    "summarise": "report",
-    "task_names": "tasks",
-    "write_report": "report",
+_NAMES = {
+    "embodiments": ("EMBODIMENTS", "Embodiment"),
+    "episode_result": ("EpisodeResult",),
+    "goals": ("GoalTracker", "sample_layout"),
+    "policies": ("Action", "Observation", "Policy", "PolicyError", "find_policy"),
+    "report": ("summarise", "write_report"),
+    "runs.client": ("EvalClient", "EvalClientError"),
+    "runs.plan": ("RunPlan",),
+    "runs.results": ("Run", "RunFolderError", "read_run"),
+    "runs.runner": ("RunOutcome", "run_plan"),
+    "settings": ("VideoChoice",),
+    "tasks": ("Layout", "Task", "TaskError", "find_task", "load_task", "task_names"),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "EMBODIMENTS",

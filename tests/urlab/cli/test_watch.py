@@ -24,10 +24,9 @@ from PIL import Image
 
 from urlab.child_process import ServerProcess
 from urlab.cli.console import FAILED, WRONG_USE, CommandError
-from urlab.cli.watch.camera import brightness, depth_range_m, find_camera, report_camera
+from urlab.cli.watch.camera import CaptureOptions, brightness, check, depth_range_m, find_camera, report_camera
 from urlab.cli.watch.clips import INSTALL, SizeChangedError, Spool, ffmpeg, save, write_gif, write_mp4, write_png
 from urlab.cli.watch.display import beats, report
-from urlab.cli.watch.options import CaptureOptions, check
 from urlab.cli.watch.rates import Pace, Rate, RateWindow, Tally
 from urlab.cli.watch.scene import SceneMonitor, show_scene
 from urlab.cli.watch.server import WatchedAddress, WatchedServer, watched

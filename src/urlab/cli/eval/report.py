@@ -16,7 +16,6 @@ from urlab.cli.options import AsJson
 if TYPE_CHECKING:
     from urlab.evaluation.report import Run, TaskSummary
 
-
 Runs = Annotated[
     list[str], typer.Argument(metavar="RUN...", help="Folders of runs, or their names; the first is compared to.")
 ]
@@ -71,7 +70,7 @@ def print_summary(runs: "Sequence[Run]") -> None:
     """A table for each run, and a sentence for each comparison with the first."""
     from urlab.evaluation.report import summarise
     from urlab.evaluation.report.page import verdict
-    from urlab.evaluation.report.summary import compare_runs
+    from urlab.evaluation.report.statistics import compare_runs
 
     out = stdout()
     for run in runs:

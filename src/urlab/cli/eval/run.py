@@ -1,29 +1,50 @@
-"""`urlab eval run`: a policy on tasks, from start to report."""
+"""`urlab eval run`: a policy on tasks, from the options through a plan and its progress to the results."""
 
+import contextlib
+import json
 import logging
+import os
+import shlex
+import signal
 import sys
+import threading
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from urlab.cli.console import FAILED, WRONG_USE, CommandError, LogLevel, print_json, set_up_logging, stderr
+from urlab.cli.console import FAILED, WRONG_USE, CommandError, LogLevel, in_words, print_json, set_up_logging, stderr
 from urlab.cli.eval import options as opt
 from urlab.cli.eval.jobs import client_errors_as_command_errors
-from urlab.cli.eval.options import FOR_A_SERVER, FOR_TASKS, check_drawing, check_file, check_folder, need_packages
-from urlab.cli.eval.planning import RunOptions, plan_of
-from urlab.cli.eval.progress import RunProgress, stop_event
+from urlab.cli.eval.options import (
+    FOR_A_SERVER,
+    FOR_TASKS,
+    check_drawing,
+    check_file,
+    check_folder,
+    known_tasks,
+    names,
+    need_packages,
+    server_url,
+)
 from urlab.cli.eval.report import print_summary
 from urlab.cli.options import AsJson, Log
 from urlab.errors import ChildFailed, UrlabError
 from urlab.evaluation.settings import VideoChoice
 
 if TYPE_CHECKING:
+    from urlab.evaluation.episode_result import EpisodeResult
+    from urlab.evaluation.policies import PolicySource
     from urlab.evaluation.report import Run
     from urlab.evaluation.runs.plan import RunPlan
     from urlab.evaluation.runs.runner import RunOutcome
-
 
 INTERRUPTED = 130
 _MOST_WARNINGS = 3
@@ -76,6 +97,11 @@ MinSuccess = Annotated[
         "--min-success", min=0, max=1, help="Exit with 1 if a smaller part of the episodes succeeds: 0.9 is 90 %."
     ),
 ]
+_SECRETS = ("key", "token", "password")
+_NOT_THE_POLICY = (*_SECRETS, "timeout_s")
+"""How arguments end that leave a policy what it is."""
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STOPPING = b"\nstopping, what is done is kept; Ctrl-C again does not wait for the policy\n"
 
 
 def run(
@@ -200,3 +226,186 @@ def _require(outcome: "RunOutcome", min_success: float) -> None:
         raise CommandError(
             f"{100 * rate:.1f} % of the episodes succeeded; --min-success asks for {100 * min_success:g} %", FAILED
         )
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """The options as they were given; None stands for the default."""
+
+    policy: str
+    policy_args: Sequence[str]
+    tasks: str | None
+    episodes: int
+    seed: int
+    workers: int | None
+    cameras: bool | None
+    videos: VideoChoice | None
+    results: Path
+    run_id: str | None
+    url: str | None
+    token: str | None
+    report: Path | None
+
+
+def plan_of(options: RunOptions) -> "RunPlan":
+    """The plan; CommandError or TaskError when there is no such policy or task."""
+    from urlab.evaluation.runs.plan import RunPlan
+
+    policy = _policy(options)
+    cameras, videos = _pictures(options, policy)
+    return RunPlan(
+        policy=policy,
+        tasks=_tasks(options),
+        episodes=options.episodes,
+        seed=options.seed,
+        workers=options.workers or _default_workers(policy),
+        cameras=cameras,
+        videos=videos,
+        results=options.results.expanduser().resolve(),
+        run_id=options.run_id,
+        url=None if options.url is None else server_url(options.url),
+        token=options.token,
+        command=_command(options),
+        policy_arguments=tuple(word for word in options.policy_args if not _key(word).endswith(_NOT_THE_POLICY)),
+    )
+
+
+def _policy(options: RunOptions) -> "PolicySource":
+    from urlab.evaluation.policies import PolicyNotFound, find_policy
+
+    try:
+        return find_policy(options.policy, _own_tasks(options) | policy_arguments(options.policy_args))
+    except PolicyNotFound as missing:
+        raise CommandError(str(missing), WRONG_USE) from missing
+
+
+def _own_tasks(options: RunOptions) -> dict[str, Any]:
+    """The oracle carries out the scripts of task files, so it has to be given those that we do not ship."""
+    files = [word for word in names(options.tasks or "") if word.endswith(".toml")]
+    return {"task_files": files} if files and options.policy == "oracle" else {}
+
+
+def _tasks(options: RunOptions) -> tuple[str, ...] | None:
+    """A server that is far away may have tasks that we have not: it judges their names itself."""
+    if options.url is None:
+        return known_tasks(options.tasks or "all")
+    return None if options.tasks is None else tuple(names(options.tasks))
+
+
+def _pictures(options: RunOptions, policy: "PolicySource") -> tuple[bool, VideoChoice]:
+    """Pictures cost much: they are drawn only if the policy or the videos need them."""
+    if options.url is not None and (options.cameras is not None or options.videos is not None):
+        raise CommandError("with --url the server chooses: say --cameras and --videos to `urlab eval serve`", WRONG_USE)
+    wants_videos = options.videos not in (None, VideoChoice.NONE)
+    if options.cameras is False and wants_videos:
+        raise CommandError(f"--videos {options.videos} needs cameras, and --no-cameras forbids them", WRONG_USE)
+    cameras = options.cameras if options.cameras is not None else policy.needs_cameras or wants_videos
+    return cameras, options.videos or (VideoChoice.FAILURES if cameras else VideoChoice.NONE)
+
+
+def _default_workers(policy: "PolicySource") -> int:
+    return max(1, os.cpu_count() or 1) if policy.shared_nothing else 1
+
+
+def _command(options: RunOptions) -> str:
+    """The line that runs the same episodes again; where results go and secrets are no part of it."""
+    words = ["urlab", "eval", "run", "--policy", options.policy]
+    for argument in options.policy_args:
+        words += ["--policy-arg", f"{_key(argument)}=..." if _key(argument).endswith(_SECRETS) else argument]
+    words += ["--tasks", options.tasks or "all", "--episodes", str(options.episodes), "--seed", str(options.seed)]
+    words += ["--workers", str(options.workers)] if options.workers else []
+    words += ["--url", options.url] if options.url else []
+    return shlex.join(words)
+
+
+def _key(argument: str) -> str:
+    return argument.partition("=")[0]
+
+
+def policy_arguments(words: Sequence[str]) -> dict[str, Any]:
+    """``steps=8`` is a number, ``checkpoint=best.pt`` a text."""
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key.isidentifier():
+            raise CommandError(f"--policy-arg {word!r} is not KEY=VALUE", WRONG_USE)
+        found[key] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+class RunProgress:
+    """A bar with the running success, a line for each episode above it; without a terminal the lines alone."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._progress = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=30),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[success]}"),
+            TimeElapsedColumn(),
+            TextColumn("[dim]left"),
+            TimeRemainingColumn(),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._bar = self._progress.add_task("starting", total=None, success="")
+        self._total = self._done = self._new = self._solved = 0
+
+    def __enter__(self) -> "RunProgress":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._progress.stop()
+
+    def begin(self, run_id: str, total: int, completed: int) -> None:
+        """The server is there."""
+        self._total, self._done = total, completed
+        self._progress.update(self._bar, description="episodes", total=total, completed=completed)
+        again = f", {completed} of them done before" if completed else ""
+        episodes = in_words({"episodes": total}) or "no episodes"
+        self._console.print(f"run [bold]{escape(run_id)}[/]: {episodes}{again}", soft_wrap=True)
+
+    def episode(self, result: "EpisodeResult") -> None:
+        """An episode has ended."""
+        self._done += 1
+        self._solved += result.success
+        self._new += 1
+        rate = f"{self._solved}/{self._new} solved, {100 * self._solved / self._new:.0f} %"
+        self._progress.update(self._bar, completed=self._done, success=rate)
+        word = "[green]solved[/]" if result.success else "[red]failed[/]"
+        steps = "" if result.steps is None else f" {result.steps} steps"
+        reason = "" if result.success or result.reason is None else f" {escape(result.reason)}"
+        self._console.print(
+            f"{self._done:>4}/{self._total} {word} {escape(result.task)} {escape(result.seed)} "
+            f"score {result.score:.2f}{steps}{reason}  [dim]{rate}[/]",
+            soft_wrap=True,
+        )
+
+
+@contextlib.contextmanager
+def stop_event() -> Iterator[threading.Event]:
+    """Set by the first SIGINT or SIGTERM; the second ends the process at once. To be used on the main thread."""
+    event = threading.Event()
+
+    def receive(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - the signature of handlers
+        if event.is_set():
+            raise KeyboardInterrupt
+        event.set()
+        with contextlib.suppress(OSError, ValueError):
+            os.write(sys.stderr.fileno(), _STOPPING)  # no print: the signal may have interrupted one
+
+    before = {one: signal.signal(one, receive) for one in _SIGNALS}
+    try:
+        yield event
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

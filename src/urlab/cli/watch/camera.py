@@ -1,10 +1,12 @@
-"""Watching one camera: finding it by its name, and what it sees in numbers."""
+"""Watching one camera: what is asked of it, finding it by its name, and what it sees in numbers."""
 
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,6 @@ from rich.text import Text
 
 from urlab.cli.console import WRONG_USE, CommandError, print_json, stdout
 from urlab.cli.watch.display import Display, beats, rate_in_json
-from urlab.cli.watch.options import CaptureOptions
 from urlab.cli.watch.rates import Rate, RateWindow, Tally
 from urlab.cli.watch.scene import DEFAULT_REPORT_S
 from urlab.cli.watch.server import WatchedServer
@@ -21,6 +22,63 @@ from urlab_wire.pixels import PixelFormat
 
 FIRST_FRAME_S = 10.0
 _GLOBAL = "global/"
+_SPAN_S = 2.0
+_LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
+PICTURE = ".png"
+DEFAULT_FPS = {".mp4": 30.0, ".gif": 10.0}
+DEFAULT_CLIP_S = 5.0
+FASTEST_GIF_FPS = 50.0
+"""Players take frames that are shown for less than 2/100 s for a mistake, and slow them down."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOptions:
+    """Show what camera ``name`` sees, or write it to ``out``: one picture or a clip, as the suffix says.
+
+    It ends after ``seconds`` or after ``frames``; ``fps`` is how many frames a second a clip has.
+    """
+
+    name: str
+    out: Path | None = None
+    seconds: float | None = None
+    frames: int | None = None
+    fps: float | None = None
+
+    @property
+    def suffix(self) -> str:
+        """Of the file, in small letters; empty without one."""
+        return "" if self.out is None else self.out.suffix.lower()
+
+    @property
+    def clip_fps(self) -> float:
+        """The rate of a clip."""
+        return self.fps or DEFAULT_FPS[self.suffix]
+
+    @property
+    def clip_frames(self) -> int:
+        """The length of a clip in frames, at least one."""
+        return self.frames or max(1, round(self.clip_fps * (self.seconds or DEFAULT_CLIP_S)))
+
+
+def check(order: CaptureOptions) -> CaptureOptions:
+    """The order itself; CommandError when it cannot be carried out whatever the server is."""
+    suffix = order.suffix
+    if order.out is not None and suffix not in (PICTURE, *DEFAULT_FPS):
+        clips = " or ".join(DEFAULT_FPS)
+        raise _wrong(f"--out {order.out} cannot be written: end it in {PICTURE} (one picture), {clips} (a clip)")
+    if order.seconds is not None and order.frames is not None:
+        raise _wrong("--seconds and --frames both say when to end: use one of them")
+    if order.fps is not None and suffix not in DEFAULT_FPS:
+        raise _wrong(f"--fps is for clips: use it with --out FILE that ends in {' or '.join(DEFAULT_FPS)}")
+    if suffix == PICTURE and (order.seconds is not None or order.frames is not None):
+        raise _wrong(f"a {PICTURE} file holds one picture: leave out --seconds and --frames, or use a clip")
+    if suffix == ".gif" and order.clip_fps > FASTEST_GIF_FPS:
+        raise _wrong(f"--fps {order.clip_fps:g} is too fast for a .gif file: at most {FASTEST_GIF_FPS:g}, or use .mp4")
+    return order
+
+
+def _wrong(message: str) -> CommandError:
+    return CommandError(message, WRONG_USE)
 
 
 def find_camera(server: WatchedServer, asked: str) -> URLabCameraView:
@@ -78,10 +136,6 @@ def _unknown(asked: str, names: list[str], same: list[str]) -> str:
     if same:
         return f"several cameras are called {asked!r}: {', '.join(same)}"
     return f"there is no camera {asked!r}; there are: {', '.join(names) or 'none'}"
-
-
-_SPAN_S = 2.0
-_LUMA = np.array([0.2126, 0.7152, 0.0722], dtype=np.float32)
 
 
 class CameraMonitor:

@@ -16,13 +16,20 @@ from PIL import Image
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from urlab.cli.console import CommandError, stderr
-from urlab.cli.watch.camera import describe, first_frame, streaming
-from urlab.cli.watch.options import PICTURE, CaptureOptions
+from urlab.cli.watch.camera import PICTURE, CaptureOptions, describe, first_frame, streaming
 from urlab.cli.watch.server import WatchedServer
 from urlab.files import replacing
 from urlab_client import CameraFrame, URLabCameraView
 from urlab_client.handles.frame import rgb_picture
 from urlab_wire.pixels import FARTHEST_MM, Bytes, PixelFormat, millimetres, white_of
+
+INSTALL = "pip install 'urlab-headless[video]'"
+Advance = Callable[[], None]
+"""Called after every frame that was written."""
+_CENTISECONDS_PER_S = 100
+STALLED_S = 1.0
+Saved = tuple[dict[str, Any], str]
+"""What was saved: as plain data, and in a sentence."""
 
 
 class SizeChangedError(Exception):
@@ -80,14 +87,6 @@ class Spool:
     def repeat(self) -> None:
         """The same frame once more."""
         self._places.append(self._places[-1])
-
-
-INSTALL = "pip install 'urlab-headless[video]'"
-
-Advance = Callable[[], None]
-"""Called after every frame that was written."""
-
-_CENTISECONDS_PER_S = 100
 
 
 def write_png(frame: CameraFrame, file: BinaryIO) -> None:
@@ -157,12 +156,6 @@ def _images(spool: Spool, advance: Advance) -> Iterator[Image.Image]:
 
 
 CLIPS: dict[str, Callable[[Spool, float, BinaryIO, Advance], None]] = {".mp4": write_mp4, ".gif": write_gif}
-
-
-STALLED_S = 1.0
-
-Saved = tuple[dict[str, Any], str]
-"""What was saved: as plain data, and in a sentence."""
 
 
 def save(server: WatchedServer, order: CaptureOptions, out: Path) -> Saved:

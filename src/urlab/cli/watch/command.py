@@ -2,27 +2,41 @@
 
 import signal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.markup import escape
 
 from urlab.cli import options as opt
 from urlab.cli.console import WRONG_USE, CommandError, LogLevel, print_json, set_up_logging, stderr, stdout
-from urlab.cli.watch.options import (
-    Camera,
-    CaptureOptions,
-    Fps,
-    Frames,
-    NoCameras,
-    Out,
-    Robot,
-    Seconds,
-    StatePort,
-    check,
-)
 
 if TYPE_CHECKING:
+    from urlab.cli.watch.camera import CaptureOptions
     from urlab.cli.watch.server import WatchedServer
+
+StatePort = Annotated[
+    int | None,
+    typer.Option("--state-port", min=1, max=65535, help="Port of the state stream.", show_default="as it tells"),
+]
+Robot = Annotated[str | None, typer.Option("--robot", metavar="NAME", help="Watch this robot only.")]
+Seconds = Annotated[
+    float | None, typer.Option("--seconds", min=0.1, help="How long; else until Ctrl-C, 5 for a clip, 3 with --json.")
+]
+Camera = Annotated[
+    str | None, typer.Option("--camera", metavar="NAME", help="Watch this camera only: ROBOT/CAMERA, or its bare name.")
+]
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help="Write what the camera sees: .png (a picture), .mp4 or .gif (a clip)."),
+]
+Frames = Annotated[int | None, typer.Option("--frames", min=1, help="End after so many frames of the camera.")]
+Fps = Annotated[
+    float | None,
+    typer.Option("--fps", min=0.1, max=240, help="Frames per second of a clip.", show_default="30, .gif 10"),
+]
+NoCameras = Annotated[
+    bool, typer.Option("--no-cameras", help="Leave cameras alone: they are rendered while they are watched.")
+]
 
 
 def watch(
@@ -74,8 +88,10 @@ def _order(
     seconds: float | None,
     frames: int | None,
     fps: float | None,
-) -> CaptureOptions | None:
+) -> "CaptureOptions | None":
     if camera is not None:
+        from urlab.cli.watch.camera import CaptureOptions, check
+
         name = f"{robot}/{camera}" if robot is not None else camera
         return check(CaptureOptions(name, None if out is None else out.expanduser().resolve(), seconds, frames, fps))
     for option, value in (("--out", out), ("--frames", frames), ("--fps", fps)):
@@ -93,7 +109,7 @@ def _watch_scene(
     watch_it(server, robot, with_cameras=with_cameras, seconds=seconds)
 
 
-def _watch_camera(server: "WatchedServer", order: CaptureOptions, *, as_json: bool) -> None:
+def _watch_camera(server: "WatchedServer", order: "CaptureOptions", *, as_json: bool) -> None:
     from urlab.cli.watch.camera import report_camera, show_camera
     from urlab.cli.watch.clips import save
 

@@ -1,9 +1,10 @@
-"""What is shown of a scene: the table on a terminal, plain snapshots elsewhere, or one JSON document."""
+"""What is shown of a scene at one moment: the data, the table on a terminal, plain snapshots, one JSON document."""
 
 import math
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,11 +15,79 @@ from rich.table import Table
 from rich.text import Text
 
 from urlab.cli.watch.rates import Rate
-from urlab.cli.watch.readings import CameraReading, Numbers, Reading, RobotReading
+from urlab_client import URLabArticulation
+from urlab_client.types import PIEStatus
+from urlab_wire.ops.stepping import ArticulationState
 from urlab_wire.streams import parse_row_topic
 
+Numbers = list[float]
 BEAT_S = 0.1
 SNAPSHOT_S = 1.0
+_SHOWN_NUMBERS = 4
+_LARGE = 1e4
+
+
+@dataclass(frozen=True, slots=True)
+class JointReading:
+    """Position and velocity: one number each for hinges (rad) and slides (m), several for ball and free joints."""
+
+    pos: Numbers
+    vel: Numbers
+
+
+@dataclass(frozen=True, slots=True)
+class RobotReading:
+    """One robot. ``twist`` is the commanded vx, vy (m/s) and yaw rate (rad/s), None without a twist controller."""
+
+    joints: dict[str, JointReading]
+    sensors: dict[str, Numbers]
+    twist: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class CameraReading:
+    """One camera; ``resolution`` is (width, height)."""
+
+    mode: str
+    resolution: tuple[int, int]
+    rate: Rate
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A whole scene. Rates are over the last ``seconds``; ``status`` is None while the server does not answer."""
+
+    endpoint: str
+    state_endpoint: str
+    version: str
+    status: PIEStatus | None
+    interruptions: int
+    seconds: float
+    sim_time_s: float | None
+    real_time_factor: float | None
+    topics: dict[str, Rate]
+    robots: dict[str, RobotReading]
+    cameras: dict[str, CameraReading]
+    problem: str | None
+
+
+def fits(robots: Mapping[str, URLabArticulation], states: Mapping[str, ArticulationState]) -> bool:
+    """Whether these states are those of these robots."""
+    sizes = {name: sum(joint.qpos_dim for joint in robot.joints.values()) for name, robot in robots.items()}
+    return sizes == {name: len(state.qpos) for name, state in states.items()}
+
+
+def read_robot(robot: URLabArticulation, state: ArticulationState) -> RobotReading:
+    """A robot's part of the state, with its names."""
+    joints = {
+        name: JointReading(
+            state.qpos[joint.qpos_local_offset : joint.qpos_local_offset + joint.qpos_dim],
+            state.qvel[joint.qvel_local_offset : joint.qvel_local_offset + joint.qvel_dim],
+        )
+        for name, joint in robot.joints.items()
+    }
+    twist = None if state.twist is None else (state.twist.linear[0], state.twist.linear[1], state.twist.angular[2])
+    return RobotReading(joints, state.sensors or {}, twist)
 
 
 class Display:
@@ -57,10 +126,6 @@ def beats(seconds: float | None) -> Iterator[bool]:
         time.sleep(min(BEAT_S, max(0.0, end_s - time.monotonic())))
         is_last = time.monotonic() >= end_s
         yield is_last
-
-
-_SHOWN_NUMBERS = 4
-_LARGE = 1e4
 
 
 def table(reading: Reading) -> RenderableType:

@@ -30,24 +30,24 @@ class Samples(Generic[Value]):
 
     def __init__(self, span_s: float | None) -> None:
         self._span_s = span_s
-        self._kept: deque[tuple[float, Value]] = deque()
+        self._samples: deque[tuple[float, Value]] = deque()
 
     def add(self, at_s: float, value: Value) -> None:
         """Take the next value; times only grow."""
-        kept = self._kept
-        if self._span_s is None and len(kept) > 1:
-            kept.pop()
-        kept.append((at_s, value))
-        while self._span_s is not None and len(kept) > 2 and kept[1][0] <= at_s - self._span_s:
-            kept.popleft()
+        samples = self._samples
+        if self._span_s is None and len(samples) > 1:
+            samples.pop()
+        samples.append((at_s, value))
+        while self._span_s is not None and len(samples) > 2 and samples[1][0] <= at_s - self._span_s:
+            samples.popleft()
 
     def ends(self) -> tuple[tuple[float, Value], tuple[float, Value]] | None:
         """Both ends with their times; None before there are two."""
-        return (self._kept[0], self._kept[-1]) if len(self._kept) > 1 else None
+        return (self._samples[0], self._samples[-1]) if len(self._samples) > 1 else None
 
     def clear(self) -> None:
         """Begin anew."""
-        self._kept.clear()
+        self._samples.clear()
 
 
 class RateWindow(Samples[Mapping[str, Tally]]):
@@ -105,18 +105,27 @@ def _rate(before: Tally, now: Tally, seconds: float) -> Rate:
     return Rate((now.messages - before.messages) / seconds, (now.bytes - before.bytes) / seconds)
 
 
+@dataclass(frozen=True, slots=True)
+class StreamSubscription:
+    """What is wanted from an endpoint, and the topic whose newest payload is stored. ``queue`` is in messages."""
+
+    endpoint: str
+    topics: tuple[str, ...]
+    stored_topic: str
+    queue: int
+
+
 class TopicCounter:
-    """A channel of a `StreamListener` that counts by topic; ``newest`` is the last payload of topic ``kept``.
+    """A channel of a `StreamListener` that counts by topic; ``newest`` is the last payload of the stored topic.
 
     Sizes are those of whole messages, topic and payload. It is fed on the listener's thread; any thread may read.
     """
 
-    def __init__(self, endpoint: str, topics: tuple[str, ...], kept: str, queue: int) -> None:
-        self.endpoint = endpoint
-        self.topics: tuple[bytes, ...] = tuple(topic.encode() for topic in topics)
-        self.queue = queue
+    def __init__(self, wanted: StreamSubscription) -> None:
+        self.endpoint, self.queue = wanted.endpoint, wanted.queue
+        self.topics = tuple(topic.encode() for topic in wanted.topics)
         self.newest: bytes | None = None
-        self._kept = kept.encode()
+        self._stored_topic = wanted.stored_topic.encode()
         self._lock = threading.Lock()
         self._counts: dict[bytes, list[int]] = {}
 
@@ -129,7 +138,7 @@ class TopicCounter:
             count = self._counts.setdefault(topic, [0, 0])
             count[0] += 1
             count[1] += len(message[0]) + len(message[1])
-        if topic == self._kept:
+        if topic == self._stored_topic:
             self.newest = message[1].bytes
 
     def flush(self) -> None:
@@ -139,16 +148,6 @@ class TopicCounter:
         """What came so far, by topic."""
         with self._lock:
             return {topic.decode(errors="replace"): Tally(*count) for topic, count in self._counts.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSubscription:
-    """What is wanted from an endpoint; the newest payload of the topic ``kept`` is. ``queue`` is in messages."""
-
-    endpoint: str
-    topics: tuple[str, ...]
-    kept: str
-    queue: int
 
 
 class Subscriptions:
@@ -169,9 +168,7 @@ class Subscriptions:
         self.stop()
         self._followed, self._listener = list(wanted), StreamListener("urlab-watch")
         for one in wanted:
-            self._listener.add(
-                self._counters.setdefault(one, TopicCounter(one.endpoint, one.topics, one.kept, one.queue))
-            )
+            self._listener.add(self._counters.setdefault(one, TopicCounter(one)))
 
     def stop(self) -> None:
         """Listen to nothing."""
@@ -185,7 +182,7 @@ class Subscriptions:
         return all(self._counters[one].tallies() for one in self._followed)
 
     def newest(self, subscription: StreamSubscription) -> bytes | None:
-        """The newest payload that is kept of a subscription, the same object until there is a newer one."""
+        """The newest payload that is stored of a subscription, the same object until there is a newer one."""
         counter = self._counters.get(subscription)
         return None if counter is None else counter.newest
 

@@ -6,9 +6,18 @@ from types import TracebackType
 from typing import Any, Self
 
 from urlab.cli.console import WRONG_USE, CommandError, print_json, stdout
-from urlab.cli.watch.display import Display, beats, report, table
+from urlab.cli.watch.display import (
+    CameraReading,
+    Display,
+    Reading,
+    RobotReading,
+    beats,
+    fits,
+    read_robot,
+    report,
+    table,
+)
 from urlab.cli.watch.rates import Pace, Rate, RateWindow, StreamSubscription, Subscriptions
-from urlab.cli.watch.readings import CameraReading, Reading, RobotReading, fits, read_robot
 from urlab.cli.watch.server import WatchedServer
 from urlab_client import URLabCameraView
 from urlab_wire.stream_messages import StateFull, unpack_metadata, unpack_state
@@ -18,6 +27,9 @@ _STATE_QUEUE = 10_000
 _CAMERA_QUEUE = 8
 _SILENCE_S = 1.0
 _POLL_S = 0.01
+DEFAULT_REPORT_S = 3.0
+_SPAN_S = 2.0
+_SETTLE_S = 1.0
 
 
 class SceneMonitor:
@@ -172,11 +184,6 @@ def _metadata(payload: bytes | None) -> dict[str, Any]:
         return {} if payload is None else unpack_metadata(payload)
     except StreamError:
         return {}
-
-
-DEFAULT_REPORT_S = 3.0
-_SPAN_S = 2.0
-_SETTLE_S = 1.0
 
 
 def show_scene(server: WatchedServer, robot: str | None, *, with_cameras: bool, seconds: float | None) -> None:

@@ -37,54 +37,30 @@ def watched(where: WatchedAddress, tell: Tell) -> "Iterator[WatchedServer]":
     with connected(where.address, where.step_port, where.timeout_s):
         pass
     with closing(WatchedServer(where, tell)) as server:
-        server.join()
+        server.poll()
         yield server
 
 
-class WatchedServer:
+class WatchedServer(ServerFollower[URLabClient]):
     """Asks the server how it is, and knows its scene: robots, cameras, and where things stream.
 
-    Its session is an observer's: it takes nothing over and drives nothing. ``status`` is None while it does not answer.
-    ``handshakes`` grows whenever robots and cameras are new objects, ``interruptions`` whenever the server was gone.
-    ``is_stale`` is set by the monitor that finds another scene in its streams. For one thread.
+    Its session is an observer's: it takes nothing over and drives nothing. The monitor that finds another scene in its
+    streams sets ``is_stale``. For one thread.
     """
 
     def __init__(self, where: WatchedAddress, tell: Tell) -> None:
         self._where = where
         self._tell = tell
         self._next_poll_s = 0.0
-        self._told: set[str] = set()
+        self._warned_of: set[str] = set()
         self._transport = ZmqTransport(endpoint(where.address, where.step_port), connect_timeout_ms=_ANSWER_LIMIT_MS)
         # In direct mode a client listens to no stream by itself; what is listened to is decided here.
-        self._client = URLabClient(
-            transport=self._transport, observer=True, step_mode="direct", local_model=False,
-            mujoco_version_check=False, rcv_timeout_ms=_ANSWER_LIMIT_MS,
+        super().__init__(
+            URLabClient(
+                transport=self._transport, observer=True, step_mode="direct", local_model=False,
+                mujoco_version_check=False, rcv_timeout_ms=_ANSWER_LIMIT_MS,
+            )
         )  # fmt: skip
-        self._follower = ServerFollower(self._client)
-
-    @property
-    def status(self) -> PIEStatus | None:
-        """What the server last said of itself."""
-        return self._follower.status
-
-    @property
-    def handshakes(self) -> int:
-        """How often there have been new robots and cameras."""
-        return self._follower.handshakes
-
-    @property
-    def interruptions(self) -> int:
-        """How often the server was gone."""
-        return self._follower.interruptions
-
-    @property
-    def is_stale(self) -> bool:
-        """Whether the next poll shakes hands again."""
-        return self._follower.is_stale
-
-    @is_stale.setter
-    def is_stale(self, stale: bool) -> None:
-        self._follower.is_stale = stale
 
     @property
     def endpoint(self) -> str:
@@ -94,14 +70,14 @@ class WatchedServer:
     @property
     def version(self) -> str:
         """The server's name and version."""
-        return self._client.urlab_version
+        return self.client.urlab_version
 
     @property
     def state_endpoint(self) -> str:
         """Where states and rows are published: the port that was asked for, else what the server tells."""
         address, port = self._where.address, self._where.state_port
-        told = None if port else self._transport.state_endpoint
-        return told or endpoint(address, port or DEFAULT_STATE_PORT)
+        announced = None if port else self._transport.state_endpoint
+        return announced or endpoint(address, port or DEFAULT_STATE_PORT)
 
     @property
     def is_playing(self) -> bool:
@@ -111,27 +87,27 @@ class WatchedServer:
     @property
     def robots(self) -> dict[str, URLabArticulation]:
         """The robots of the scene, by prefix."""
-        return self._client.articulations
+        return self.client.articulations
 
     @property
     def cameras(self) -> dict[str, URLabCameraView]:
         """The cameras of the scene by full name, those of robots first."""
         owned = [view for robot in self.robots.values() for view in robot.cameras.values()]
-        return {view.full_name: view for view in (*owned, *self._client.global_cameras.values())}
+        return {view.full_name: view for view in (*owned, *self.client.global_cameras.values())}
 
     @property
     def no_pictures(self) -> str | None:
         """Why the server draws nothing, if so."""
-        problem = self._client.rendering.get("problem")
+        problem = self.client.rendering.get("problem")
         return None if problem is None else str(problem)
 
     def segments(self, mode: str) -> dict[tuple[int, int, int, int], str]:
         """What the pixels (b, g, r, a) of a segmentation picture stand for."""
-        return {segment.bgra: segment.name for segment in self._client.segmentation.get(mode, ())}
+        return {segment.bgra: segment.name for segment in self.client.segmentation.get(mode, ())}
 
-    def stream_endpoint(self, told: str) -> str:
-        """Where this machine reaches a stream that the server binds at ``told``."""
-        return stream_endpoint(told, self.endpoint.rpartition(":")[0])
+    def stream_endpoint(self, bound: str) -> str:
+        """Where this machine reaches a stream that the server binds at ``bound``."""
+        return stream_endpoint(bound, self.endpoint.rpartition(":")[0])
 
     def start_stream(self, view: URLabCameraView) -> None:
         """Feed a camera's view with what it streams; nothing happens if it streams nowhere."""
@@ -142,17 +118,13 @@ class WatchedServer:
         """Feed no view any more."""
         self._transport.stop_camera_streams()
 
-    def join(self) -> None:
-        """Open the session; whatever goes wrong is raised."""
-        self._poll()
-
     def tend(self) -> None:
         """Ask how the server is, if that was a while ago; shake hands again where it is another scene."""
         if time.monotonic() < self._next_poll_s:
             return
         was_answering, interruptions = self.status is not None, self.interruptions
         try:
-            self._poll()
+            self.poll()
         except URLabRPCError as lost:
             if was_answering:
                 self._tell(f"{lost.message} Waiting for it to come back.")
@@ -172,16 +144,13 @@ class WatchedServer:
             return f"{self.endpoint} does not answer any more"
         return None if self.is_playing else f"{self.endpoint} plays nothing ({self.status.state.value})"
 
-    def close(self) -> None:
-        """Leave the server."""
-        self._follower.close()
-
-    def _poll(self) -> None:
-        """Poll the server; what a handshake warns of is told once."""
+    def poll(self) -> PIEStatus:
+        """As of every follower; what a handshake warns of is told once."""
         with warnings.catch_warnings(record=True) as noticed:
             warnings.simplefilter("always")
-            self._follower.poll()
+            status = super().poll()
         for text in dict.fromkeys(str(one.message) for one in noticed):
-            if text not in self._told:
-                self._told.add(text)
+            if text not in self._warned_of:
+                self._warned_of.add(text)
                 self._tell(text)
+        return status

@@ -1,21 +1,121 @@
-"""The goal of an episode: a layout to start from in which it is not reached yet, and the score.
+"""The goal of an episode: whether its subgoals hold, a layout in which it is not reached yet, and the score.
 
-The score says which subgoals have held for long enough, stage after stage.
+The score says which subgoals have held for long enough, stage after stage. `holds` has one implementation for each type
+of `urlab.evaluation.tasks.goal`, registered by the type.
 """
 
+import math
 from collections.abc import Mapping
+from functools import singledispatch
 from itertools import islice
 
+import numpy as np
+from numpy.typing import NDArray
+
+from urlab.evaluation.goals.relations import is_related
 from urlab.evaluation.goals.solids import PlacedObjects
-from urlab.evaluation.goals.subgoals import holds, is_reached
-from urlab.evaluation.tasks.goal import Alternative, GoalStage, Subgoal
+from urlab.evaluation.tasks.goal import (
+    AxisAlign,
+    CountRelationship,
+    GoalStage,
+    JointAngle,
+    JointStatus,
+    MatchOrientation,
+    OrientationRange,
+    PositionRange,
+    Relationship,
+    Subgoal,
+)
 from urlab.evaluation.tasks.layout import GAP_M, Joints, Layout, random_layouts
 from urlab.evaluation.tasks.task import Task, TaskError
-from urlab.geometry import Pose
+from urlab.geometry import IDENTITY_WXYZ, Pose, Quat, rotation_matrix
 
 _DECIMALS = 5
 _TOLERANCE = 1e-6
 _TRIES = 100
+
+
+@singledispatch
+def holds(subgoal: Subgoal, placed: PlacedObjects) -> bool:
+    """Whether the subgoal is true of these poses, however long."""
+    raise NotImplementedError(f"nothing decides whether a {type(subgoal).__name__} holds")
+
+
+def is_reached(stage: GoalStage, placed: PlacedObjects) -> bool:
+    """Whether every subgoal of one alternative is true now, however long."""
+    return any(all(holds(subgoal, placed) for subgoal in one) for one in stage.alternatives)
+
+
+@holds.register
+def _(subgoal: Relationship, placed: PlacedObjects) -> bool:
+    other = None if subgoal.other is None else placed.solid(subgoal.other)
+    return is_related(subgoal.relation, placed.solid(subgoal.object), placed.solid(subgoal.target), other)
+
+
+@holds.register
+def _(subgoal: CountRelationship, placed: PlacedObjects) -> bool:
+    target = placed.solid(subgoal.target)
+    other = None if subgoal.other is None else placed.solid(subgoal.other)
+    related = (is_related(subgoal.relation, placed.solid(name), target, other) for name in subgoal.objects)
+    return sum(related) >= subgoal.at_least
+
+
+@holds.register
+def _(subgoal: PositionRange, placed: PlacedObjects) -> bool:
+    pos = placed.pose(subgoal.object).pos
+    for axis, interval, relative in subgoal.axes():
+        if interval is None:
+            continue
+        origin = 0.0 if relative is None else placed.pose(relative).pos[axis]
+        if not interval[0] <= pos[axis] - origin <= interval[1]:
+            return False
+    return True
+
+
+@holds.register
+def _(subgoal: AxisAlign, placed: PlacedObjects) -> bool:
+    mine = _axis_w(placed.pose(subgoal.object).quat_wxyz, subgoal.axis)
+    theirs = _axis_w(placed.pose(subgoal.target).quat_wxyz, subgoal.target_axis)
+    angle = _angle_deg(mine, theirs)
+    angle = min(angle, 180 - angle) if subgoal.either_way else angle
+    return angle < subgoal.threshold_deg if subgoal.comparison == "below" else angle > subgoal.threshold_deg
+
+
+@holds.register
+def _(subgoal: MatchOrientation, placed: PlacedObjects) -> bool:
+    quat_wxyz = placed.pose(subgoal.object).quat_wxyz
+    results = (_is_oriented(quat_wxyz, one) for one in subgoal.constraints)
+    return all(results) if subgoal.combine == "all" else any(results)
+
+
+@holds.register
+def _(subgoal: JointAngle, placed: PlacedObjects) -> bool:
+    value = placed.joint_in_file_units(subgoal.object, subgoal.joint)
+    return subgoal.range[0] <= value <= subgoal.range[1]
+
+
+@holds.register
+def _(subgoal: JointStatus, placed: PlacedObjects) -> bool:
+    return any(
+        all(low <= placed.joint_in_file_units(subgoal.object, joint) <= high for joint, (low, high) in status.items())
+        for status in subgoal.statuses
+    )
+
+
+def _axis_w(quat_wxyz: Quat, axis: str) -> NDArray[np.float64]:
+    """(3,): where an object's axis ("x", "-z") points in the world."""
+    column: NDArray[np.float64] = rotation_matrix(quat_wxyz)[:, "xyz".index(axis[-1])]
+    return -column if axis.startswith("-") else column
+
+
+def _angle_deg(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Between two vectors, 0 to 180; NaN-free also for (nearly) parallel ones."""
+    return math.degrees(math.atan2(float(np.linalg.norm(np.cross(a, b))), float(np.dot(a, b))))
+
+
+def _is_oriented(quat_wxyz: Quat, one: OrientationRange) -> bool:
+    angle = _angle_deg(_axis_w(quat_wxyz, one.axis), _axis_w(IDENTITY_WXYZ, one.world_axis))
+    return one.angle_deg[0] <= angle <= one.angle_deg[1]
 
 
 def sample_layout(task: Task, seed: int) -> Layout:
@@ -49,10 +149,12 @@ class GoalTracker:
 
         ``poses`` and ``joints`` have every object of the task (joints: the articulated ones), in metres and radians.
         """
-        current = self._current
-        if current is None or not current.is_due(timestep):
-            return
-        current.check(timestep, PlacedObjects(self._objects, poses, joints))
+        current = next((stage for stage in self._stages if not stage.is_done), None)
+        due = [] if current is None else current.due(timestep)
+        if due:
+            placed = PlacedObjects(self._objects, poses, joints)
+            for subgoal in due:
+                subgoal.check(placed)
 
     @property
     def score(self) -> float:
@@ -69,53 +171,30 @@ class GoalTracker:
         """The weighted value of every subgoal, in the nesting of the goal: stages, alternatives, subgoals."""
         return [stage.nested for stage in self._stages]
 
-    @property
-    def _current(self) -> "_StageTracker | None":
-        return next((stage for stage in self._stages if not stage.is_done), None)
-
 
 class _StageTracker:
     def __init__(self, stage: GoalStage, hold_steps: int) -> None:
-        self._alternatives = [_AlternativeTracker(one, hold_steps) for one in stage.alternatives]
+        self._alternatives = [[_SubgoalTracker(one, hold_steps) for one in subgoals] for subgoals in stage.alternatives]
 
     @property
     def is_done(self) -> bool:
-        return any(one.is_done for one in self._alternatives)
+        return any(all(one.is_true for one in subgoals) for subgoals in self._alternatives)
 
     @property
     def value(self) -> float:
-        return max(one.value for one in self._alternatives)
+        return max(round(sum(values) / len(values), _DECIMALS) for values in self.nested)
 
     @property
     def nested(self) -> list[list[float]]:
-        return [[leaf.value for leaf in one.leaves] for one in self._alternatives]
+        return [[one.value for one in subgoals] for subgoals in self._alternatives]
 
-    def is_due(self, timestep: int) -> bool:
-        return any(leaf.is_due(timestep) for one in self._alternatives for leaf in one.leaves)
-
-    def check(self, timestep: int, placed: PlacedObjects) -> None:
-        for one in self._alternatives:
-            for leaf in one.leaves:
-                if leaf.is_due(timestep):
-                    leaf.check(placed)
+    def due(self, timestep: int) -> "list[_SubgoalTracker]":
+        return [one for subgoals in self._alternatives for one in subgoals if timestep % one.skip_steps == 0]
 
 
-class _AlternativeTracker:
-    def __init__(self, alternative: Alternative, hold_steps: int) -> None:
-        self.leaves = [_Leaf(subgoal, hold_steps) for subgoal in alternative]
-
-    @property
-    def is_done(self) -> bool:
-        return all(leaf.is_true for leaf in self.leaves)
-
-    @property
-    def value(self) -> float:
-        return round(sum(leaf.value for leaf in self.leaves) / len(self.leaves), _DECIMALS)
-
-
-class _Leaf:
+class _SubgoalTracker:
     def __init__(self, subgoal: Subgoal, hold_steps: int) -> None:
-        self._subgoal = subgoal
+        self._subgoal, self.skip_steps = subgoal, subgoal.skip_steps
         self._hold_steps = hold_steps if subgoal.hold_steps is None else subgoal.hold_steps
         self._counter = 0
         self.is_true = False
@@ -124,13 +203,10 @@ class _Leaf:
     def value(self) -> float:
         return self._subgoal.weight if self.is_true else 0.0
 
-    def is_due(self, timestep: int) -> bool:
-        return timestep % self._subgoal.skip_steps == 0
-
     def check(self, placed: PlacedObjects) -> None:
         if self.is_true and self._subgoal.never_reset:
             return
-        self._counter = self._counter + self._subgoal.skip_steps if holds(self._subgoal, placed) else 0
+        self._counter = self._counter + self.skip_steps if holds(self._subgoal, placed) else 0
         self.is_true = self._counter > self._hold_steps
 
 

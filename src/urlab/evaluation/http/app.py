@@ -1,23 +1,25 @@
-"""The evaluation server as an ASGI application, and its life as one uvicorn process."""
+"""The evaluation server as an ASGI application, the gate before its endpoints, and its life as one uvicorn process."""
 
 import asyncio
 import contextlib
 import errno
 import gc
+import hmac
 import logging
 import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from typing import Any
 
+import msgspec
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
 from urlab.errors import ConfigError, UrlabError
-from urlab.evaluation.errors import RefusedRequest
-from urlab.evaluation.http.gate import Gate
+from urlab.evaluation.errors import BodyTooLarge, MissingToken, RefusedRequest
 from urlab.evaluation.http.routes import add_routes
 from urlab.evaluation.http.service import EvaluationService
 from urlab.evaluation.settings import ServerSettings
@@ -29,32 +31,28 @@ _BACKLOG = 128
 _CLOSE_GRACE_S = 5
 _KEEP_ALIVE_S = 600
 """A policy may think for long between two steps on one connection."""
-
-
-def create_app(settings: ServerSettings) -> FastAPI:
-    """The application; its job begins and its workers end with it. UrlabError if the settings cannot work."""
-    service = EvaluationService(settings)
-
-    @contextlib.asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
-        yield
-        await service.close()
-
-    app = FastAPI(title="URLab policy evaluation", lifespan=lifespan, redirect_slashes=False, redoc_url=None)
-    add_routes(app, service)
-    app.add_middleware(Gate, token=settings.token, max_body_bytes=settings.max_body_bytes)
-    app.add_exception_handler(UrlabError, _explain)
-    app.state.service = service
-    return app
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+_OPEN_PATHS = frozenset({"/docs", "/openapi.json"})
 
 
 def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = None) -> None:
-    """Serve until SIGINT or SIGTERM. Once requests are answered, the ready file has ``pid`` and ``url``, and
-    ``on_ready`` gets the url.
+    """Serve until SIGINT or SIGTERM. UrlabError if the settings cannot work, or the ready file cannot be written.
+
+    Once requests are answered, the ready file has ``pid`` and ``url``, and ``on_ready`` gets the url.
     """
     with _listening_on(settings) as listening:
-        app = create_app(settings)
-        _run_server(app, settings, listening, on_ready, app.state.service.close)
+        _UvicornServer(EvaluationService(settings), settings, _url(settings, listening), on_ready).run([listening])
+
+
+def _app(service: EvaluationService, settings: ServerSettings) -> FastAPI:
+    app = FastAPI(title="URLab policy evaluation", redirect_slashes=False, redoc_url=None)
+    add_routes(app, service)
+    app.add_middleware(Gate, token=settings.token, max_body_bytes=settings.max_body_bytes)
+    app.add_exception_handler(UrlabError, _explain)
+    return app
 
 
 async def _explain(request: Request, problem: Exception) -> JSONResponse:
@@ -64,44 +62,28 @@ async def _explain(request: Request, problem: Exception) -> JSONResponse:
     return JSONResponse({"detail": message}, status)
 
 
-def _run_server(
-    app: FastAPI,
-    settings: ServerSettings,
-    listening: socket.socket,
-    on_ready: Callable[[str], None] | None,
-    on_stop: Callable[[], Awaitable[None]],
-) -> None:
-    """Serve ``app`` until SIGINT or SIGTERM. ConfigError if the ready file cannot be written.
-
-    ``on_stop`` ends what requests may be waiting for, so that they are answered before the server is gone.
-    """
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        timeout_keep_alive=_KEEP_ALIVE_S,
-        timeout_graceful_shutdown=_CLOSE_GRACE_S,
-        ws="none",
-        proxy_headers=False,
-        date_header=False,
-    )
-    _UvicornServer(config, settings, _url(settings, listening), on_ready, on_stop).run([listening])
-
-
 class _UvicornServer(uvicorn.Server):
-    """Has a ready file for as long as it answers."""
+    """Has a ready file for as long as it answers; the workers end with it."""
 
     def __init__(
         self,
-        config: uvicorn.Config,
+        service: EvaluationService,
         settings: ServerSettings,
         url: str,
         on_ready: Callable[[str], None] | None,
-        on_stop: Callable[[], Awaitable[None]],
     ) -> None:
+        config = uvicorn.Config(
+            _app(service, settings),
+            log_level="warning",
+            access_log=False,
+            timeout_keep_alive=_KEEP_ALIVE_S,
+            timeout_graceful_shutdown=_CLOSE_GRACE_S,
+            ws="none",
+            proxy_headers=False,
+            date_header=False,
+        )
         super().__init__(config)
-        self._on_stop = on_stop
-        self._ready_file, self._url, self._on_ready = settings.ready_file, url, on_ready
+        self._service, self._ready_file, self._url, self._on_ready = service, settings.ready_file, url, on_ready
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -126,8 +108,9 @@ class _UvicornServer(uvicorn.Server):
             self._on_ready(self._url)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Workers end at the same time: requests may wait for them, and are answered before the server is gone."""
         remove_ready_file(self._ready_file)
-        await asyncio.gather(super().shutdown(sockets), self._on_stop())
+        await asyncio.gather(super().shutdown(sockets), self._service.close())
 
 
 def _listening_on(settings: ServerSettings) -> socket.socket:
@@ -153,3 +136,82 @@ def _listening_on(settings: ServerSettings) -> socket.socket:
 def _url(settings: ServerSettings, listening: socket.socket) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     return f"http://{host}:{listening.getsockname()[1]}"
+
+
+class Gate:
+    """``app`` behind checks. Base URLs of clients may have a path of their own, so only its last part counts.
+
+    /docs is open to all: clients look at it before they send a token.
+    """
+
+    def __init__(self, app: App, *, token: str | None, max_body_bytes: int) -> None:
+        self._app = app
+        self._expected = None if token is None else f"Bearer {token}".encode()
+        self._max_body_bytes = max_body_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        path = "/" + scope["path"].rstrip("/").rpartition("/")[2]
+        headers = dict(scope["headers"])
+        try:
+            self._check_token(path, headers)
+            body = await self._body(headers, receive)
+        except RefusedRequest as problem:
+            return await _refuse(problem, send)
+        if body is None:
+            return None
+        inner = {**scope, "path": path, "raw_path": path.encode("utf-8", "replace")}
+        return await self._app(inner, _replay(body, receive), send)
+
+    def _check_token(self, path: str, headers: dict[bytes, bytes]) -> None:
+        if self._expected is None or path in _OPEN_PATHS:
+            return
+        if not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
+            raise MissingToken("this server wants a token: send the header 'Authorization: Bearer <token>'")
+
+    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
+        """The whole body; what is too large is refused before it is read, or as soon as it shows.
+
+        None if the client hangs up before its end: half a request is none.
+        """
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or int(length[:20]) > self._max_body_bytes:
+            raise self._too_large()
+        parts, size, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            part = message.get("body", b"")
+            size += len(part)
+            if size > self._max_body_bytes:
+                raise self._too_large()
+            parts.append(part)
+            more = message.get("more_body", False)
+        return b"".join(parts)
+
+    def _too_large(self) -> BodyTooLarge:
+        return BodyTooLarge(f"the body is larger than the limit of {self._max_body_bytes} bytes")
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """The body as one message, then what the connection sends."""
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> MutableMapping[str, Any]:
+        return waiting.pop() if waiting else await receive()
+
+    return replay
+
+
+async def _refuse(problem: RefusedRequest, send: Send) -> None:
+    body = msgspec.json.encode({"detail": problem.message})
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    if problem.status == 413:
+        headers.append((b"connection", b"close"))
+    if problem.status == 401:
+        headers.append((b"www-authenticate", b"Bearer"))
+    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

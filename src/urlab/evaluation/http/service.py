@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from typing import Any
 
 from urlab.evaluation.encoding import Wire
@@ -42,7 +41,7 @@ class EvaluationService:
             run = self.pool.run
         if run.job.is_complete:
             await run.write_summary()
-        replies = await self.pool.reset({one: self._generations.of(one).value for one in ids}, wanted)
+        replies = await self.pool.reset({one: self._generations.hold_steps(one) for one in ids}, wanted)
         self._stock_clients.reset_together(list(replies))
         return self._bodies(replies, wanted, is_first=True)
 
@@ -123,13 +122,6 @@ def _by_worker(chunk: Sequence[Mapping[str, object]]) -> dict[str, list[object]]
     return chunks
 
 
-class ClientGeneration(Enum):
-    """A generation of clients; the value is how many control steps a subgoal must hold for it."""
-
-    SPEC_004 = HOLD_STEPS_P2
-    LATER = HOLD_STEPS_P4
-
-
 class ClientGenerations:
     """Which generation of clients drives a worker, as far as its requests have shown. Event loop only.
 
@@ -162,9 +154,9 @@ class ClientGenerations:
         """The job was chosen by /load_config: a client that announces workers now is not of the first generation."""
         self._has_loaded_config = True
 
-    def of(self, worker_id: str) -> ClientGeneration:
-        """The generation of the client that drives a worker."""
-        return ClientGeneration.SPEC_004 if worker_id in self._created else ClientGeneration.LATER
+    def hold_steps(self, worker_id: str) -> int:
+        """How many control steps a subgoal must hold for the client that drives a worker."""
+        return HOLD_STEPS_P2 if worker_id in self._created else HOLD_STEPS_P4
 
 
 class StockClients:

@@ -1,7 +1,7 @@
 """Folders of results in; numbers, and one HTML file to read, out."""
 
 from urlab.evaluation.report.page import page, verdict, write_report
-from urlab.evaluation.report.summary import RunSummary, TaskSummary, compare_runs, document, summarise
+from urlab.evaluation.report.statistics import RunSummary, TaskSummary, compare_runs, document, summarise
 from urlab.evaluation.runs.results import Run, RunFolderError, read_run
 
 __all__ = [

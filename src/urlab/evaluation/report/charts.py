@@ -2,7 +2,7 @@
 
 from html import escape
 
-from urlab.evaluation.report.summary import TaskSummary
+from urlab.evaluation.report.statistics import TaskSummary
 
 _WIDTH, _HEIGHT = 1000, 20
 COLOURS = 5

@@ -2,7 +2,7 @@
 
 import base64
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -21,8 +21,7 @@ from urlab.evaluation.report.charts import (
     share_bar,
     tag,
 )
-from urlab.evaluation.report.statistics import Comparison
-from urlab.evaluation.report.summary import RunSummary, TaskSummary, compare_runs, summarise
+from urlab.evaluation.report.statistics import Comparison, RunSummary, TaskSummary, compare_runs, summarise
 from urlab.evaluation.runs.results import Run, named_apart
 from urlab.files import replacing
 
@@ -128,10 +127,10 @@ class VideoGallery:
     embedded_bytes: int = 0
 
     def gallery(self, failures: Sequence[tuple[str, EpisodeResult]]) -> Markup:
-        """A figure for each of the first failures that were filmed; each failure comes with what to call its run."""
-        filmed = [(run, one) for run, one in failures if one.videos]
-        figures = [self._figure(run, one) for run, one in filmed[:MAX_SHOWN]]
-        left_out = len(filmed) - len(figures)
+        """A figure for each of the first failures that have videos; each failure comes with what to call its run."""
+        recorded = [(run, one) for run, one in failures if one.videos]
+        figures = [self._figure(run, one) for run, one in recorded[:MAX_SHOWN]]
+        left_out = len(recorded) - len(figures)
         more = tag("p", f"{left_out} more are in the run's folder.", cls="note") if left_out > 0 else ""
         return join(tag("p", _NOTE, cls="note"), tag("div", *figures, cls="gallery"), more)
 
@@ -184,8 +183,7 @@ def conditions_section(runs: Sequence[Run]) -> Markup:
             parts.append(tag("h3", run.name))
         if command:
             parts.append(tag("pre", command))
-        rows = (_fact(name, value) for name, value in _conditions(run))
-        parts.append(tag("table", *rows, cls="facts"))
+        parts.append(_facts(_conditions(run)))
     return tag("section", *parts)
 
 
@@ -300,10 +298,6 @@ def _by_robot(tasks: dict[str, Any]) -> str:
     return "; ".join(f"{robot}: {', '.join(task for task in tasks if str(tasks[task]) == robot)}" for robot in robots)
 
 
-def _fact(name: str, value: str) -> Markup:
-    return tag("tr", tag("th", name, scope="row"), tag("td", value))
-
-
 def _words(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {part}" for key, part in value.items())
@@ -349,9 +343,13 @@ def _table(found: Comparison, first: str, second: str) -> Markup:
         ),
         ("difference of mean score", f"{found.score_difference:+.3f}{between}"),
     )
-    return tag(
-        "table", *(tag("tr", tag("th", name, scope="row"), tag("td", value)) for name, value in rows), cls="facts"
-    )
+    return _facts(rows)
+
+
+def _facts(rows: Iterable[tuple[str, str]]) -> Markup:
+    """A table of names and values."""
+    cells = (tag("tr", tag("th", name, scope="row"), tag("td", value)) for name, value in rows)
+    return tag("table", *cells, cls="facts")
 
 
 def _flips(first: Run, second: Run) -> Markup:

@@ -11,19 +11,16 @@ are float32, as the protocol's own server sends them.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from urlab.evaluation.embodiments import Embodiment
 from urlab.evaluation.episode_result import STEP_LIMIT, SUCCESS, EpisodeResult, seed_text
 from urlab.evaluation.goals.scoring import GoalTracker, sample_layout
 from urlab.evaluation.simulation.actions import Action
-from urlab.evaluation.simulation.cameras import CameraView
-from urlab.evaluation.simulation.kinematics import Array, EePose
+from urlab.evaluation.simulation.kinematics import Array
 from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.task import Task
 
 Observation = dict[str, Any]
-Float32s = NDArray[np.float32]
 
 FARTHEST_ARM_RAD = 10.0
 FARTHEST_ARM_JUMP_RAD = 1.0
@@ -88,15 +85,23 @@ class Episode:
             self._reason = self._ending()
 
     def observe(self) -> Observation:
-        """The observation of now."""
-        return observe(
-            self.simulation,
-            instruction=self.instruction,
-            timestep=self.timestep,
-            episode_id=self.episode_id,
-            cameras=self._cameras,
-            privileged=self._privileged,
-        )
+        """The observation of now; without cameras nothing is drawn and there are no pictures in it.
+
+        ``privileged`` is what no robot could know, for scripted policies.
+        """
+        simulation = self.simulation
+        views = simulation.render() if self._cameras else {}
+        observation = {
+            "instruction": self.instruction,
+            "timestep": self.timestep,
+            "reset": self.timestep == 0,
+            "episode_id": self.episode_id,
+            "robot_id": simulation.embodiment.robot_id,
+            "camera_data": views,
+            **{f"video.{name}_view": view["rgb"] for name, view in views.items()},
+            **_state(simulation),
+        }
+        return observation | {"privileged": _privileged(simulation)} if self._privileged else observation
 
     @property
     def score(self) -> float:
@@ -181,37 +186,9 @@ class StateGuard:
         return "gripper_jump" if (jump > self._farthest_jump).any() else None
 
 
-def observe(
-    simulation: Simulation,
-    *,
-    instruction: str,
-    timestep: int,
-    episode_id: str,
-    cameras: bool,
-    privileged: bool = False,
-) -> Observation:
-    """The observation of the state as it is now.
-
-    ``timestep`` 0 is the first of an episode. Without ``cameras`` nothing is drawn and there are no pictures in it.
-    ``privileged`` adds what no robot could know, for scripted policies.
-    """
-    views = simulation.render() if cameras else {}
-    observation = {
-        "instruction": instruction,
-        "timestep": timestep,
-        "reset": timestep == 0,
-        "episode_id": episode_id,
-        "robot_id": simulation.embodiment.robot_id,
-        "camera_data": {name: _camera_data(view) for name, view in views.items()},
-        **{f"video.{name}_view": view.rgb for name, view in views.items()},
-        **_state(simulation),
-    }
-    return observation | {"privileged": _privileged(simulation)} if privileged else observation
-
-
 def _state(simulation: Simulation) -> dict[str, Any]:
     joints, slots = simulation.joints.astype(np.float32), simulation.embodiment.slots
-    poses = [_pose(pose) for pose in simulation.ee_poses]
+    poses = [[pose.pos.astype(np.float32), pose.quat_wxyz.astype(np.float32)] for pose in simulation.ee_poses]
     ee_pose = poses[0] if len(poses) == 1 else poses
     return {
         "joint_position_state": joints,
@@ -221,14 +198,6 @@ def _state(simulation: Simulation) -> dict[str, Any]:
         "state.base": [0.0, 0.0, 0.0],
         "state.ee_pose": ee_pose,
     }
-
-
-def _pose(pose: EePose) -> list[Float32s]:
-    return [pose.pos.astype(np.float32), pose.quat_wxyz.astype(np.float32)]
-
-
-def _camera_data(view: CameraView) -> dict[str, Any]:
-    return {"rgb": view.rgb, "depth": view.depth, "intrinsics_matrix": view.intrinsics, "p": view.p, "q": view.q}
 
 
 def _privileged(simulation: Simulation) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A task and a robot -> one compiled scene.
+"""A task and a robot -> one compiled scene, and the cameras that a policy sees it through.
 
 Its actors are "robot", "table", "floor", "cameras" and one per object of the task, under the object's name.
 Physics runs at 480 Hz with elliptic friction cones and friction 30 times as stiff as contact (``impratio``): a block of
@@ -7,25 +7,35 @@ line search of 20 iterations instead of MuJoCo's 50 grasped blocks fly away.
 The robot's links weigh nothing to its motors, as real arms compensate for their own weight.
 Floor and walls are plain, and end: software takes half as long again for an endless, textured floor. Cameras see a wall
 wherever they look, so depths are finite.
+
+The protocol's cameras look along +X, with +Y to the left and +Z up; MuJoCo's look along -Z, with +X right and +Y up.
 """
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
+import numpy as np
+from numpy.typing import NDArray
+
+from urlab.cameras import Frame, RenderRequest, SceneRenderer
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.blueprint import Blueprint
+from urlab.compile.compiled_scene import CameraSlot
 from urlab.compile.library import Library
+from urlab.config import RenderProfile
 from urlab.evaluation.embodiments import CameraMount, Embodiment
-from urlab.evaluation.simulation.cameras import mujoco_quat
 from urlab.evaluation.tasks.objects import TABLE_NAME, TABLE_POSE_W, TABLE_SIZE_M, object_mjcf
 from urlab.evaluation.tasks.task import Task
-from urlab.geometry import Pose
+from urlab.geometry import Pose, Quat, multiply, normalised
+from urlab.physics.snapshot import Snapshot
 from urlab.robots import model_path
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
+from urlab_wire.enums import CameraMode
+from urlab_wire.pixels import pick_channels
 
 ROBOT = "robot"
 _CAMERAS = "cameras"
@@ -47,6 +57,8 @@ _ROOM_M = 6.0
 _WALL_M = 3.0
 _PIXEL_M = 2.0**-18
 """The size of a pixel on the sensors; a power of two, so that intrinsics survive MuJoCo's single precision."""
+_PROTOCOL_IN_MUJOCO: Quat = (0.5, -0.5, 0.5, 0.5)
+_MUJOCO_IN_PROTOCOL: Quat = (0.5, 0.5, -0.5, -0.5)
 
 
 def build_scene(task: Task, embodiment: Embodiment, *, cameras: bool) -> CompiledScene:
@@ -169,4 +181,67 @@ def _wall(number: int, x: float, y: float, half_x: float, half_y: float, high: f
     return (
         f'      <geom name="wall_{number}" type="box" pos="{x} {y} {high}" size="{half_x} {half_y} {high}" '
         f'rgba="0.74 0.76 0.79 1" contype="0" conaffinity="0"/>'
+    )
+
+
+def mujoco_quat(protocol_wxyz: Sequence[float]) -> Quat:
+    """MuJoCo's orientation of a camera whose orientation the protocol gives; both w, x, y, z."""
+    return multiply(normalised(protocol_wxyz), _MUJOCO_IN_PROTOCOL)
+
+
+def protocol_quat(mujoco_wxyz: Sequence[float]) -> Quat:
+    """The protocol's orientation of a camera whose orientation MuJoCo gives; both w, x, y, z, and w is not negative."""
+    w, x, y, z = multiply(normalised(mujoco_wxyz), _PROTOCOL_IN_MUJOCO)
+    return (w, x, y, z) if w >= 0 else (-w, -x, -y, -z)
+
+
+class CameraView(TypedDict):
+    """What one camera sees, and from where, as observations have it. The arrays may be read-only.
+
+    ``rgb`` uint8 (height, width, 3); ``depth`` float32 (height, width), metres to the image plane, inf for nothing;
+    ``intrinsics_matrix`` (3, 3) in pixels; ``p`` (3,) and ``q`` (4,) w, x, y, z in the world, along +X, with +Z up.
+    """
+
+    rgb: NDArray[np.uint8]
+    depth: NDArray[np.float32]
+    intrinsics_matrix: NDArray[np.float64]
+    p: NDArray[np.float64]
+    q: NDArray[np.float64]
+
+
+class CameraRig:
+    """The mounted cameras of one compiled scene. Any thread may call it; drawing is done on the GL thread."""
+
+    def __init__(self, scene: CompiledScene, mounts: tuple[CameraMount, ...], profile: RenderProfile) -> None:
+        slots = _slots(scene)
+        self._mounts = mounts
+        self._requests = [
+            RenderRequest(slots[mount.name], mode) for mount in mounts for mode in (CameraMode.REAL, CameraMode.DEPTH)
+        ]
+        self._renderer = SceneRenderer(scene, profile)
+
+    def take(self, snapshot: Snapshot) -> dict[str, CameraView]:
+        """All cameras' views of one state, by name; NoViewport when nothing can be drawn on this machine."""
+        frames = self._renderer.render(self._requests, snapshot)
+        pairs = zip(frames[::2], frames[1::2], strict=True)
+        return {mount.name: _view(mount, real, depth) for mount, (real, depth) in zip(self._mounts, pairs, strict=True)}
+
+    def close(self) -> None:
+        """Give back the GL memory. May be called twice."""
+        self._renderer.close()
+
+
+def _slots(scene: CompiledScene) -> dict[str, CameraSlot]:
+    """By the name that the mount has."""
+    robots = [camera for robot in scene.articulations for camera in robot.cameras]
+    return {camera.short: camera for camera in (*robots, *scene.global_cameras)}
+
+
+def _view(mount: CameraMount, real: Frame, depth: Frame) -> CameraView:
+    return CameraView(
+        rgb=pick_channels(real.array(), "bgra"),
+        depth=depth.array(),
+        intrinsics_matrix=np.array([[mount.fx, 0.0, mount.cx], [0.0, mount.fy, mount.cy], [0.0, 0.0, 1.0]]),
+        p=np.array(real.pos_w),
+        q=np.array(protocol_quat(real.quat_wxyz)),
     )

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from urlab.evaluation.goals.scoring import holds
 from urlab.evaluation.goals.solids import PlacedObjects
-from urlab.evaluation.goals.subgoals import holds
 from urlab.evaluation.tasks.goal import (
     SUBGOALS,
     AxisAlign,

@@ -22,8 +22,8 @@ from websockets.sync.server import Server, ServerConnection, serve
 
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.policies import PolicyError, PolicyNotFound, find_policy
-from urlab.evaluation.policies.openpi.families import Droid, Libero, follow, last_rows, resize_with_pad, shares
-from urlab.evaluation.policies.openpi.policy import pack, unpack
+from urlab.evaluation.policies.openpi import pack, unpack
+from urlab.evaluation.policies.openpi_families import Droid, Libero, follow, last_rows, resize_with_pad, shares
 from urlab.geometry import rotate, wxyz_from_rotation_vector
 
 

@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from urlab.evaluation.embodiments import EMBODIMENTS, FRANKA_PANDA, Embodiment
-from urlab.evaluation.policies.oracle.grasps import from_above, grasps, yaw_of
-from urlab.evaluation.policies.oracle.hand import Hand, measure_tools
-from urlab.evaluation.policies.oracle.motion import FASTEST_M_S, Motion, move, together, travel, wait
-from urlab.evaluation.policies.oracle.world import bottom_z, surface_z, top_z
+from urlab.evaluation.policies.oracle.hand import FASTEST_M_S, Hand, Motion, measure_tools, move, together, travel, wait
+from urlab.evaluation.policies.oracle.world import bottom_z, from_above, grasps, surface_z, top_z, yaw_of
 from urlab.evaluation.simulation.kinematics import Kinematics
 from urlab.evaluation.tasks.task import find_task
 from urlab.geometry import Pose, rotate, wxyz_from_axis_angle

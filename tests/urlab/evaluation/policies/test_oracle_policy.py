@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from urlab.cli.eval.planning import RunOptions, plan_of
+from urlab.cli.eval.run import RunOptions, plan_of
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.policies import PolicyError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from urlab.evaluation.embodiments import EMBODIMENTS
-from urlab.evaluation.policies.oracle.motion import Motion
+from urlab.evaluation.policies.oracle.hand import Motion
 from urlab.evaluation.policies.oracle.skills import SKILLS
 from urlab.evaluation.policies.oracle.world import OracleWorld
 from urlab.evaluation.simulation.actions import parse_action

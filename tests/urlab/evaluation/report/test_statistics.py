@@ -2,18 +2,20 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.report.statistics import (
     ConfidenceInterval,
-    EpisodeOutcome,
     bootstrap_mean,
-    compare,
+    compare_runs,
     mcnemar_exact,
     wilson,
 )
+from urlab.evaluation.runs.results import Run
 
 Z = 1.959963984540054
 
@@ -71,11 +73,20 @@ def test_one_difference_has_no_interval():
     assert bootstrap_mean([0.5]) is None
 
 
+def run_of(**scores: list[float]) -> Run:
+    """A run with the scores of each task's seeds; 1 is a success."""
+    episodes = [
+        EpisodeResult(task, str(seed), score, score == 1.0)
+        for task, seeds in scores.items()
+        for seed, score in enumerate(seeds)
+    ]
+    return Run("run", Path(), {}, tuple(episodes))
+
+
 def test_runs_are_compared_on_the_episodes_that_both_have():
-    solved, half, failed = EpisodeOutcome(1.0, True), EpisodeOutcome(0.5, False), EpisodeOutcome(0.0, False)
-    first = {("a", 0): failed, ("a", 1): solved, ("b", 0): half, ("b", 1): solved, ("only first", 0): solved}
-    second = {("a", 0): solved, ("a", 1): solved, ("b", 0): half, ("b", 1): half, ("only second", 0): failed}
-    found = compare(first, second)
+    first = run_of(a=[0.0, 1.0], b=[0.5, 1.0], only_first=[1.0])
+    second = run_of(a=[1.0, 1.0], b=[0.5, 0.5], only_second=[0.0])
+    found = compare_runs(first, second)
     assert (found.pairs, found.both, found.only_first, found.only_second, found.neither) == (4, 1, 1, 1, 1)
     assert found.success_difference == 0.0
     assert found.score_difference == pytest.approx((1.0 + 0.0 + 0.0 - 0.5) / 4)
@@ -85,5 +96,5 @@ def test_runs_are_compared_on_the_episodes_that_both_have():
 
 
 def test_runs_without_a_common_episode_can_be_compared_with_no_result():
-    found = compare({("a", 0): EpisodeOutcome(1.0, True)}, {("b", 0): EpisodeOutcome(1.0, True)})
+    found = compare_runs(run_of(a=[1.0]), run_of(b=[1.0]))
     assert (found.pairs, found.success_difference, found.p_value, found.score_interval) == (0, 0.0, 1.0, None)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from urlab.evaluation.simulation.cameras import mujoco_quat, protocol_quat
+from urlab.evaluation.simulation.scene import mujoco_quat, protocol_quat
 from urlab.evaluation.simulation.simulation import Simulation
 
 HALF_M = 0.025
@@ -36,21 +36,21 @@ def axes(quat):
 
 def project(view, points_w):
     """Pixel coordinates (u, v) and depths of points in the world, by the numbers that a client gets."""
-    ahead, left, up = ((points_w - view.p) @ axes(view.q)).T
+    ahead, left, up = ((points_w - view["p"]) @ axes(view["q"])).T
     in_camera = np.stack([-left, -up, ahead])
-    u, v, w = view.intrinsics @ in_camera
+    u, v, w = view["intrinsics_matrix"] @ in_camera
     return np.stack([u / w, v / w], axis=1), ahead
 
 
 def unproject(view, rows, columns):
     """The points in the world that pixels show, by the numbers that a client gets."""
     pixels = np.stack([columns + 0.5, rows + 0.5, np.ones(len(rows))])
-    right, down, ahead = np.linalg.inv(view.intrinsics) @ pixels * view.depth[rows, columns]
-    return np.stack([ahead, -right, -down], axis=1) @ axes(view.q).T + view.p
+    right, down, ahead = np.linalg.inv(view["intrinsics_matrix"]) @ pixels * view["depth"][rows, columns]
+    return np.stack([ahead, -right, -down], axis=1) @ axes(view["q"]).T + view["p"]
 
 
 def red_pixels(view):
-    red, green, blue = (view.rgb[..., channel].astype(int) for channel in range(3))
+    red, green, blue = (view["rgb"][..., channel].astype(int) for channel in range(3))
     return np.nonzero((red > 40) & (red > 2 * green) & (red > 2 * blue))
 
 
@@ -62,18 +62,18 @@ def test_every_camera_gives_pictures_of_the_stated_kind(views, embodiment):
     assert list(views) == [mount.name for mount in embodiment.cameras]
     for mount in embodiment.cameras:
         view = views[mount.name]
-        assert (view.rgb.shape, view.rgb.dtype) == ((mount.height, mount.width, 3), np.uint8)
-        assert (view.depth.shape, view.depth.dtype) == ((mount.height, mount.width), np.float32)
+        assert (view["rgb"].shape, view["rgb"].dtype) == ((mount.height, mount.width, 3), np.uint8)
+        assert (view["depth"].shape, view["depth"].dtype) == ((mount.height, mount.width), np.float32)
         expected = [[mount.fx, 0, mount.cx], [0, mount.fy, mount.cy], [0, 0, 1]]
-        assert view.intrinsics.tolist() == expected
-        assert np.linalg.norm(view.q) == pytest.approx(1.0)
+        assert view["intrinsics_matrix"].tolist() == expected
+        assert np.linalg.norm(view["q"]) == pytest.approx(1.0)
 
 
 def test_a_camera_of_the_world_is_where_its_mount_says(views, embodiment):
     for mount in embodiment.cameras:
         if mount.body is None:
-            np.testing.assert_allclose(views[mount.name].p, mount.pos_m, atol=1e-6)
-            np.testing.assert_allclose(axes(views[mount.name].q), axes(mount.quat_wxyz), atol=1e-6)
+            np.testing.assert_allclose(views[mount.name]["p"], mount.pos_m, atol=1e-6)
+            np.testing.assert_allclose(axes(views[mount.name]["q"]), axes(mount.quat_wxyz), atol=1e-6)
 
 
 def test_a_mounted_camera_rides_on_its_body(views, embodiment, simulation):
@@ -83,15 +83,15 @@ def test_a_mounted_camera_rides_on_its_body(views, embodiment, simulation):
         if mount.body is not None:
             body = data.body(f"robot_{mount.body}")
             rotation = body.xmat.reshape(3, 3)
-            np.testing.assert_allclose(views[mount.name].p, body.xpos + rotation @ mount.pos_m, atol=1e-6)
-            np.testing.assert_allclose(axes(views[mount.name].q), rotation @ axes(mount.quat_wxyz), atol=1e-6)
+            np.testing.assert_allclose(views[mount.name]["p"], body.xpos + rotation @ mount.pos_m, atol=1e-6)
+            np.testing.assert_allclose(axes(views[mount.name]["q"]), rotation @ axes(mount.quat_wxyz), atol=1e-6)
 
 
 def test_a_block_is_drawn_where_its_corners_are_projected(views, simulation):
     seen = 0
     for view in views.values():
         points, ahead = project(view, corners_of(simulation.objects["block"]))
-        height, width = view.depth.shape
+        height, width = view["depth"].shape
         if (ahead <= 0).any() or points.min() < 2 or (points.max(axis=0) > (width - 2, height - 2)).any():
             continue
         rows, columns = red_pixels(view)
@@ -116,7 +116,9 @@ def test_the_depths_of_a_block_s_pixels_lie_on_its_surface(views, simulation):
 def test_the_table_s_depths_lie_in_its_plane(views):
     """Most of what the cameras see is the table: heights of all pixels have their peak at its top."""
     for view in views.values():
-        rows, columns = (grid.ravel() for grid in np.mgrid[0 : view.depth.shape[0] : 4, 0 : view.depth.shape[1] : 4])
+        rows, columns = (
+            grid.ravel() for grid in np.mgrid[0 : view["depth"].shape[0] : 4, 0 : view["depth"].shape[1] : 4]
+        )
         heights = unproject(view, rows, columns)[:, 2]
         assert np.mean(np.abs(heights - 1.0) < 1e-3) > 0.05
 
@@ -124,7 +126,7 @@ def test_the_table_s_depths_lie_in_its_plane(views):
 def test_robot_table_and_objects_are_well_visible(views):
     """Neither dark nor blown out, and not of one colour."""
     for view in views.values():
-        brightness = view.rgb.mean(axis=2)
+        brightness = view["rgb"].mean(axis=2)
         assert 60 < brightness.mean() < 220
         assert np.mean(brightness > 250) < 0.05
         assert brightness.std() > 15
@@ -134,9 +136,9 @@ def test_two_pictures_of_one_state_are_the_same(simulation, views, layout, task,
     other = Simulation(task, embodiment, cameras=True)
     other.reset(layout)
     for name, view in other.render().items():
-        assert np.array_equal(view.rgb, views[name].rgb)
-        assert np.array_equal(view.depth, views[name].depth)
-        assert np.array_equal(view.p, views[name].p)
+        assert np.array_equal(view["rgb"], views[name]["rgb"])
+        assert np.array_equal(view["depth"], views[name]["depth"])
+        assert np.array_equal(view["p"], views[name]["p"])
     other.close()
 
 

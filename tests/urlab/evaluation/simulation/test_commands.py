@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from urlab.evaluation.embodiments import EMBODIMENTS, FRANKA_PANDA
-from urlab.evaluation.simulation.commands import CommandMemory
 from urlab.evaluation.simulation.kinematics import Kinematics
+from urlab.evaluation.simulation.simulation import CommandMemory
 
 ALOHA = EMBODIMENTS["aloha"]
 READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785, 0.04, 0.04])

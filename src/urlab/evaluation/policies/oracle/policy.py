@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from urlab.evaluation.policies.base import Action, Observation, PolicyError, embodiment_of
-from urlab.evaluation.policies.oracle.motion import Motion
+from urlab.evaluation.policies.oracle.hand import Motion
 from urlab.evaluation.policies.oracle.skills import SKILLS
 from urlab.evaluation.policies.oracle.world import OracleWorld
 from urlab.evaluation.tasks.task import Task, TaskError, find_task, load_task

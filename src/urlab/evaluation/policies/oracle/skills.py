@@ -9,23 +9,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from urlab.evaluation.embodiments import TABLE_TOP_Z_M
-from urlab.evaluation.policies.oracle.grasps import (
-    HOVER_M,
-    above_table,
-    carry,
-    easiest,
-    easiest_of,
-    first_that_goes,
-    from_above,
-    grasps,
-    symmetric_yaws,
-    yaw_of,
-    yaw_quat,
-)
-from urlab.evaluation.policies.oracle.hand import Hand
-from urlab.evaluation.policies.oracle.motion import (
+from urlab.evaluation.policies.oracle.hand import (
     CAREFUL_M_S,
     CONTROL_HZ,
+    Hand,
     Motion,
     arrive,
     grip,
@@ -34,7 +21,21 @@ from urlab.evaluation.policies.oracle.motion import (
     travel,
     wait,
 )
-from urlab.evaluation.policies.oracle.world import OracleWorld, surface_z
+from urlab.evaluation.policies.oracle.world import (
+    HOVER_M,
+    OracleWorld,
+    above_table,
+    carry,
+    easiest,
+    easiest_of,
+    first_that_goes,
+    from_above,
+    grasps,
+    surface_z,
+    symmetric_yaws,
+    yaw_of,
+    yaw_quat,
+)
 from urlab.evaluation.tasks.oracle_steps import (
     HandOver,
     Home,

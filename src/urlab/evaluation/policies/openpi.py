@@ -14,7 +14,7 @@ from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidURI
 from websockets.sync.client import ClientConnection, connect
 
 from urlab.evaluation.policies.base import Action, Observation, PolicyError, PolicyNotFound, embodiment_of
-from urlab.evaluation.policies.openpi.families import FAMILIES, FAMILY_BY_ROBOT, checked_rows
+from urlab.evaluation.policies.openpi_families import FAMILIES, FAMILY_BY_ROBOT, checked_rows
 
 _RETRY_S = 0.25
 _TRACEBACK_LINES = 3
