@@ -1,7 +1,7 @@
 """The protocol's ops: a request frame in, a reply frame out.
 
-`dispatcher` reads a frame (`parsing`), finds its `session` and calls the handler of its op (`handlers`), which works on
-a `context`; `checks` are what several handlers share.
+`dispatcher` reads a frame (`parsing`, which also has checks that handlers share), finds its `session` and calls the
+handler of its op (`handlers`), which works on a `context`.
 """
 
 from urlab.ops import handlers

@@ -1,8 +1,7 @@
 """Recording and replay: states in while the simulation steps, files and frames to show again out.
 
-`recorder` copies one frame per mj_step into a `frame_store`; a `recording` is what was captured. `files` finds and
-reads one that a client names, as `json_format` or `csv_format` (`text_file` has the checks before parsing); `player`
-shows it frame by frame, on the joints that `joint_match` finds.
+`recorder` copies one frame per mj_step; a `recording` is what was captured. `files` finds one that a client names and
+reads it, as JSON (`json_format`) or CSV; `player` shows it frame by frame, on the joints that it matches.
 """
 
 from urlab.recording.files import load_path, read_recording, save_path

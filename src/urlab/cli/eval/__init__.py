@@ -1,8 +1,7 @@
 """`urlab eval`: policies on manipulation tasks, over HTTP.
 
-`run` evaluates a policy from start to report (`planning` reads its options into a plan, `progress` shows it), `serve`
-runs the server, `jobs` has the commands `submit` and `status`, `report` the commands `report` and `tasks`. `options`
-are those that several of them share.
+`run` evaluates a policy from start to report, `serve` runs the server, `jobs` has the commands `submit` and `status`,
+`report` the commands `report` and `tasks`. `options` are those that several of them share.
 """
 
 import typer

@@ -2,7 +2,7 @@
 
 `find_policy` turns the words of a command line (``random``, ``oracle``, ``ws://host:port``, ``module:Class``) into a
 `PolicySource`, which makes one policy for each worker. `base` has the protocol, `registry` the search; `oracle`,
-`random_policy` and `openpi` are policies of ours.
+`random_policy` and `openpi` (with `openpi_families`) are policies of ours.
 """
 
 from urlab.evaluation.policies.base import Action, Observation, Policy, PolicyError, PolicyNotFound

@@ -2,7 +2,7 @@
 
 `OraclePolicy` reads the ``[[oracle]]`` steps of a task's file and carries them out, one protocol action per control
 step; it looks at ``privileged`` of the observation. `skills` has one function per kind of step, on `world` (what the
-script knows), `hand` (what it moves), `grasps` (how to hold an object) and `motion` (how a hand gets there).
+script knows, and how objects can be held) and `hand` (what it moves, and how).
 """
 
 from urlab.evaluation.policies.oracle.policy import OraclePolicy
