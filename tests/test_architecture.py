@@ -350,3 +350,13 @@ def test_front_doors_name_modules_that_exist() -> None:
             if not ({word, word.rpartition(".")[2]} & names or is_file_of_ours(path) or is_file_of_ours(f"{path}.py")):
                 missing.append(f"{shown(folder)}: {word}")
     assert missing == []
+
+
+def test_every_room_is_on_the_map_and_in_the_front_door_of_urlab() -> None:
+    section = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Rooms of the server")[2]
+    on_the_map = set(re.findall(r"[\w.]+", section.split("```")[1]))
+    named = set(re.findall(r"`(\w+)`", ast.get_docstring(parse(SRC / "urlab" / "__init__.py")) or ""))
+    there = [path for path in (SRC / "urlab").iterdir() if (path / "__init__.py").exists() or path.suffix == ".py"]
+    found = {path.name for path in there if not path.name.startswith("__")}
+    assert sorted(found - on_the_map) == []
+    assert sorted({Path(name).stem for name in found} - named) == []
