@@ -1,8 +1,8 @@
 """Controllers: setpoints in, ``data.ctrl`` out. They neither own nor step the simulation's data.
 
 `staging` holds the setpoints of one articulation; `controller` has what every controller is, and the pass-through one;
-`pd` is another; `twist` holds a velocity command. Every module of this folder is imported here, so declaring a controller
-registers it.
+`pd` is another; `twist` holds a velocity command. Every module of this folder is imported here, so declaring a
+controller registers it.
 """
 
 import importlib
