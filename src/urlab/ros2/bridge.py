@@ -69,12 +69,8 @@ class StateHeader(msgspec.Struct):
     per_articulation: dict[str, msgspec.Raw]
 
 
-_header_decoder = msgspec.msgpack.Decoder(StateHeader)
-
-
-def decode_header(payload: bytes) -> StateHeader:
-    """The header of a ``state/full``; ``msgspec.DecodeError`` when it is none. Any thread."""
-    return _header_decoder.decode(payload)
+_decode_header = msgspec.msgpack.Decoder(StateHeader).decode
+"""The header of a ``state/full``; ``msgspec.DecodeError`` when it is none. Any thread."""
 
 
 class Bridge:
@@ -284,7 +280,7 @@ class Bridge:
     def _publish_time(self, payload: bytes) -> None:
         clock = self._clock
         if clock is not None and not self._is_paused:
-            clock.publish(lambda: clock_message(decode_header(payload).sim_time))
+            clock.publish(lambda: clock_message(_decode_header(payload).sim_time))
 
     def _publish_state(self, payload: bytes) -> None:
         now_s = time.monotonic()
@@ -294,7 +290,7 @@ class Bridge:
             return
         self._next_state_s = max(self._next_state_s + period_s, now_s - period_s)
         try:
-            if self._is_of_this_scene(decode_header(payload)) and publishers.has_subscribers:
+            if self._is_of_this_scene(_decode_header(payload)) and publishers.has_subscribers:
                 publishers.publish(unpack_state(payload))
         except (SceneChanged, StreamError, msgspec.DecodeError) as strange:
             log.debug("a state is not of this scene: %s", strange)

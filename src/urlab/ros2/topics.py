@@ -149,7 +149,7 @@ class SceneTopics:
 
     def _of_robot(self, prefix: str) -> Iterator[StateTopic]:
         robot, frames, model = self._robots[prefix], self._frames.robots[prefix], self._client.model
-        joints = JointStates(model, robot)
+        joints = JointStates(robot)
         if joints.names:
             yield StateTopic(self._names(prefix, "joint_states"), JOINT_STATE, RELIABLE, joints.convert)
         if frames.odom is not None:

@@ -65,23 +65,18 @@ class ModelParts:
     def give_to(self, articulation: URLabArticulation, actuator_types: Mapping[str, str]) -> None:
         """Attach an articulation's parts, and tell it its root."""
         prefix = articulation.prefix
-        articulation.attach(
-            self._make_actuators(articulation, actuator_types),
-            self._make_joints(prefix),
-            {short: self._sensor(i, short, articulation) for i, short in self._sensors[prefix]},
-            {short: Body(short, i, articulation) for i, short in self._bodies[prefix]},
-        )
+        actuators = {
+            short: self._actuator(local, i, short, articulation, actuator_types)
+            for local, (i, short) in enumerate(self._actuators[prefix])
+        }
+        sensors = {short: self._sensor(i, short, articulation) for i, short in self._sensors[prefix]}
+        bodies = {short: Body(short, i, articulation) for i, short in self._bodies[prefix]}
+        articulation.attach(actuators, self._make_joints(prefix), sensors, bodies)
         self._set_root(articulation)
 
-    def _make_actuators(self, articulation: URLabArticulation, types: Mapping[str, str]) -> dict[str, Actuator]:
-        made = {}
-        for local, (i, short) in enumerate(self._actuators[articulation.prefix]):
-            kind = types.get(short) or types.get(f"{articulation.prefix}_{short}")
-            made[short] = self._actuator(i, short, kind, articulation, local)
-        return made
-
-    def _actuator(self, i: int, short: str, kind: str | None, owner: URLabArticulation, local: int) -> Actuator:
+    def _actuator(self, local: int, i: int, short: str, owner: URLabArticulation, types: Mapping[str, str]) -> Actuator:
         model = self._model
+        kind = types.get(short) or types.get(f"{owner.prefix}_{short}")
         gainprm = model.actuator_gainprm[i].copy()
         return Actuator(
             name=short,
@@ -214,9 +209,9 @@ def build_articulations(
 ) -> dict[str, URLabArticulation]:
     """The articulations by prefix, in handshake order, with the parts that the model has for them."""
     blocks = {block.prefix: block for block in hello.articulations if block.prefix}
-    parts = ModelParts(model, blocks) if model is not None else None
     built = {prefix: _articulation(block, client) for prefix, block in blocks.items()}
-    if parts is not None:
+    if model is not None:
+        parts = ModelParts(model, blocks)
         for prefix, articulation in built.items():
             parts.give_to(articulation, blocks[prefix].actuator_types)
     return built
@@ -250,7 +245,20 @@ def build_cameras(
     topics: Mapping[str, CameraTopic], lock: "threading.RLock", owner: str = ""
 ) -> dict[str, URLabCameraView]:
     """The cameras of one owner, by name; ``lock`` is the client's data lock."""
-    return HandleTable("camera", {name: _camera(name, topic, lock, owner) for name, topic in topics.items()})
+    views = {
+        name: URLabCameraView(
+            name=name,
+            mode=coerce(CameraMode, topic.mode or None, default=CameraMode.REAL),
+            resolution=topic.resolution,
+            fovy=topic.fovy,
+            owner=owner,
+            zmq_endpoint=topic.zmq_endpoint,
+            zmq_topic=topic.zmq_topic,
+            lock=lock,
+        )
+        for name, topic in topics.items()
+    }
+    return HandleTable("camera", views)
 
 
 def camera_keys(views: Iterable[URLabCameraView]) -> dict[str, URLabCameraView]:
@@ -288,17 +296,4 @@ def _entity(name: str, block: EntityBlock, client: "URLabClient") -> URLabEntity
         block.qpos_offset,
         block.qvel_offset,
         client=client,
-    )
-
-
-def _camera(name: str, topic: CameraTopic, lock: "threading.RLock", owner: str) -> URLabCameraView:
-    return URLabCameraView(
-        name=name,
-        mode=coerce(CameraMode, topic.mode or None, default=CameraMode.REAL),
-        resolution=topic.resolution,
-        fovy=topic.fovy,
-        owner=owner,
-        zmq_endpoint=topic.zmq_endpoint,
-        zmq_topic=topic.zmq_topic,
-        lock=lock,
     )

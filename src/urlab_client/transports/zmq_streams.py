@@ -145,7 +145,7 @@ class StreamListener:
             self._poller.register(socket, zmq.POLLIN)
 
     def _serve(self, ready: "zmq.Socket[bytes]") -> None:
-        """Use what came on a socket; what is no subscription is the wake signal."""
+        """Use what came on a socket; one that belongs to no channel is the wake signal's."""
         channel = self._open.get(ready)
         if channel is None:
             with contextlib.suppress(BlockingIOError):

@@ -55,7 +55,8 @@ def domain_id(given: int | None = None, environment: Mapping[str, str] = os.envi
 def cyclone_settings(environment: Mapping[str, str] = os.environ) -> str:
     """Cyclone's settings for a domain: XML, or a reference to it, of which the later parts win."""
     ours = _xml(f"<General>{_GENERAL}</General><Internal>{_INTERNAL}</Internal>")
-    discovery = _xml(_discovery(discovery_range(environment), _static_peers(environment)))
+    peers = [peer.strip() for peer in environment.get("ROS_STATIC_PEERS", "").split(";") if peer.strip()]
+    discovery = _xml(_discovery(discovery_range(environment), peers))
     return ",".join([ours, discovery, environment.get("CYCLONEDDS_URI", "")])
 
 
@@ -68,10 +69,6 @@ def discovery_range(environment: Mapping[str, str] = os.environ) -> str:
         return reach
     log.warning("ROS_AUTOMATIC_DISCOVERY_RANGE is %r; LOCALHOST is taken. It may be %s.", reach, ", ".join(_RANGES))
     return "LOCALHOST"
-
-
-def _static_peers(environment: Mapping[str, str]) -> list[str]:
-    return [peer.strip() for peer in environment.get("ROS_STATIC_PEERS", "").split(";") if peer.strip()]
 
 
 def _discovery(reach: str, static_peers: list[str]) -> str:

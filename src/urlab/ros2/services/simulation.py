@@ -156,7 +156,8 @@ def set_state(client: OperatorClient, request: Any) -> dict[str, Any]:
             "a level is being compiled: wait until get_simulation_state tells", SetStateCode.INCORRECT_TRANSITION
         )
     if wanted == STOPPED:
-        return {"result": result(_stop(client))}
+        client.sim.stop()
+        return {"result": result(despawn_all(client))}
     note = _begin(client) if now == STOPPED else ""
     return {"result": result(note or _pause(client, wanted == PAUSED, is_new=now == STOPPED))}
 
@@ -209,11 +210,6 @@ def _state_of(status: PIEStatus) -> int:
     if status.state is not PIEState.READY:
         return STOPPED
     return PLAYING if status.mode == StepMode.LIVE and not status.paused else PAUSED
-
-
-def _stop(client: OperatorClient) -> str:
-    client.sim.stop()
-    return despawn_all(client)
 
 
 def _begin(client: OperatorClient) -> str:

@@ -58,7 +58,7 @@ def state_messages(client: Any, state: StateFull) -> dict[str, Any]:
     frames, model = SceneFrames(client), client.model
     robots = [(client.articulations[prefix], one) for prefix, one in frames.robots.items()]
     converters: list[Any] = [SceneTransforms(frames, client)]
-    converters += [JointStates(model, robot) for robot, _ in robots]
+    converters += [JointStates(robot) for robot, _ in robots]
     converters += [Odometry(one, robot) for robot, one in robots if one.odom]
     sensors = [RobotSensors(model, robot, one) for robot, one in robots]
     converters += [source for one in sensors for source in (*one.sources, one.data)]

@@ -64,7 +64,7 @@ def assert_same_kinematics(client: Any, prefix: str, again: Any, root: str, seed
     model, robot, rng = client.model, client.articulations[prefix], np.random.default_rng(seed)
     data, data_again = mujoco.MjData(model), mujoco.MjData(again)
     data.qpos[:] = model.qpos0
-    for name in JointStates(model, robot).names:
+    for name in JointStates(robot).names:
         data.qpos[robot.joints[name].qpos_offset] = data_again.joint(name).qpos[0] = rng.uniform(-1, 1)
     mujoco.mj_kinematics(model, data)
     mujoco.mj_kinematics(again, data_again)
@@ -118,7 +118,7 @@ def test_joints_are_called_as_in_joint_states_and_links_as_in_tf(demo):
     for prefix, robot in demo.articulations.items():
         root = ET.fromstring(text_of(demo, prefix))
         moving = [one.get("name") for one in root.findall("joint") if one.get("type") != "fixed"]
-        assert sorted(moving) == sorted(JointStates(demo.model, robot).names)
+        assert sorted(moving) == sorted(JointStates(robot).names)
         links = {f"{root.get('name')}/{one.get('name')}" for one in root.findall("link")}
         told = {end for link in frames.robots[prefix].links for end in frames.robots[prefix].ends(link)}
         assert links == {one for one in told if one.startswith(f"{prefix}/") and not one.endswith("/odom")}
