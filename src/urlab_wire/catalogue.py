@@ -15,18 +15,7 @@ import msgspec
 from urlab_wire.enums import OpCategory
 from urlab_wire.envelope import Reply, Request, ok_op
 from urlab_wire.errors import ErrorCode
-from urlab_wire.ops import (
-    debug,
-    outliner,
-    recording,
-    replay,
-    runtime,
-    scene,
-    session,
-    sim,
-    stepping,
-    viewport,
-)
+from urlab_wire.ops import debug, outliner, recording, replay, runtime, scene, session, sim, stepping, viewport
 
 DEFAULT_LIMIT_S = 5.0
 
@@ -58,7 +47,8 @@ class OpSpec(msgspec.Struct, frozen=True, kw_only=True):
     def reply_fields(self) -> list[str]:
         """``name:type`` of every reply field, with a trailing ``?`` where it may be absent."""
         fields = msgspec.structs.fields(self.reply)
-        return ["op:string", *(_describe(field) for field in fields)]
+        words = [f"{one.encode_name}:{_type_word(one.type)}{'' if one.required else '?'}" for one in fields]
+        return ["op:string", *words]
 
     def meta(self) -> session.OpEntry:
         """The op's entry in the catalogue that `meta` answers."""
@@ -71,19 +61,9 @@ class OpSpec(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def op(name: str) -> OpSpec:
-    """The spec of an op; KeyError when there is none."""
-    return CATALOGUE[name]
-
-
 def meta_ops() -> list[session.OpEntry]:
     """The catalogue as `meta` answers it, without hello and meta."""
     return [spec.meta() for spec in CATALOGUE.values() if spec.name not in PRE_SESSION]
-
-
-def _describe(field: msgspec.structs.FieldInfo) -> str:
-    optional = "" if field.required else "?"
-    return f"{field.encode_name}:{_type_word(field.type)}{optional}"
 
 
 def _type_word(annotation: Any) -> str:

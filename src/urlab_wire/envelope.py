@@ -37,13 +37,6 @@ class ErrorReply(Reply, tag=ERROR_OP):
     absolute_path: str | None = None
 
 
-class Envelope(msgspec.Struct):
-    """The part of a request that decides who handles it; everything else is skipped."""
-
-    op: str | None = None
-    session_id: str | None = None
-
-
 def ok_op(op: str) -> str:
     """The ``op`` of a successful reply."""
     return "set_mode_ok" if op == "set_viewport_mode" else f"{op}_ok"

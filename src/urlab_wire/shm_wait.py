@@ -44,13 +44,9 @@ def wake(region: Region) -> None:
         _wake_call(*_wake_arguments(region.address + _SEQUENCE_OFFSET))
 
 
-def _sleep_for_nothing() -> None:
-    time.sleep(0)
-
-
 # It lets go of the interpreter, and that at every look: to do it now and then is not enough. A thread that waits for
 # the interpreter takes longer to awake than it would stay free, and would find it taken again, time after time.
-_give_way: Callable[[], None] = getattr(os, "sched_yield", _sleep_for_nothing)
+_give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: time.sleep(0))
 
 
 class AdaptiveSpin:
@@ -84,7 +80,7 @@ class SequenceWaiter:
         self._stopped = False
         self._resting = False
         self._reported: tuple[int, int] | None = None
-        self._sleeper: _Sleeper = _new_sleeper(region)
+        self._sleeper: _Sleeper = _Polling() if _FUTEX_NUMBER is None else _Futex(region)
 
     @property
     def stopped(self) -> bool:
@@ -275,10 +271,6 @@ def _futex_number() -> ctypes.c_long | None:
 
 def _system_call(library: Any) -> Callable[..., int]:
     return library.syscall  # type: ignore[no-any-return]
-
-
-def _new_sleeper(region: Region) -> _Sleeper:
-    return _Polling() if _FUTEX_NUMBER is None else _Futex(region)
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,7 @@ import msgspec
 import pytest
 
 from urlab_wire import CATALOGUE, ErrorCode, ErrorReply, encode
-from urlab_wire.envelope import ERROR_OP, Envelope, error, ok_op
+from urlab_wire.envelope import ERROR_OP, error, ok_op
 
 
 def test_an_error_reply_is_op_code_and_message() -> None:
@@ -39,13 +39,3 @@ def test_a_reply_is_called_after_its_op(op: str) -> None:
 
 def test_the_reply_of_set_viewport_mode_is_set_mode_ok() -> None:
     assert ok_op("set_viewport_mode") == "set_mode_ok"
-
-
-def test_the_envelope_skips_everything_but_op_and_session() -> None:
-    request = {"op": "step", "session_id": "s", "qpos": [1.0], "per_articulation": {"g1": {}}}
-    assert msgspec.convert(request, Envelope) == Envelope(op="step", session_id="s")
-
-
-@pytest.mark.parametrize("request_", [{}, {"op": None, "session_id": None}])
-def test_a_null_in_the_envelope_counts_as_absent(request_: dict[str, None]) -> None:
-    assert msgspec.convert(request_, Envelope) == Envelope(op=None, session_id=None)

@@ -203,7 +203,10 @@ class World:
         """Let a static mesh take part in physics, or (None) no longer."""
         with self._edit() as index:
             actor = index.find(target, by_name=by_name)
-            if not isinstance(actor, Actor) or self._kind(actor) is not BlueprintKind.STATIC_MESH:
+            if (
+                not isinstance(actor, Actor)
+                or self.project.record(actor.blueprint).kind is not BlueprintKind.STATIC_MESH
+            ):
                 raise EditError(f"{actor.name!r} is not a static mesh: only those are converted (.stl, .obj, .glb)")
             if wanted is None and actor.quick_convert is None:
                 raise EditError(f"{actor.name!r} has not been converted")
@@ -219,9 +222,6 @@ class World:
     def _edit(self) -> Iterator[ActorIndex]:
         with self._lock:
             yield self._index
-
-    def _kind(self, actor: Actor) -> BlueprintKind:
-        return self.project.record(actor.blueprint).kind
 
     def _name_for(self, original: Placed) -> str:
         if isinstance(original, Light):
@@ -243,7 +243,8 @@ class World:
     def _spawn(self, index: ActorIndex, wanted: SpawnSpec, record: BlueprintRecord) -> Spawned:
         existing = index.with_id(wanted.actor_id)
         if existing is None:
-            actor = self._new(index, wanted, record)
+            actor = _updated(Actor("", record.word, wanted.actor_id), wanted)
+            actor = replace(actor, name=index.take_name(self._check(actor, record).model_name))
         elif isinstance(existing, Actor) and existing.blueprint == record.word:
             actor = _updated(existing, wanted)
             self._check(actor, record)
@@ -253,10 +254,6 @@ class World:
             )
         index.put(actor)
         return Spawned(actor, record, existing is not None)
-
-    def _new(self, index: ActorIndex, wanted: SpawnSpec, record: BlueprintRecord) -> Actor:
-        actor = _updated(Actor("", record.word, wanted.actor_id), wanted)
-        return replace(actor, name=index.take_name(self._check(actor, record).model_name))
 
     def _check(self, actor: Actor, record: BlueprintRecord) -> Blueprint:
         """The actor's model in the shape that it wants, if that can be had."""

@@ -80,7 +80,8 @@ class GlThread:
         """Have a piece of work done on the GL thread in its turn, and do not wait; NoViewport when there is no GL."""
         future: Future[T] = Future()
         with self._lock:
-            self._refuse()
+            if self._refusal:
+                raise NoViewport(self._refusal)
             self._start()
             self._jobs.put((future, work))
         return future
@@ -102,10 +103,6 @@ class GlThread:
         if thread is not None and thread is not threading.current_thread():
             thread.join(_CLOSE_LIMIT_S)
         atexit.unregister(self.close)
-
-    def _refuse(self) -> None:
-        if self._refusal:
-            raise NoViewport(self._refusal)
 
     def _start(self) -> None:
         if self._thread is None:

@@ -100,7 +100,9 @@ def body_owners(scene: CompiledScene) -> list[Owner]:
     owners = [Owner(WORLD, WORLD)] * int(scene.model.nbody)
     alone = {entity.body_id for entity in scene.entities}
     for placed in scene.placed:
-        for compiled, original in zip(placed.body_names, _names_in_file(placed), strict=False):
+        # What a model file fixes to its world becomes a body when it has no other.
+        originals = [body.name for body in placed.blueprint.spec.bodies[1:]] or [WORLD]
+        for compiled, original in zip(placed.body_names, originals, strict=False):
             body = int(scene.model.body(compiled).id)
             parent = int(scene.model.body_parentid[body])
             instance = compiled
@@ -154,11 +156,6 @@ class _Actors:
     def _actor_of(self, kind: Any, index: int) -> PlacedActor | None:
         name = mujoco.mj_id2name(self._model, kind, index) or ""
         return self._actors.get(owner_of(name, self._names) or "")
-
-
-def _names_in_file(placed: PlacedActor) -> list[str]:
-    """The bodies of the model file; what it fixes to its world becomes a body when it has no other."""
-    return [body.name for body in placed.blueprint.spec.bodies[1:]] or [WORLD]
 
 
 def _class_of(placed: PlacedActor, body: str = "") -> str:

@@ -52,7 +52,7 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     About ``settled`` options, which the level or the server decides, nothing is noted.
     """
     root, actors = mujoco.MjSpec(), level.actors
-    blueprints = agree_on_inertia(root, _load_all(actors, library))
+    blueprints = agree_on_inertia(root, [_load(actor, library) for actor in actors])
     leader = _leader(blueprints)
     if leader is not None:
         take_globals(root, leader.spec, [one.spec for one in blueprints])
@@ -61,10 +61,6 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     for light in level.lights:
         _add_light(root, light)
     return Assembly(root, placed, (*_differences(placed, leader, settled), *_unscaled(placed)))
-
-
-def _load_all(actors: Sequence[Actor], library: Library) -> list[Blueprint]:
-    return [_load(actor, library) for actor in actors]
 
 
 def _load(actor: Actor, library: Library) -> Blueprint:

@@ -1,7 +1,6 @@
 """Compiled model -> the maps of names, ids and offsets that everything else works with."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import mujoco
@@ -24,6 +23,11 @@ from urlab_wire.enums import ActuatorType, CameraMode
 DEFAULT_RESOLUTION = (640, 480)
 _QPOS_DIM = {0: 7, 1: 4, 2: 1, 3: 1}
 _QVEL_DIM = {0: 6, 1: 3, 2: 1, 3: 1}
+_COUNTS = {"joint": "njnt", "actuator": "nactuator", "sensor": "nsensor", "body": "nbody", "camera": "ncam"}
+
+Owned = Mapping[str, Mapping[str, list[int]]]
+"""By kind of element and actor name: the ids of what the actor owns, ascending."""
+
 _FREE = int(mujoco.mjtJoint.mjJNT_FREE)
 _ON_JOINT = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 
@@ -33,41 +37,24 @@ def bind_joints(model: Any) -> tuple[JointSlot, ...]:
     return tuple(_joint(model, index, "") for index in range(model.njnt))
 
 
-@dataclass(frozen=True)
-class Owned:
-    """Per actor name, the ids of what it owns, ascending. Made in one pass over the model."""
-
-    joints: Mapping[str, list[int]]
-    actuators: Mapping[str, list[int]]
-    sensors: Mapping[str, list[int]]
-    bodies: Mapping[str, list[int]]
-    cameras: Mapping[str, list[int]]
-
-
 def find_owners(model: Any, actor_names: Iterable[str]) -> Owned:
     """Sort the model's elements by the actor whose prefix they carry."""
     names = frozenset(actor_names)
-    return Owned(
-        joints=_sort(model.joint, model.njnt, names),
-        actuators=_sort(model.actuator, model.nactuator, names),
-        sensors=_sort(model.sensor, model.nsensor, names),
-        bodies=_sort(model.body, model.nbody, names),
-        cameras=_sort(model.camera, model.ncam, names),
-    )
+    return {kind: _sort(getattr(model, kind), getattr(model, count), names) for kind, count in _COUNTS.items()}
 
 
 def bind_articulation(model: Any, spec: Any, placed: PlacedActor, owned: Owned) -> CompiledArticulation:
     """The robot that an actor became."""
     prefix = placed.actor.name
-    joints = tuple(_joint(model, index, prefix) for index in owned.joints.get(prefix, []))
+    joints = tuple(_joint(model, index, prefix) for index in owned["joint"].get(prefix, []))
     by_id = {joint.id: joint for joint in joints}
     return CompiledArticulation(
         prefix=prefix,
         actor_id=placed.actor.actor_id,
         joints=joints,
-        actuators=tuple(_actuator(model, spec, index, prefix, by_id) for index in owned.actuators.get(prefix, [])),
-        sensors=tuple(_sensor(model, index, prefix) for index in owned.sensors.get(prefix, [])),
-        bodies=tuple(_body(model, index, prefix) for index in owned.bodies.get(prefix, [])),
+        actuators=tuple(_actuator(model, spec, index, prefix, by_id) for index in owned["actuator"].get(prefix, [])),
+        sensors=tuple(_sensor(model, index, prefix) for index in owned["sensor"].get(prefix, [])),
+        bodies=tuple(_body(model, index, prefix) for index in owned["body"].get(prefix, [])),
         cameras=bind_cameras(model, placed, owned),
         sidecar=placed.blueprint.sidecar,
         start_key=_start_key(model, placed),
@@ -95,7 +82,7 @@ def bind_entities(model: Any, placed: PlacedActor, owned: Owned) -> Iterable[Com
     if placed.blueprint.record.kind is BlueprintKind.STATIC_MESH and placed.actor.quick_convert is None:
         return
     is_robot = placed.blueprint.is_articulation
-    root_joint = next(iter(owned.joints.get(placed.actor.name, [])), None)
+    root_joint = next(iter(owned["joint"].get(placed.actor.name, [])), None)
     for name in placed.body_names:
         body = model.body(name).id
         free = _free_joint(model, body)
@@ -107,7 +94,7 @@ def bind_entities(model: Any, placed: PlacedActor, owned: Owned) -> Iterable[Com
 def bind_cameras(model: Any, placed: PlacedActor, owned: Owned) -> tuple[CameraSlot, ...]:
     """The cameras of an actor."""
     name, sidecar = placed.actor.name, placed.blueprint.sidecar
-    return tuple(_camera(model, index, name, sidecar) for index in owned.cameras.get(name, []))
+    return tuple(_camera(model, index, name, sidecar) for index in owned["camera"].get(name, []))
 
 
 def owner_of(name: str, actor_names: frozenset[str]) -> str | None:

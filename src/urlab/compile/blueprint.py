@@ -59,7 +59,8 @@ def load_blueprint(record: BlueprintRecord, config: Mapping[str, Any] | None = N
         raise ImportFailed(f"{path}: {refused}") from refused
     _refuse_unknown(path, "camera", sidecar.cameras, [camera.name for camera in spec.cameras])
     _refuse_unknown(path, "body", sidecar.semantic_bodies, [body.name for body in spec.bodies])
-    return Blueprint(record, _model_name(spec, path), spec, sidecar, _is_articulation(spec))
+    is_articulation = bool(spec.actuators) or any(joint.type in _MOVING for joint in spec.joints)
+    return Blueprint(record, _model_name(spec, path), spec, sidecar, is_articulation)
 
 
 def _refuse_unknown(path: Path, kind: str, named: Iterable[str], existing: Sequence[str]) -> None:
@@ -137,10 +138,6 @@ def _settle(spec: Any) -> None:
         spec.compiler.fusestatic = False
 
 
-def _is_articulation(spec: Any) -> bool:
-    return bool(spec.actuators) or any(joint.type in _MOVING for joint in spec.joints)
-
-
 def _add_actuator(spec: Any, config: ActuatorConfig, path: Path) -> None:
     if spec.joint(config.joint) is None:
         raise ImportFailed(f"{path}: actuator {config.name!r} drives joint {config.joint!r}, which does not exist")
@@ -172,7 +169,9 @@ def name_the_unnamed(spec: Any) -> None:
     for kind, plural in _NAMED_KINDS:
         elements = getattr(spec, plural)
         _name_all(elements, [f"{kind}_{number}" for number in range(len(elements))])
-    _name_all(spec.joints, [_joint_name(joint, number) for number, joint in enumerate(spec.joints)])
+    free = mujoco.mjtJoint.mjJNT_FREE
+    joints = ["free" if joint.type == free else f"joint_{number}" for number, joint in enumerate(spec.joints)]
+    _name_all(spec.joints, joints)
 
 
 def _name_all(elements: Iterable[Any], wanted: list[str]) -> None:
@@ -181,10 +180,6 @@ def _name_all(elements: Iterable[Any], wanted: list[str]) -> None:
         if not element.name:
             element.name = _untaken(name, taken)
             taken.add(element.name)
-
-
-def _joint_name(joint: Any, number: int) -> str:
-    return "free" if joint.type == mujoco.mjtJoint.mjJNT_FREE else f"joint_{number}"
 
 
 def _untaken(wanted: str, taken: set[str]) -> str:

@@ -52,8 +52,7 @@ def actor_aabb(model: Any, data: Any, pose: Pose, *, colliding_only: bool = Fals
 def _extents(model: Any, data: Any, axes: Array, colliding_only: bool) -> Iterator[Extent]:
     """One per shape, from the actor's origin; ``axes`` has the actor's own axes as columns."""
     for geom in _chosen(model.geom_contype, model.geom_conaffinity, colliding_only):
-        shape = _SHAPES.get(int(model.geom_type[geom]))
-        found = shape(model, geom, axes @ data.geom_xmat[geom].reshape(3, 3)) if shape else None
+        found = _extent(model, geom, axes @ data.geom_xmat[geom].reshape(3, 3))
         if found is not None:
             center = axes @ data.geom_xpos[geom]
             yield found[0] + center, found[1] + center
@@ -61,6 +60,15 @@ def _extents(model: Any, data: Any, axes: Array, colliding_only: bool) -> Iterat
         yield _around(_flex_vertices(model, data, flex), axes, float(model.flex_radius[flex]))
     for skin in () if colliding_only else range(model.nskin):
         yield _around(_skin_vertices(model, data, skin), axes, abs(float(model.skin_inflate[skin])))
+
+
+def _extent(model: Any, geom: int, axes: Array) -> Extent | None:
+    """Of a geom whose own axes are the columns of ``axes``; None when it is infinite, or has no shape."""
+    kind = int(model.geom_type[geom])
+    if kind in _HALF_SIZES:
+        half = _HALF_SIZES[kind](model.geom_size[geom], axes)
+        return -half, half
+    return _SHAPES[kind](model, geom, axes) if kind in _SHAPES else None
 
 
 def _chosen(contype: NDArray[np.int32], conaffinity: NDArray[np.int32], colliding_only: bool) -> list[int]:
@@ -74,36 +82,10 @@ def _around(points: Array, axes: Array, radius: float = 0.0) -> Extent:
     return turned.min(axis=1) - radius, turned.max(axis=1) + radius
 
 
-def _symmetric(half: Array) -> Extent:
-    return -half, half
-
-
-def _sphere(model: Any, geom: int, _axes: Array) -> Extent:
-    return _symmetric(np.full(3, model.geom_size[geom, 0]))
-
-
-def _capsule(model: Any, geom: int, axes: Array) -> Extent:
-    radius, half_length, _ = model.geom_size[geom]
-    return _symmetric(radius + half_length * np.abs(axes[:, 2]))
-
-
-def _ellipsoid(model: Any, geom: int, axes: Array) -> Extent:
-    return _symmetric(np.linalg.norm(axes * model.geom_size[geom], axis=1))
-
-
-def _cylinder(model: Any, geom: int, axes: Array) -> Extent:
-    radius, half_length, _ = model.geom_size[geom]
-    return _symmetric(radius * np.linalg.norm(axes[:, :2], axis=1) + half_length * np.abs(axes[:, 2]))
-
-
-def _box(model: Any, geom: int, axes: Array) -> Extent:
-    return _symmetric(np.abs(axes) @ model.geom_size[geom])
-
-
 def _plane(model: Any, geom: int, axes: Array) -> Extent | None:
     """None when it is infinite, along either of its axes."""
-    half = model.geom_size[geom, :2]
-    return _symmetric(np.abs(axes[:, :2]) @ half) if half.min() > 0 else None
+    half = np.abs(axes[:, :2]) @ model.geom_size[geom, :2]
+    return (-half, half) if model.geom_size[geom, :2].min() > 0 else None
 
 
 def _mesh(model: Any, geom: int, axes: Array) -> Extent:
@@ -132,16 +114,23 @@ def _vec3(values: Array) -> Vec3:
     return x, y, z
 
 
+_GEOM = mujoco.mjtGeom
+_HALF_SIZES: dict[int, Callable[[Array, Array], Array]] = {
+    int(_GEOM.mjGEOM_SPHERE): lambda size, _: np.full(3, size[0]),
+    int(_GEOM.mjGEOM_CAPSULE): lambda size, axes: size[0] + size[1] * np.abs(axes[:, 2]),
+    int(_GEOM.mjGEOM_ELLIPSOID): lambda size, axes: np.linalg.norm(axes * size, axis=1),
+    int(_GEOM.mjGEOM_CYLINDER): lambda size, axes: (
+        size[0] * np.linalg.norm(axes[:, :2], axis=1) + size[1] * np.abs(axes[:, 2])
+    ),
+    int(_GEOM.mjGEOM_BOX): lambda size, axes: np.abs(axes) @ size,
+}
+"""Of shapes that are symmetric: half their extent, from their size and axes."""
+
 _SHAPES: dict[int, Callable[[Any, int, Array], Extent | None]] = {
-    int(mujoco.mjtGeom.mjGEOM_PLANE): _plane,
-    int(mujoco.mjtGeom.mjGEOM_HFIELD): _hfield,
-    int(mujoco.mjtGeom.mjGEOM_SPHERE): _sphere,
-    int(mujoco.mjtGeom.mjGEOM_CAPSULE): _capsule,
-    int(mujoco.mjtGeom.mjGEOM_ELLIPSOID): _ellipsoid,
-    int(mujoco.mjtGeom.mjGEOM_CYLINDER): _cylinder,
-    int(mujoco.mjtGeom.mjGEOM_BOX): _box,
-    int(mujoco.mjtGeom.mjGEOM_MESH): _mesh,
-    int(mujoco.mjtGeom.mjGEOM_SDF): _mesh,
+    int(_GEOM.mjGEOM_PLANE): _plane,
+    int(_GEOM.mjGEOM_HFIELD): _hfield,
+    int(_GEOM.mjGEOM_MESH): _mesh,
+    int(_GEOM.mjGEOM_SDF): _mesh,
 }
 
 

@@ -15,58 +15,51 @@ from urlab_wire.enums import CameraMode
 
 
 @dataclass(frozen=True, slots=True)
-class JointSlot:
-    """One joint: where its numbers are. ``kind`` is mjtJoint (0 free, 1 ball, 2 slide, 3 hinge)."""
+class ModelSlot:
+    """One element of the model: its id and its names."""
 
     id: int
     name: str
     short: str
+
+
+@dataclass(frozen=True, slots=True)
+class BodySlot(ModelSlot):
+    """One body."""
+
+
+@dataclass(frozen=True, slots=True)
+class JointSlot(ModelSlot):
+    """One joint: where its numbers are. ``kind`` is mjtJoint (0 free, 1 ball, 2 slide, 3 hinge)."""
+
     kind: int
     qpos: slice
     qvel: slice
 
 
 @dataclass(frozen=True, slots=True)
-class ActuatorSlot:
+class ActuatorSlot(ModelSlot):
     """One actuator. ``act_index`` is its activation's index in ``data.act``, or None when it has none.
 
     ``joint`` is the driven joint when the transmission is joint or jointinparent.
     """
 
-    id: int
-    name: str
-    short: str
     kind: str
     joint: JointSlot | None
     act_index: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class SensorSlot:
+class SensorSlot(ModelSlot):
     """One sensor and its slice of ``data.sensordata``."""
 
-    id: int
-    name: str
-    short: str
     data: slice
 
 
 @dataclass(frozen=True, slots=True)
-class BodySlot:
-    """One body and its names."""
-
-    id: int
-    name: str
-    short: str
-
-
-@dataclass(frozen=True, slots=True)
-class CameraSlot:
+class CameraSlot(ModelSlot):
     """One camera: resolution (width, height) in pixels, vertical field of view in degrees."""
 
-    id: int
-    name: str
-    short: str
     mode: CameraMode
     resolution: tuple[int, int]
     fovy: float

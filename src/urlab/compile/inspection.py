@@ -41,11 +41,11 @@ class Inspection:
 
     def _children(self, parent: int, pose: Pose) -> tuple[BodyNode, ...]:
         bodies = [body for body in range(1, self.model.nbody) if int(self.model.body_parentid[body]) == parent]
-        return tuple(self._node(body, pose) for body in bodies)
-
-    def _node(self, body: int, pose: Pose) -> BodyNode:
-        position = pose.apply(Pose(tuple(self.data.xpos[body].tolist()))).pos
-        return BodyNode(self.model.body(body).name, position, self._children(body, pose))
+        places = [pose.apply(Pose(tuple(self.data.xpos[body].tolist()))).pos for body in bodies]
+        return tuple(
+            BodyNode(self.model.body(body).name, place, self._children(body, pose))
+            for body, place in zip(bodies, places, strict=True)
+        )
 
 
 def inspect(blueprint: Blueprint, keyframe: str = "") -> Inspection:

@@ -35,7 +35,8 @@ class Library:
         """The same, for a caller that knows already what the actor's word for its blueprint stands for."""
         self._wait_for_hulls(record, actor)
         with self._lock:
-            key = _key(record, actor)
+            config = json.dumps(actor.config, sort_keys=True, default=str) if actor.config else ""
+            key = (record.word, record.content, actor.scale, actor.quick_convert, config)
             if key not in self._loaded:
                 self._loaded[key] = self._load(record, actor)
             return self._loaded[key]
@@ -85,8 +86,3 @@ class Library:
         except MUJOCO_ERRORS as refused:
             raise ImportFailed(f"{record.file}, scaled or converted as asked: {refused}") from refused
         return replace(blueprint, spec=spec)
-
-
-def _key(record: BlueprintRecord, actor: Actor) -> tuple[Any, ...]:
-    config = json.dumps(actor.config, sort_keys=True, default=str) if actor.config else ""
-    return (record.word, record.content, actor.scale, actor.quick_convert, config)

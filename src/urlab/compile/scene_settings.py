@@ -32,7 +32,9 @@ def take_globals(root: Any, leader: Any, specs: Sequence[Any]) -> None:
         root.compiler.settotalmass = leader.compiler.settotalmass
     distinct = list({id(spec): spec for spec in specs}.values())
     for size in _BUFFERS:
-        setattr(root, size, _sum_of_stated(getattr(root, size), [getattr(spec, size) for spec in specs]))
+        stated = [number for spec in specs if (number := getattr(spec, size)) > 0]
+        if stated:
+            setattr(root, size, sum(stated))
     root.nuserdata = max(spec.nuserdata for spec in distinct)
     for size, plural in _USER_WIDTHS.items():
         setattr(root, size, max(_user_width(spec, size, plural) for spec in distinct))
@@ -43,11 +45,6 @@ def share_globals(child: Any, root: Any) -> None:
     child.option, child.visual, child.stat = root.option, root.visual, root.stat
     for size in (*_BUFFERS, *_USER_WIDTHS, "nuserdata"):
         setattr(child, size, getattr(root, size))
-
-
-def _sum_of_stated(unstated: int, asked: Sequence[int]) -> int:
-    stated = [number for number in asked if number > 0]
-    return sum(stated) if stated else unstated
 
 
 def _user_width(spec: Any, size: str, plural: str) -> int:

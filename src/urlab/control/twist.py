@@ -24,34 +24,19 @@ class TwistController:
         self._actions = np.zeros(1, dtype=np.int64) if actions is None else actions
 
     @property
-    def vx(self) -> float:
-        """Forward, m/s."""
-        return float(self._velocity[0])
-
-    @property
-    def vy(self) -> float:
-        """Left, m/s."""
-        return float(self._velocity[1])
-
-    @property
-    def yaw_rate(self) -> float:
-        """Counter-clockwise, rad/s."""
-        return float(self._velocity[2])
-
-    @property
     def actions(self) -> int:
         """A bit field of ten buttons."""
         return int(self._actions[0])
 
     @property
     def linear(self) -> list[float]:
-        """[vx, vy, 0] in m/s."""
-        return [self.vx, self.vy, 0.0]
+        """[vx, vy, 0] in m/s: forward and left."""
+        return [*self._velocity[:2].tolist(), 0.0]
 
     @property
     def angular(self) -> list[float]:
-        """[0, 0, yaw rate] in rad/s."""
-        return [0.0, 0.0, self.yaw_rate]
+        """[0, 0, yaw rate] in rad/s, counter-clockwise."""
+        return [0.0, 0.0, float(self._velocity[2])]
 
     def set(
         self,

@@ -3,14 +3,12 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 
 from urlab.errors import ChildFailed, ImportFailed
 from urlab.importing.limited_process import LimitedProcess, ProcessLimits, python_module
-
-T = TypeVar("T")
 
 _CHILD = python_module("urlab.importing.check_child")
 
@@ -28,19 +26,13 @@ class CheckRequest(msgspec.Struct):
     text: str | None = None
 
 
-class CheckReply(msgspec.Struct):
-    """``problem`` is None when all is well."""
-
-    problem: str | None
-
-
-def encoded(message: CheckRequest | CheckReply) -> bytes:
-    """A message as JSON. (msgspec's own encoder refuses paths that are not UTF-8.)"""
+def encoded(message: CheckRequest | str | None) -> bytes:
+    """A request or its reply (the problem, or None) as JSON. (msgspec's encoder refuses paths that are not UTF-8.)"""
     return json.dumps(msgspec.to_builtins(message)).encode()
 
 
-def decoded(frame: bytes, kind: type[T]) -> T:
-    """The message in a frame; ValueError when there is none."""
+def decoded(frame: bytes, kind: Any) -> Any:
+    """The message of that kind in a frame; ValueError when it holds another."""
     return msgspec.convert(json.loads(frame), kind)
 
 
@@ -61,7 +53,7 @@ def explanation(text: Path, limits: ProcessLimits) -> str | None:
 
 def _ask(request: CheckRequest, limits: ProcessLimits) -> str | None:
     try:
-        reply = LimitedProcess(_CHILD, encoded(request), limits).result()
-        return decoded(reply, CheckReply).problem
+        problem: str | None = decoded(LimitedProcess(_CHILD, encoded(request), limits).result(), str | None)
+        return problem
     except (ChildFailed, ValueError) as failed:
         raise ImportFailed(f"compiling it failed: {failed}") from failed

@@ -11,7 +11,7 @@ import numpy as np
 
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec, load_blueprint, parse_model
 from urlab.errors import ImportFailed
-from urlab.importing.check import CheckReply, CheckRequest, decoded, encoded
+from urlab.importing.check import CheckRequest, decoded, encoded
 from urlab.importing.limited_process import serve_once
 from urlab.scene.blueprint_record import file_record
 
@@ -22,12 +22,12 @@ _PATH_FIELDS = ("paths", "npaths", "nbuffer", "mesh_pathadr", "hfield_pathadr", 
 
 
 def check(task: bytes) -> bytes:
-    """Serve one `CheckRequest` with a `CheckReply`, both as JSON."""
+    """Serve one `CheckRequest` with the problem that it found, or None, both as JSON."""
     config = mujoco.MjLogConfig.get()
     config.logto_file = False
     mujoco.MjLogConfig.set(config)
-    request = decoded(task, CheckRequest)
-    return encoded(CheckReply(_said_of(Path(request.text)) if request.text is not None else _wrong_with(request)))
+    request: CheckRequest = decoded(task, CheckRequest)
+    return encoded(_said_of(Path(request.text)) if request.text is not None else _wrong_with(request))
 
 
 def _said_of(path: Path) -> str | None:

@@ -32,7 +32,8 @@ def read_mesh(task: MeshTask) -> MeshResult:
     vertices, faces = _merged([_placed(transform, mesh) for transform, mesh in parts])
     if task.file_type in _Y_UP:
         vertices = vertices @ _Z_FROM_Y_UP.T
-    return MeshResult(_obj_file(vertices, faces), _single_colour([mesh for _, mesh in parts]))
+    colours = {_colour(mesh.visual) for _, mesh in parts}
+    return MeshResult(_obj_file(vertices, faces), colours.pop() if len(colours) == 1 else None)
 
 
 def _parts(scene: Any) -> list[tuple[NDArray[np.float64], Any]]:
@@ -74,11 +75,6 @@ def _obj_file(vertices: NDArray[np.float64], faces: NDArray[np.int64]) -> bytes:
     points = "".join(f"v {x:.9g} {y:.9g} {z:.9g}\n" for x, y, z in vertices.tolist())
     corners = "".join(f"f {a} {b} {c}\n" for a, b, c in (faces + 1).tolist())
     return (points + corners).encode()
-
-
-def _single_colour(meshes: Sequence[Any]) -> Rgba | None:
-    colours = {_colour(mesh.visual) for mesh in meshes}
-    return colours.pop() if len(colours) == 1 else None
 
 
 def _colour(visual: Any) -> Rgba | None:

@@ -78,7 +78,8 @@ class ModelRewriter:
             if index in document.included:
                 inner = document.included[index]
                 text = self._rewritten(inner, model, inner.tags[0].end, inner.tags[-1].start)
-                edits.append(Edit(tag.start, _end_of_include(document.tags, index), text))
+                end_tag = tag if tag.is_empty else document.tags[index + 1]
+                edits.append(Edit(tag.start, end_tag.end, text))
             elif tag.name == "compiler":
                 edits += [tag.attributes[name].removed() for name in FOLDER_ATTRIBUTES if name in tag.attributes]
             elif not tag.is_end:
@@ -152,10 +153,6 @@ def _folders(document: Document) -> Folders:
 
 def _is_urdf(document: Document) -> bool:
     return document.root.lower() == "robot"
-
-
-def _end_of_include(tags: list[Tag], index: int) -> int:
-    return tags[index].end if tags[index].is_empty else tags[index + 1].end
 
 
 def _explicit_name(tag: Tag, attribute: str, file: str, name: str) -> list[Edit]:

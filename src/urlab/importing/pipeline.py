@@ -24,12 +24,17 @@ def import_file(
     ``force`` asks for it. Nothing outside ``roots`` is read, the models that are shipped excepted. ImportFailed says
     what cannot be done. Any thread may call this.
     """
-    source, key = _absolute(source), _key(source)
+    key = _key(source)
+    # Links are left alone where MuJoCo shall look, because its own ``..`` does not follow them.
+    source = _resolved(source) if ".." in source.parts else source.absolute()
+    shipped = {path.parent.resolve() for path in project.shipped_models.values()}
     try:
-        bundle, original = _bundle(source, _with_shipped(roots, project), limits)
+        bundle, original = _bundle(source, replace(roots, read=(*roots.read, *sorted(shipped))), limits)
         return add_import(bundle, key, project, force=force, limits=limits, original=original)
     except ImportFailed as failed:
-        raise _naming(source, failed) from failed
+        if str(source.parent) in failed.message:
+            raise
+        raise ImportFailed(f"{source}: {failed.message}") from failed
 
 
 def add_import(
@@ -75,11 +80,6 @@ def _bundle(source: Path, roots: FileRoots, limits: ImportLimits) -> tuple[Bundl
     return reader.read(source, SourceFiles(roots, limits))
 
 
-def _absolute(source: Path) -> Path:
-    """Where MuJoCo shall look: links are left alone, because its own ``..`` does not follow them."""
-    return _resolved(source) if ".." in source.parts else source.absolute()
-
-
 def _key(source: Path) -> str:
     """The same for every way to write a path; the last name is kept, because the import is called after it."""
     key = str(_resolved(source))
@@ -94,12 +94,3 @@ def _resolved(source: Path) -> Path:
         return source.parent.resolve() / source.name
     except (OSError, RuntimeError, ValueError) as refused:
         raise ImportFailed(f"{str(source)!r} is no path that can be followed: {refused}") from refused
-
-
-def _with_shipped(roots: FileRoots, project: Project) -> FileRoots:
-    shipped = {path.parent.resolve() for path in project.shipped_models.values()}
-    return replace(roots, read=(*roots.read, *sorted(shipped)))
-
-
-def _naming(source: Path, failed: ImportFailed) -> ImportFailed:
-    return failed if str(source.parent) in failed.message else ImportFailed(f"{source}: {failed.message}")

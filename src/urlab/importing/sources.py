@@ -54,7 +54,8 @@ class SourceFiles:
                 return False
             raise _unreadable(path, refused) from refused
         if not stat.S_ISREG(found.st_mode):
-            raise ImportFailed(f"{path}, which {wanted_by} needs, is {_kind(found.st_mode)}, not a file")
+            kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a pipe or device"
+            raise ImportFailed(f"{path}, which {wanted_by} needs, is {kind}, not a file")
         self._refuse_large(path, found.st_size)
         return True
 
@@ -83,10 +84,6 @@ class SourceFiles:
 
 def _unreadable(path: str, refused: OSError) -> ImportFailed:
     return ImportFailed(f"cannot read {path}: {refused.strerror or refused}")
-
-
-def _kind(mode: int) -> str:
-    return "a folder" if stat.S_ISDIR(mode) else "a pipe or device"
 
 
 def _size(count_bytes: int) -> str:

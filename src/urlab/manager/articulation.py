@@ -36,10 +36,6 @@ class RunningArticulation:
         """The body of that short or compiled name, or None."""
         return self._body_ids.get(name)
 
-    def take_start(self, model: Any, data: Any) -> None:
-        """Go to the keyframe that the level names for this robot, if it does."""
-        go_to_start(self.compiled, model, data)
-
     def stage_from(self, ctrl: Any) -> None:
         """Stage what a full ``ctrl`` array holds for this robot, replacing what was staged."""
         self.staged.clear(ctrl[self._actuator_ids])

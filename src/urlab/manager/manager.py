@@ -15,7 +15,7 @@ from urlab.compile import CompiledScene
 from urlab.config import STEP_TIME_LIMIT_S, FileRoots, RenderProfile
 from urlab.control import TwistController
 from urlab.errors import ModeLocked, UnknownArticulation, known
-from urlab.manager.articulation import RunningArticulation
+from urlab.manager.articulation import RunningArticulation, go_to_start
 from urlab.manager.command import CommandReader, Wrenches
 from urlab.manager.edits import joint_write
 from urlab.manager.modes import MODES, SteppingMode
@@ -211,7 +211,7 @@ class Manager:
         key_name = "" if key is None else model.key(key).name
         for articulation in self.articulations.values():
             if not key_name.startswith(f"{articulation.prefix}_"):
-                articulation.take_start(model, data)
+                go_to_start(articulation.compiled, model, data)
             articulation.stage_from(data.ctrl)
 
     def _joint_writes(self, asked: Mapping[str, Mapping[str, list[float]]]) -> list[tuple[slice, Any]]:

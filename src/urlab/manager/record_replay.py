@@ -12,16 +12,7 @@ from urlab.compile import CompiledScene
 from urlab.config import FileRoots
 from urlab.errors import FileError, ReplayRequiresStepped, UrlabError
 from urlab.physics import Engine
-from urlab.recording import (
-    LIVE,
-    Recorder,
-    Recording,
-    ReplayPlayer,
-    load_path,
-    read_recording,
-    save_path,
-    write_json,
-)
+from urlab.recording import LIVE, Recorder, Recording, ReplayPlayer, load_path, read_recording, save_path, write_json
 from urlab.scene.names import legal_name
 from urlab_wire.ops.stepping import ReplayBlock
 

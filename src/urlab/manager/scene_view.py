@@ -1,7 +1,6 @@
 """What a view of the world shows: the running scene or the edited level as it would start, and where its actors are."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import mujoco
@@ -63,7 +62,16 @@ def _at_start(scene: CompiledScene) -> PosedModel:
 
 def actor_poses(manager: Manager) -> dict[str, Pose]:
     """The pose of every actor that can move as a whole: those whose first body is free or a mocap body."""
-    return dict(_moving(manager))
+    model, snapshot = manager.engine.model, manager.engine.snapshot
+    poses = {}
+    for placed in manager.scene.placed:
+        root = _movable_root(model, placed)
+        if root is not None:
+            now = Pose(tuple(snapshot.xpos[root].tolist()), tuple(snapshot.xquat[root].tolist()))
+            authored = Pose(tuple(model.body_pos[root].tolist()), tuple(model.body_quat[root].tolist()))
+            root_in_actor = placed.actor.pose.inverse().apply(authored)
+            poses[placed.actor.name] = now.apply(root_in_actor.inverse())
+    return poses
 
 
 def body_positions(manager: Manager, actor_name: str) -> dict[str, tuple[float, float, float]]:
@@ -73,23 +81,9 @@ def body_positions(manager: Manager, actor_name: str) -> dict[str, tuple[float, 
     return {name: tuple(xpos[model.body(name).id].tolist()) for name in placed.body_names}
 
 
-def _moving(manager: Manager) -> Iterator[tuple[str, Pose]]:
-    model, snapshot = manager.engine.model, manager.engine.snapshot
-    for placed in manager.scene.placed:
-        root = _movable_root(model, placed)
-        if root is not None:
-            now = Pose(tuple(snapshot.xpos[root].tolist()), tuple(snapshot.xquat[root].tolist()))
-            yield placed.actor.name, now.apply(_root_in_actor(model, root, placed).inverse())
-
-
 def _movable_root(model: Any, placed: PlacedActor) -> int | None:
     if not placed.body_names:
         return None
     root = int(model.body(placed.body_names[0]).id)
     is_free = int(model.body_dofnum[root]) == 6 and int(model.body_jntnum[root]) == 1
     return root if is_free or int(model.body_mocapid[root]) >= 0 else None
-
-
-def _root_in_actor(model: Any, root: int, placed: PlacedActor) -> Pose:
-    authored = Pose(tuple(model.body_pos[root].tolist()), tuple(model.body_quat[root].tolist()))
-    return placed.actor.pose.inverse().apply(authored)

@@ -97,9 +97,8 @@ class Dispatcher:
 
     def _find_out(self, frame: bytes) -> "tuple[Session, Request[Reply] | UrlabError, OpSpec | None]":
         """What a frame is that could not be read at once."""
-        envelope = read_envelope(frame)
-        op = envelope.op or ""
-        session = self._session(op, envelope.session_id, frame)
+        op, session_id = read_envelope(frame)
+        session = self._session(op, session_id, frame)
         spec = CATALOGUE.get(op)
         if spec is None:
             return session, UnknownOp(f"there is no op {op!r}; there are: {known(CATALOGUE, limit=100)}"), None

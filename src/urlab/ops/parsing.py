@@ -12,7 +12,6 @@ from urlab.config import MAX_REQUEST_BYTES
 from urlab.errors import BadRequest, BadValue, MissingField, MissingOp, UrlabError, known
 from urlab_wire import CATALOGUE, DecodeError, OpSpec, Reply, Request, decode
 from urlab_wire.codec import looks_like_json
-from urlab_wire.envelope import Envelope
 
 _AnyRequest: Any = Union[tuple(spec.request for spec in CATALOGUE.values())]  # noqa: UP007 - made from the catalogue
 _from_msgpack = msgspec.msgpack.Decoder(_AnyRequest)
@@ -31,7 +30,7 @@ def read_at_once(frame: bytes) -> Request[Reply] | None:
     return request
 
 
-def read_envelope(frame: bytes) -> Envelope:
+def read_envelope(frame: bytes) -> tuple[str, str | None]:
     """Op and session of a frame that could not be read at once; BadRequest or MissingOp when it has none."""
     if len(frame) > MAX_REQUEST_BYTES:
         raise BadRequest(f"the request has {len(frame)} bytes; the limit is {MAX_REQUEST_BYTES}")
@@ -39,7 +38,7 @@ def read_envelope(frame: bytes) -> Envelope:
     op, session_id = message.get("op"), message.get("session_id")
     if not isinstance(op, str) or not op:
         raise MissingOp('the request has no "op"')
-    return Envelope(op=op, session_id=session_id if isinstance(session_id, str) else None)
+    return op, session_id if isinstance(session_id, str) else None
 
 
 def read_request(spec: OpSpec, frame: bytes) -> Request[Reply] | UrlabError:

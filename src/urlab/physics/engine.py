@@ -95,7 +95,9 @@ class Engine:
         self._rlock = threading.RLock()
         self._lock = TimedLock(self._rlock, _LOCK_S)
         self._frame_id = 0
-        self._workers = 0
+        self.worker_threads = 0
+        """How many threads MuJoCo uses inside one step beside the caller's; `set_worker_threads` changes it."""
+
         self._binary: bytes | None = None
         mujoco.mj_forward(model, self.data)
         self._taker = SnapshotTaker(model)
@@ -176,15 +178,10 @@ class Engine:
 
     # -- the rest -----------------------------------------------------------------------------------------------
 
-    @property
-    def worker_threads(self) -> int:
-        """How many threads MuJoCo uses inside one step beside the caller's; 0 is none."""
-        return self._workers
-
     def set_worker_threads(self, wanted: int) -> None:
         """Resize MuJoCo's pool, within 0 and the number of cores; the caller holds the lock."""
-        self._workers = max(0, min(wanted, max_worker_threads()))
-        mujoco.mju_threadpool(self.data, self._workers)
+        self.worker_threads = max(0, min(wanted, max_worker_threads()))
+        mujoco.mju_threadpool(self.data, self.worker_threads)
 
     def options_changed(self) -> None:
         """Forget what was derived from the model's options; the caller holds the lock."""
@@ -224,7 +221,7 @@ def route_mujoco_log() -> None:
     config.logto_console = False
     config.logto_file = False
     mujoco.MjLogConfig.set(config)
-    mujoco.set_mju_user_warning(_log_warning)
+    mujoco.set_mju_user_warning(lambda message: log.warning("MuJoCo: %s", message.strip()))
 
 
 def _words(counter: Any, kind: mujoco.mjtWarning) -> str:
@@ -232,7 +229,3 @@ def _words(counter: Any, kind: mujoco.mjtWarning) -> str:
     if kind in _RESETS:
         text += " MuJoCo has reset the simulation; use a smaller timestep or gentler controls."
     return text if counter.number == 1 else f"{text} ({counter.number} times)"
-
-
-def _log_warning(message: str) -> None:
-    log.warning("MuJoCo: %s", message.strip())

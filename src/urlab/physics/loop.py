@@ -29,7 +29,9 @@ class PhysicsLoop:
         self._engine = engine
         self._changed = threading.Condition()
         self._running = False
-        self._paused = False
+        self.paused = False
+        """Whether live physics is paused; `set_paused` changes it."""
+
         self._stopping = False
         self.speed_percent = MAX_SPEED_PERCENT
         """The share of real time in force; `set_speed` changes it."""
@@ -48,11 +50,6 @@ class PhysicsLoop:
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout_s)
 
-    @property
-    def paused(self) -> bool:
-        """Whether live physics is paused."""
-        return self._paused
-
     def set_running(self, running: bool) -> None:
         """Whether this thread steps at all: true in live mode only."""
         self._set(running=running)
@@ -69,7 +66,7 @@ class PhysicsLoop:
     def _set(self, *, running: bool | None = None, paused: bool | None = None, stopping: bool = False) -> None:
         with self._changed:
             self._running = self._running if running is None else running
-            self._paused = self._paused if paused is None else paused
+            self.paused = self.paused if paused is None else paused
             self._stopping = self._stopping or stopping
             self._changed.notify_all()
 
@@ -89,7 +86,7 @@ class PhysicsLoop:
             return not self._stopping
 
     def _wanted(self) -> bool:
-        return self._running and not self._paused
+        return self._running and not self.paused
 
     def _run_on_schedule(self) -> None:
         due = time.perf_counter()

@@ -15,20 +15,17 @@ DEFAULT_MAX_CONTACTS = 64
 def read_contacts(model: Any, data: Any, wanted: ContactFilter | None, limit: int) -> tuple[list[ContactBlock], bool]:
     """Up to ``limit`` contacts that match, and whether there are more; the caller holds the physics lock."""
     wanted = wanted or ContactFilter()
+    filters = (wanted.geom1, wanted.geom2, wanted.body1, wanted.body2)
     found: list[ContactBlock] = []
     for index in range(data.ncon):
-        names = _names(model, data.contact.geom[index])
-        if not _matches(names, wanted):
+        geom1, geom2 = (int(geom) for geom in data.contact.geom[index])
+        names = (_geom(model, geom1), _geom(model, geom2), _body_of(model, geom1), _body_of(model, geom2))
+        if not all(not want or want == name for want, name in zip(filters, names, strict=True)):
             continue
         if len(found) == limit:
             return found, True
         found.append(_contact(model, data, index, names))
     return found, False
-
-
-def _names(model: Any, geoms: Any) -> tuple[str, str, str, str]:
-    geom1, geom2 = int(geoms[0]), int(geoms[1])
-    return _geom(model, geom1), _geom(model, geom2), _body_of(model, geom1), _body_of(model, geom2)
 
 
 def _geom(model: Any, geom: int) -> str:
@@ -37,11 +34,6 @@ def _geom(model: Any, geom: int) -> str:
 
 def _body_of(model: Any, geom: int) -> str:
     return model.body(int(model.geom_bodyid[geom])).name if geom >= 0 else ""
-
-
-def _matches(names: tuple[str, str, str, str], wanted: ContactFilter) -> bool:
-    asked = (wanted.geom1, wanted.geom2, wanted.body1, wanted.body2)
-    return all(not ask or ask == name for ask, name in zip(asked, names, strict=True))
 
 
 def _contact(model: Any, data: Any, index: int, names: tuple[str, str, str, str]) -> ContactBlock:
@@ -68,7 +60,7 @@ def list_keyframes(model: Any) -> list[KeyframeBlock]:
 
 def find_keyframe(model: Any, name: str, prefixes: Iterable[str]) -> int:
     """The id of a keyframe by compiled name, or by the name without its prefix when only one robot has it."""
-    names = keyframe_names(model)
+    names = [model.key(index).name for index in range(model.nkey)]
     if name in names:
         return names.index(name)
     full = [f"{prefix}_{name}" for prefix in prefixes if f"{prefix}_{name}" in names]
@@ -77,11 +69,6 @@ def find_keyframe(model: Any, name: str, prefixes: Iterable[str]) -> int:
     if full:
         raise UnknownKeyframe(f"keyframe {name!r} is ambiguous: {known(full)}")
     raise UnknownKeyframe(f"there is no keyframe {name!r}; there are: {known(names)}")
-
-
-def keyframe_names(model: Any) -> list[str]:
-    """Compiled names, by id."""
-    return [model.key(index).name for index in range(model.nkey)]
 
 
 def _keyframe(model: Any, index: int) -> KeyframeBlock:

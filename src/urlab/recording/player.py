@@ -23,13 +23,10 @@ _Key = str | None
 class JointMapping:
     """Columns of a recording (``*_from``) and the places in the model's full arrays that they go to (``*_to``).
 
-    ``pairs`` is (recorded name, model name) in recorded order, ``missing`` are the model's joints that the
-    recording does not drive, ``unused`` the recorded joints that drive nothing.
+    ``pairs`` is (recorded name, model name) in recorded order.
     """
 
     pairs: tuple[tuple[str, str], ...]
-    missing: tuple[str, ...]
-    unused: tuple[str, ...]
     qpos_from: _Indices
     qpos_to: _Indices
     qvel_from: _Indices
@@ -51,7 +48,7 @@ def match_joints(recorded: Sequence[RecordedJoint], slots: Sequence[JointSlot]) 
         lambda joint: "free" if joint.qpos_dim == _FREE_QPOS_DIM else None,
         lambda slot: "free" if _width(slot.qpos) == _FREE_QPOS_DIM else None,
     )
-    return _mapping(recorded, slots, found.slot_of)
+    return _mapping(recorded, found.slot_of)
 
 
 class _Matcher:
@@ -84,9 +81,7 @@ def _width(part: slice) -> int:
     return int(part.stop - part.start)
 
 
-def _mapping(
-    recorded: Sequence[RecordedJoint], slots: Sequence[JointSlot], slot_of: dict[str, JointSlot]
-) -> JointMapping:
+def _mapping(recorded: Sequence[RecordedJoint], slot_of: dict[str, JointSlot]) -> JointMapping:
     columns: dict[str, list[int]] = {"qpos_from": [], "qpos_to": [], "qvel_from": [], "qvel_to": []}
     q = v = 0
     for joint in recorded:
@@ -97,12 +92,9 @@ def _mapping(
             columns["qpos_to"] += range(slot.qpos.start, slot.qpos.stop)
             columns["qvel_to"] += range(slot.qvel.start, slot.qvel.stop)
         q, v = q + joint.qpos_dim, v + joint.qvel_dim
-    driven = {slot.name for slot in slot_of.values()}
     arrays: dict[str, Any] = {key: np.array(value, dtype=np.intp) for key, value in columns.items()}
     return JointMapping(
         pairs=tuple((one.name, slot_of[one.name].name) for one in recorded if one.name in slot_of),
-        missing=tuple(slot.name for slot in slots if slot.name not in driven),
-        unused=tuple(one.name for one in recorded if one.name not in slot_of),
         **arrays,
     )
 
@@ -135,7 +127,8 @@ class ReplayPlayer:
         self._active_name = LIVE
         self._playing: PlayableRecording | None = None
         self._loop = False
-        self._frame = 0
+        self.frame = 0
+        """The index of the frame shown, from 0."""
 
     @property
     def active_name(self) -> str | None:
@@ -148,11 +141,6 @@ class ReplayPlayer:
     def is_playing(self) -> bool:
         """Whether a session plays; at its end it is held, and still plays."""
         return self._playing is not None
-
-    @property
-    def frame(self) -> int:
-        """The index of the frame shown, from 0."""
-        return self._frame
 
     @property
     def total_frames(self) -> int:
@@ -192,7 +180,7 @@ class ReplayPlayer:
         """Play the active session from frame 0, which is current at once; returns how many frames it has."""
         self._check_exists(self._active_name)
         self._playing = self._loaded.get(self._active_name) or self._live_session()
-        self._loop, self._frame = loop, 0
+        self._loop, self.frame = loop, 0
         return self._playing.total_frames
 
     def advance(self, frames: int) -> None:
@@ -200,8 +188,8 @@ class ReplayPlayer:
         playing = self._require_playing()
         if frames < 0:
             raise BadValue(f"a replay was asked to advance by {frames} frames; it only goes forward")
-        following = self._frame + frames
-        self._frame = following % playing.total_frames if self._loop else min(following, playing.total_frames - 1)
+        following = self.frame + frames
+        self.frame = following % playing.total_frames if self._loop else min(following, playing.total_frames - 1)
 
     def current(self, qpos: FloatArray, qvel: FloatArray) -> float:
         """Write the current frame into the model's full arrays and return its timestamp in simulated seconds.
@@ -210,14 +198,14 @@ class ReplayPlayer:
         """
         playing = self._require_playing()
         recording, mapping = playing.recording, playing.mapping
-        qpos[mapping.qpos_to] = recording.qpos[self._frame, mapping.qpos_from]
-        qvel[mapping.qvel_to] = recording.qvel[self._frame, mapping.qvel_from]
-        return float(recording.times[self._frame])
+        qpos[mapping.qpos_to] = recording.qpos[self.frame, mapping.qpos_from]
+        qvel[mapping.qvel_to] = recording.qvel[self.frame, mapping.qvel_from]
+        return float(recording.times[self.frame])
 
     def stop(self) -> None:
         """End the replay, if one plays; the arrays that were written stay as they are."""
         self._playing = None
-        self._frame = 0
+        self.frame = 0
 
     def _live_session(self) -> PlayableRecording:
         if self._recorder is None:

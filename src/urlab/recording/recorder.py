@@ -42,12 +42,11 @@ class FrameStore:
         self.clear()
 
     def clear(self) -> None:
-        """Forget all frames and that any were dropped."""
+        """Forget all frames."""
         self._chunks: deque[_Chunk] = deque()
         self._head = 0
         self._fill = self._rows
         self._oldest_elapsed = np.inf
-        self.dropped_for_space = False
 
     @property
     def count(self) -> int:
@@ -98,7 +97,6 @@ class FrameStore:
         if len(self._chunks) == self._max_chunks:
             self._retire_oldest_chunk()
             self._oldest_elapsed = float(self._chunks[0].elapsed[0])
-            self.dropped_for_space = True
         if not self._chunks:
             self._oldest_elapsed = elapsed_s
         self._chunks.append(self._spare or _Chunk(self._rows, self._nq, self._nv))
@@ -131,21 +129,14 @@ class Recorder:
         nq, nv = sum(one.qpos_dim for one in self._joints), sum(one.qvel_dim for one in self._joints)
         self._store = FrameStore(nq, nv, max_bytes)
         self._stopped: Recording | None = None
-        self._lost_frames = False
-        self._is_active = False
-        self._name = LIVE
+        self.is_active = False
+        """Whether a recording is running."""
+
+        self.name = LIVE
+        """The name of the running or the last recording."""
+
         self._window_s = UNLIMITED_S
         self._last_time_s, self._offset_s = _FRESH_CLOCK
-
-    @property
-    def is_active(self) -> bool:
-        """Whether a recording is running."""
-        return self._is_active
-
-    @property
-    def name(self) -> str:
-        """The name of the running or the last recording."""
-        return self._name
 
     @property
     def frame_count(self) -> int:
@@ -157,25 +148,20 @@ class Recorder:
         """Whether there is anything to save or to replay."""
         return self.frame_count > 0
 
-    @property
-    def dropped_for_space(self) -> bool:
-        """Whether this recording lost its oldest frames to the memory limit."""
-        return self._lost_frames or self._store.dropped_for_space
-
     def start(self, name: str | None = None, max_duration_s: float | None = None) -> tuple[str, float]:
         """Begin anew, forgetting earlier frames; returns the name and the window (simulated seconds) in force."""
-        if self._is_active:
+        if self.is_active:
             raise RecordingAlreadyActive(
-                f"recording {self._name!r} is running with {self._store.count} frames; stop it first"
+                f"recording {self.name!r} is running with {self._store.count} frames; stop it first"
             )
-        self._name, self._window_s = _checked_name(name), _checked_window(max_duration_s)
+        self.name, self._window_s = _checked_name(name), _checked_window(max_duration_s)
         self.clear()
-        self._is_active = True
-        return self._name, self._window_s
+        self.is_active = True
+        return self.name, self._window_s
 
     def capture(self, time_s: float, qpos: FloatArray, qvel: FloatArray) -> None:
         """Copy one state (full ``qpos`` and ``qvel``), right after ``mj_step``; nothing when no recording runs."""
-        if not self._is_active:
+        if not self.is_active:
             return
         if time_s < self._last_time_s:
             self._offset_s += self._last_time_s - time_s
@@ -186,29 +172,27 @@ class Recorder:
 
     def stop(self) -> Recording:
         """End the running recording; it stays until it is cleared or another one begins."""
-        if not self._is_active:
+        if not self.is_active:
             raise RecordingNotActive("no recording is running; recording_start begins one")
         self._stopped = self.recording()
-        self._lost_frames = self._store.dropped_for_space
         self._store.clear()
-        self._is_active = False
+        self.is_active = False
         return self._stopped
 
     def clear(self) -> None:
         """Forget the frames. A running recording goes on with the next step; a stopped one is gone."""
         self._store.clear()
         self._stopped = None
-        self._lost_frames = False
         self._last_time_s, self._offset_s = _FRESH_CLOCK
 
     def recording(self) -> Recording:
         """The running recording as it is now (a copy), or the last stopped one."""
         if self._stopped is not None:
             return self._stopped
-        if not self._is_active:
+        if not self.is_active:
             raise RecordingNotActive("there is no recording; recording_start begins one")
         times, qpos, qvel = self._store.arrays()
-        return Recording(self._name, self._joints, times, qpos, qvel)
+        return Recording(self.name, self._joints, times, qpos, qvel)
 
 
 def _checked_name(name: str | None) -> str:

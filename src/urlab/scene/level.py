@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from urlab.geometry import Pose, Vec3
 from urlab_wire.enums import LightKind
 
@@ -14,8 +16,7 @@ DEFAULT_INTENSITY = 5000.0
 MIN_THRESHOLD, MAX_THRESHOLD = 0.01, 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class QuickConvert:
+class QuickConvert(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``static`` stands still, ``driven`` follows its mocap pose, neither falls freely.
 
     With ``complex_mesh`` the collision shape is a convex decomposition, finer with a smaller ``coacd_threshold``;

@@ -50,16 +50,6 @@ Numbers3 = tuple[float, float, float]
 Numbers4 = tuple[float, float, float, float]
 
 
-class QuickConvertRecord(msgspec.Struct, forbid_unknown_fields=True):
-    """`QuickConvert` as a level file writes it."""
-
-    static: bool = False
-    complex_mesh: bool = False
-    coacd_threshold: float = 0.05
-    driven: bool = False
-    friction: Numbers3 = (1.0, 1.0, 1.0)
-
-
 class ActorRecord(msgspec.Struct, forbid_unknown_fields=True):
     """`Actor` as a level file writes it."""
 
@@ -72,7 +62,7 @@ class ActorRecord(msgspec.Struct, forbid_unknown_fields=True):
     keyframe: str = ""
     tags: list[str] = []
     config: dict[str, Any] = {}
-    quick_convert: QuickConvertRecord | None = None
+    quick_convert: QuickConvert | None = None
 
 
 class LightRecord(msgspec.Struct, forbid_unknown_fields=True):
@@ -150,7 +140,6 @@ def _is_stated(record: msgspec.Struct, field: msgspec.structs.FieldInfo) -> bool
 
 
 def _actor_record(actor: Actor) -> ActorRecord:
-    quick = actor.quick_convert
     return ActorRecord(
         blueprint=actor.blueprint,
         name=actor.name,
@@ -161,9 +150,7 @@ def _actor_record(actor: Actor) -> ActorRecord:
         keyframe=actor.keyframe,
         tags=list(actor.tags),
         config=dict(actor.config),
-        quick_convert=None
-        if quick is None
-        else QuickConvertRecord(quick.static, quick.complex_mesh, quick.coacd_threshold, quick.driven, quick.friction),
+        quick_convert=actor.quick_convert,
     )
 
 
@@ -189,6 +176,8 @@ def _actor(record: ActorRecord, folder: Path | None) -> Actor:
     _check_finite(where, location=record.location, scale=record.scale)
     if not all(factor > 0 for factor in record.scale):
         raise ValueError(f"{where}: scale must be above 0, but is {list(record.scale)}")
+    if record.quick_convert is not None:
+        _check_quick_convert(record.quick_convert, where)
     return Actor(
         name=record.name,
         blueprint=_blueprint(record.blueprint, folder),
@@ -198,7 +187,7 @@ def _actor(record: ActorRecord, folder: Path | None) -> Actor:
         scale=record.scale,
         tags=tuple(record.tags),
         config=record.config,
-        quick_convert=None if record.quick_convert is None else _quick_convert(record.quick_convert, where),
+        quick_convert=record.quick_convert,
     )
 
 
@@ -208,7 +197,7 @@ def _rotation(xyzw: Numbers4) -> Numbers4:
     return given if max(abs(a - b) for a, b in zip(given, unit, strict=True)) < 1e-15 else unit
 
 
-def _quick_convert(record: QuickConvertRecord, where: str) -> QuickConvert:
+def _check_quick_convert(record: QuickConvert, where: str) -> None:
     _check_finite(where, friction=record.friction, coacd_threshold=(record.coacd_threshold,))
     if min(record.friction) < 0:
         raise ValueError(f"{where}: friction must not be negative, but is {list(record.friction)}")
@@ -218,13 +207,6 @@ def _quick_convert(record: QuickConvertRecord, where: str) -> QuickConvert:
         )
     if record.static and record.driven:
         raise ValueError(f"{where}: a body is static or driven, not both")
-    return QuickConvert(
-        static=record.static,
-        complex_mesh=record.complex_mesh,
-        coacd_threshold=record.coacd_threshold,
-        driven=record.driven,
-        friction=record.friction,
-    )
 
 
 def _light(record: LightRecord) -> Light:

@@ -132,7 +132,7 @@ def _controller(table: TomlTable) -> ControllerConfig:
 def _camera(table: TomlTable) -> CameraConfig:
     table.allow("mode", "resolution")
     return CameraConfig(
-        mode=table.read("mode", _camera_mode) or CameraMode.REAL,
+        mode=table.read("mode", lambda value: CameraMode(_word(value, list(CameraMode)))) or CameraMode.REAL,
         resolution=table.read("resolution", _resolution),
     )
 
@@ -150,7 +150,7 @@ def _actuators(tables: list[TomlTable]) -> tuple[ActuatorConfig, ...]:
 def _actuator(table: TomlTable) -> ActuatorConfig:
     table.allow("name", "joint", "kind", "kp", "kv", "ctrlrange", "forcerange", "gear")
     name = table.require("name", _name)
-    kind = table.read("kind", _actuator_kind) or ActuatorType.MOTOR
+    kind = table.read("kind", lambda value: ActuatorType(_word(value, list(GAINS_BY_KIND)))) or ActuatorType.MOTOR
     for gain in {"kp", "kv"} - GAINS_BY_KIND[kind]:
         if gain in table.content:
             table.fail(f"a {kind} actuator has no {gain}", gain)
@@ -198,21 +198,13 @@ def _range(value: Any) -> tuple[float, float]:
 
 
 def _resolution(value: Any) -> tuple[int, int]:
-    if not isinstance(value, list) or len(value) != 2 or not all(map(_is_pixel_count, value)):
+    if (
+        not isinstance(value, list)
+        or len(value) != 2
+        or not all(type(one) is int and 1 <= one <= MAX_PIXELS for one in value)
+    ):
         raise ValueError(f"[width, height], two whole numbers from 1 to {MAX_PIXELS}")
     return value[0], value[1]
-
-
-def _is_pixel_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MAX_PIXELS
-
-
-def _camera_mode(value: Any) -> CameraMode:
-    return CameraMode(_word(value, [mode.value for mode in CameraMode]))
-
-
-def _actuator_kind(value: Any) -> ActuatorType:
-    return ActuatorType(_word(value, [kind.value for kind in GAINS_BY_KIND]))
 
 
 def _word(value: Any, words: Collection[str]) -> str:

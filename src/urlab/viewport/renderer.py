@@ -103,7 +103,8 @@ class ViewportRenderer:
         self._aim(camera, aspect)
         self._add_model(style)
         geoms = OverlayGeoms(self._drawn, camera.location)
-        if not (style.wires or _has_sky(self._model)):
+        has_sky = np.any(self._model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX))
+        if not (style.wires or has_sky):
             self._add_backdrop(geoms, camera, aspect)
         for drawing in drawings:
             geoms.add(drawing)
@@ -156,10 +157,6 @@ class ViewportRenderer:
         center = np.array(camera.location) + distance * forward
         half_size = 1.01 * distance * np.array([half_width, half_height, 0.0])
         geoms.add_backdrop(center, np.column_stack([-left, up, -forward]), half_size, _SKY_RGB)
-
-
-def _has_sky(model: Any) -> bool:
-    return bool(np.any(model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)))
 
 
 def _depth_range(model: Any, camera: ViewCamera) -> tuple[float, float]:

@@ -54,21 +54,18 @@ class Viewport:
         self._lock = threading.RLock()
         self._camera = _START
         self._tracker: ActorTracker | None = None
-        self._mode = ViewMode.LIT
+        self.mode = ViewMode.LIT
+        """How the world is shown; `set_mode` changes it."""
+
         self._aspect = DEFAULT_SIZE[0] / DEFAULT_SIZE[1]
         self._renderer = ViewportRenderer()
         self._gl.adopt(self._renderer)
         overlay.add_view(VIEW)
 
-    @property
-    def mode(self) -> ViewMode:
-        """How the world is shown."""
-        return self._mode
-
     def set_mode(self, word: str) -> ViewMode:
         """Show the world in another way; InvalidMode lists the words."""
-        self._mode = ViewMode.of(word)
-        return self._mode
+        self.mode = ViewMode.of(word)
+        return self.mode
 
     @property
     def camera(self) -> ViewCamera:
@@ -125,7 +122,7 @@ class Viewport:
     def screenshot(self, width: int = DEFAULT_SIZE[0], height: int = DEFAULT_SIZE[1]) -> Screenshot:
         """A picture of what the viewport shows, drawings and texts included; NoViewport when there is no GL."""
         _check_size(width, height)
-        posed, mode = self._posed_model(), self._mode
+        posed, mode = self._posed_model(), self.mode
         with self._lock:
             self._aspect = width / height
             camera = self.camera

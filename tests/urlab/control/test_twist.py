@@ -14,7 +14,7 @@ def test_a_twist_starts_at_rest():
 def test_only_the_planar_slots_are_kept():
     twist = TwistController()
     twist.set([0.4, -0.1, 9.0], [8.0, 7.0, 0.5], 3)
-    assert (twist.vx, twist.vy, twist.yaw_rate, twist.actions) == (0.4, -0.1, 0.5, 3)
+    assert (twist.linear, twist.angular, twist.actions) == ([0.4, -0.1, 0.0], [0.0, 0.0, 0.5], 3)
     assert (twist.linear, twist.angular) == ([0.4, -0.1, 0.0], [0.0, 0.0, 0.5])
 
 
@@ -28,7 +28,7 @@ def test_missing_slots_are_zero_and_missing_actions_stay():
 def test_a_twist_is_not_clamped():
     twist = TwistController()
     twist.set([50.0, -50.0], [0, 0, 30.0])
-    assert (twist.vx, twist.vy, twist.yaw_rate) == (50.0, -50.0, 30.0)
+    assert (twist.linear, twist.angular) == ([50.0, -50.0, 0.0], [0.0, 0.0, 30.0])
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_a_bad_command_is_refused_whole(command, error):
     twist.set([0.1, 0.2], [0, 0, 0.3], 5)
     with pytest.raises(error):
         twist.set(*command)
-    assert (twist.vx, twist.vy, twist.yaw_rate, twist.actions) == (0.1, 0.2, 0.3, 5)
+    assert (twist.linear, twist.angular, twist.actions) == ([0.1, 0.2, 0.0], [0.0, 0.0, 0.3], 5)

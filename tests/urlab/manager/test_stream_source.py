@@ -197,7 +197,7 @@ def test_a_velocity_is_what_the_robot_is_told_to_do(live: Manager) -> None:
     assert send(live, twist_command_topic("raw"), pack_twist(0.5, -0.25, 1.5)) is ControlOutcome.APPLIED
     twist = live.articulation("raw").twist
     assert twist is not None
-    assert (twist.vx, twist.vy, twist.yaw_rate) == (0.5, -0.25, 1.5)
+    assert (twist.linear, twist.angular) == ([0.5, -0.25, 0.0], [0.0, 0.0, 1.5])
 
 
 def test_messages_are_taken_in_their_order(live: Manager) -> None:

@@ -9,12 +9,11 @@ from urlab_wire.ops.runtime import SetQposRequest
 
 def test_the_envelope_is_read_whatever_else_is_wrong() -> None:
     frame = msgpack.packb({"op": "step", "session_id": "a", "n_steps": ["?"], "more": {"x": 1}})
-    envelope = read_envelope(frame)
-    assert (envelope.op, envelope.session_id) == ("step", "a")
+    assert read_envelope(frame) == ("step", "a")
 
 
 def test_a_session_id_of_another_type_is_none() -> None:
-    assert read_envelope(msgpack.packb({"op": "step", "session_id": 7})).session_id is None
+    assert read_envelope(msgpack.packb({"op": "step", "session_id": 7})) == ("step", None)
 
 
 @pytest.mark.parametrize("message", [{}, {"op": 7}, {"op": ""}])

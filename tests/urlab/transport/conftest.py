@@ -20,6 +20,7 @@ from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab.transport import StreamedCamera, Streams, ZmqRpcServer
 from urlab.transport.rpc import RpcLimits
+from urlab.transport.streams.publishing import PubSocket
 from urlab_wire.enums import RowLayout, StepMode
 
 Handle = Callable[[bytes], bytes]
@@ -182,7 +183,7 @@ def subscribe(connect: Any, wait_until: Any) -> Callable[..., Any]:
 
     def open_subscriber(publisher: Any, *topics: bytes) -> Any:
         """``publisher`` is a publishing socket, or has one."""
-        published = getattr(publisher, "_socket", publisher)
+        published = publisher if isinstance(publisher, PubSocket) else publisher.socket
         socket = connect(published.endpoint, zmq.SUB)
         probe = b"\xff" + str(next(numbers)).encode()
         for topic in (*topics, probe):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
-from urlab.compile.scaling.stretch import Array, Space, Stretch
+from urlab.compile.scaling.stretch import Array, Space, Stretch, grow
 from urlab.errors import EditError
 
 _FREE, _SLIDE = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_SLIDE)
@@ -90,9 +90,7 @@ def scale_actuators(spec: Any, coordinates: Coordinates) -> None:
         length, setpoint = coordinates.of_actuator(actuator), coordinates.of_setpoint(actuator)
         actuator.lengthrange *= length
         actuator.cranklength *= coordinates.factor
-        actuator.ctrlrange *= setpoint
-        actuator.actrange *= setpoint
-        actuator.velrange *= setpoint
+        grow(actuator, setpoint, "ctrlrange", "actrange", "velrange")
         if int(actuator.dyntype) == _PID_DYNAMICS:
             actuator.dynprm[:2] *= setpoint  # the integral's bound and the setpoint's top speed
         if np.any(actuator.gear[:3]):
@@ -117,9 +115,7 @@ def scale_tendons(spec: Any, coordinates: Coordinates) -> None:
     for tendon in spec.tendons:
         factor = coordinates.of_tendon(tendon.name)
         tendon.width *= coordinates.factor if coordinates.is_spatial(tendon.name) else 1.0
-        tendon.range *= factor
-        tendon.margin *= factor
-        tendon.springyield *= factor
+        grow(tendon, factor, "range", "margin", "springyield")
         tendon.springlength = np.where(tendon.springlength < 0, tendon.springlength, tendon.springlength * factor)
         tendon.solimp_limit[2] *= factor
         tendon.solimp_friction[2] *= factor
@@ -162,8 +158,7 @@ def _couple(equality: Any, unit_of: Callable[[str], float]) -> None:
 def scale_pairs(spec: Any, factor: float) -> None:
     """Scale the lengths of contact pairs; those that are not stated are NaN and follow the geoms."""
     for pair in spec.pairs:
-        pair.margin *= factor
-        pair.gap *= factor
+        grow(pair, factor, "margin", "gap")
         pair.friction[2:] *= factor
         pair.solimp[2] *= factor
 
@@ -171,9 +166,7 @@ def scale_pairs(spec: Any, factor: float) -> None:
 def scale_sensors(spec: Any, coordinates: Coordinates) -> None:
     """Scale cutoff and noise of sensors that measure in metres; forces, torques and energies stay."""
     for sensor in spec.sensors:
-        factor = _sensor_unit(sensor, spec, coordinates)
-        sensor.cutoff *= factor
-        sensor.noise *= factor
+        grow(sensor, _sensor_unit(sensor, spec, coordinates), "cutoff", "noise")
 
 
 def _sensor_unit(sensor: Any, spec: Any, coordinates: Coordinates) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from urlab.compile.scaling.stretch import Array, Space, Stretch, rotation, spelled
+from urlab.compile.scaling.stretch import Array, Space, Stretch, grow, rotation, spelled
 from urlab.errors import EditError
 
 _SLIDE = int(mujoco.mjtJoint.mjJNT_SLIDE)
@@ -46,8 +46,7 @@ def _geom(geom: Any, space: Space) -> None:
     geom.pos = space.around(geom).point(geom.pos)
     geom.fromto *= inside.mean
     geom.size *= _size_factors(geom, inside)
-    geom.margin *= inside.mean
-    geom.gap *= inside.mean
+    grow(geom, inside.mean, "margin", "gap")
     geom.friction[1:] *= inside.mean
     geom.solimp[2] *= inside.mean
     geom.surfacevel[:3] = inside.point(geom.surfacevel[:3])
@@ -64,11 +63,7 @@ def _joint(joint: Any, stretch: Stretch) -> None:
     joint.pos = stretch.point(joint.pos)
     if int(joint.type) != _SLIDE:
         return
-    joint.range *= stretch.mean
-    joint.ref *= stretch.mean
-    joint.springref *= stretch.mean
-    joint.springyield *= stretch.mean
-    joint.margin *= stretch.mean
+    grow(joint, stretch.mean, "range", "ref", "springref", "springyield", "margin")
     joint.solimp_limit[2] *= stretch.mean
     joint.solimp_friction[2] *= stretch.mean
 
@@ -86,8 +81,7 @@ def _camera(camera: Any, stretch: Stretch) -> None:
 def _light(light: Any, stretch: Stretch) -> None:
     """As bright at the scaled distance as it was before."""
     light.pos = stretch.point(light.pos)
-    light.range *= stretch.mean
-    light.bulbradius *= stretch.mean
+    grow(light, stretch.mean, "range", "bulbradius")
     light.attenuation[1:] /= stretch.mean, stretch.mean**2
 
 
@@ -113,8 +107,7 @@ def _inertial(body: Any, stretch: Stretch) -> None:
     """The stated mass stays and is spread as far as the body is."""
     body.ipos = stretch.point(body.ipos)
     if stretch.is_uniform:
-        body.inertia *= stretch.mean**2
-        body.fullinertia *= stretch.mean**2
+        grow(body, stretch.mean**2, "inertia", "fullinertia")
         return
     inertia = _inertia_in_body(body)
     moments = np.trace(inertia) / 2 * np.eye(3) - inertia
@@ -271,9 +264,7 @@ def scale_flexes(spec: Any, whole: Stretch) -> None:
         flex.vert, flex.node = _scaled(flex.vert, whole), _scaled(flex.node, whole)
         for lengths in (flex.size, flex.sectionsize, flex.friction[1:], flex.solimp[2:3]):
             lengths *= whole.mean
-        flex.radius *= whole.mean
-        flex.margin *= whole.mean
-        flex.gap *= whole.mean
+        grow(flex, whole.mean, "radius", "margin", "gap")
         if flex.thickness > 0:  # -1 is unset
             flex.thickness *= whole.mean
 

@@ -25,7 +25,7 @@ from urlab.compile.scaling.coordinates import (
     scale_tendons,
 )
 from urlab.compile.scaling.shapes import scale_assets, scale_flexes, scale_skins, scale_tree
-from urlab.compile.scaling.stretch import Space, Stretch, spelled
+from urlab.compile.scaling.stretch import Space, Stretch, grow, spelled
 from urlab.errors import EditError
 from urlab.geometry import Vec3
 
@@ -71,6 +71,5 @@ def _refuse_uneven(spec: Any, scale: Vec3, is_articulation: bool) -> None:
 
 def _scale_statistic(statistic: Any, whole: Stretch) -> None:
     """The author's idea of how large the model is; what is not stated is NaN and stays so."""
-    statistic.extent *= whole.mean
-    statistic.meansize *= whole.mean
+    grow(statistic, whole.mean, "extent", "meansize")
     statistic.center = whole.point(statistic.center)

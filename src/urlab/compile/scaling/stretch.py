@@ -94,6 +94,12 @@ def rotation(quat_wxyz: Array, alternative: Any, compiler: Any) -> Array:
     return flat.reshape(3, 3)
 
 
+def grow(element: Any, factor: float, *fields: str) -> None:
+    """Multiply those fields of an element of a spec, numbers or arrays."""
+    for field in fields:
+        setattr(element, field, getattr(element, field) * factor)
+
+
 def spelled(factors: Iterable[float]) -> str:
     """Factors for a message: ``[2, 1, 0.5]``."""
     return f"[{', '.join(f'{factor:g}' for factor in factors)}]"

@@ -89,7 +89,7 @@ class CameraSelection:
                 frames |= capture.latest(self.latest)
         except (ViewError, OpTimeout) as dark:
             return {}, [f"there are no camera frames: {dark.message}"]
-        return {name: _frame_block(frame) for name, frame in frames.items()}, []
+        return {name: {**frame.metadata(), "data": frame.data} for name, frame in frames.items()}, []
 
 
 def _names_of_all(capture: Capture) -> list[str]:
@@ -97,7 +97,3 @@ def _names_of_all(capture: Capture) -> list[str]:
     bare = {name: name.rpartition("/")[2] for name in capture.cameras}
     count = Counter(bare.values())
     return [short if count[short] == 1 else name for name, short in bare.items()]
-
-
-def _frame_block(frame: Frame) -> dict[str, Any]:
-    return {**frame.metadata(), "data": frame.data}

@@ -15,28 +15,16 @@ from urlab.ops.parsing import one_of
 from urlab.physics import MUJOCO_VERSION, MUJOCO_VERSION_INT
 from urlab_wire.catalogue import meta_ops
 from urlab_wire.enums import Encoding, ObservationLevel
-from urlab_wire.ops.session import (
-    ArticulationBlock,
-    CameraTopic,
-    ControllerBlock,
-    EntityBlock,
-    HelloReply,
-    HelloRequest,
-    MetaReply,
-    MetaRequest,
-    OpEntry,
-    OriginalNames,
-    RenderingBlock,
-    SegmentBlock,
-    StreamsBlock,
-)
+from urlab_wire.ops import session as wire
 from urlab_wire.ops.stepping import StepReply
 
 _STATE_WAIT_S = 0.05
+_SAME_NAMES = wire.OriginalNames(actuators={}, joints={}, sensors={}, bodies={})
+"""Short names are the model file's own."""
 
 
 @handler("hello")
-def hello(context: Context, request: HelloRequest) -> HelloReply:
+def hello(context: Context, request: wire.HelloRequest) -> wire.HelloReply:
     """Open a session; everything is checked before the old one is replaced."""
     session = context.session
     encoding = one_of("encoding", Encoding, request.encoding) if request.encoding else Encoding.MSGPACK
@@ -53,7 +41,7 @@ def hello(context: Context, request: HelloRequest) -> HelloReply:
     return reply
 
 
-def _kind(request: HelloRequest) -> tuple[bool, bool]:
+def _kind(request: wire.HelloRequest) -> tuple[bool, bool]:
     """Whether the session is an observer's, whether it is an operator's."""
     if request.observer and request.operator:
         raise BadValue("a session is an observer's or an operator's, not both: one may not change the world")
@@ -61,12 +49,12 @@ def _kind(request: HelloRequest) -> tuple[bool, bool]:
 
 
 @handler("meta")
-def meta(context: Context, request: MetaRequest) -> MetaReply:  # noqa: ARG001 - the catalogue is the same for all
+def meta(context: Context, request: wire.MetaRequest) -> wire.MetaReply:  # noqa: ARG001 - the catalogue is the same for all
     """The op catalogue."""
-    return MetaReply(ops=catalogue_entries())
+    return wire.MetaReply(ops=catalogue_entries())
 
 
-def catalogue_entries() -> list[OpEntry]:
+def catalogue_entries() -> list[wire.OpEntry]:
     """The op catalogue, with which ops this server serves."""
     entries = meta_ops()
     for entry in entries:
@@ -74,9 +62,9 @@ def catalogue_entries() -> list[OpEntry]:
     return entries
 
 
-def handshake(context: Context, *, include_assets: bool = False) -> HelloReply:
+def handshake(context: Context, *, include_assets: bool = False) -> wire.HelloReply:
     """What a client needs to know about the running scene, if there is one."""
-    reply = HelloReply(
+    reply = wire.HelloReply(
         session_id=context.session.id,
         urlab_version=f"urlab/{VERSION}",
         mujoco_version_int=MUJOCO_VERSION_INT,
@@ -89,7 +77,7 @@ def handshake(context: Context, *, include_assets: bool = False) -> HelloReply:
     return reply
 
 
-def _add_scene(reply: HelloReply, context: Context, include_assets: bool) -> None:
+def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool) -> None:
     manager = context.manager
     scene = manager.scene
     if context.parts.shared_memory is not None:
@@ -105,25 +93,25 @@ def _add_scene(reply: HelloReply, context: Context, include_assets: bool) -> Non
     reply.entities = {one.name: _entity(one) for one in scene.entities}
     reply.global_cameras = {one.name: _camera(context, one.name) for one in scene.global_cameras}
     if manager.cameras.cameras:
-        reply.rendering = RenderingBlock(**manager.cameras.rendering())
+        reply.rendering = wire.RenderingBlock(**manager.cameras.rendering())
         reply.segmentation = _segmentation(manager)
     reply.streams = _streams(context)
     reply.warnings = list(scene.notes) or None
 
 
-def _segmentation(manager: Manager) -> dict[str, list[SegmentBlock]]:
+def _segmentation(manager: Manager) -> dict[str, list[wire.SegmentBlock]]:
     return {
-        mode: [SegmentBlock(id=one["id"], color=list(one["color"]), name=one["name"]) for one in entries]
+        mode: [wire.SegmentBlock(id=one["id"], color=list(one["color"]), name=one["name"]) for one in entries]
         for mode, entries in segmentation_table(manager.scene).items()
     }
 
 
-def _streams(context: Context) -> StreamsBlock | None:
+def _streams(context: Context) -> wire.StreamsBlock | None:
     streams = context.parts.streams
     if streams is None:
         return None
     where = streams.endpoints()
-    return StreamsBlock(
+    return wire.StreamsBlock(
         state=where["state"],
         control=where["control"],
         info=where["info"],
@@ -131,32 +119,32 @@ def _streams(context: Context) -> StreamsBlock | None:
     )
 
 
-def _articulation(context: Context, running: RunningArticulation) -> ArticulationBlock:
+def _articulation(context: Context, running: RunningArticulation) -> wire.ArticulationBlock:
     compiled = running.compiled
-    return ArticulationBlock(
+    return wire.ArticulationBlock(
         prefix=compiled.prefix,
         actor_id=compiled.actor_id,
         default_control_mode=running.default_control_mode,
         actuator_types={one.short: one.kind for one in compiled.actuators},
-        original_names=OriginalNames(actuators={}, joints={}, sensors={}, bodies={}),  # short names are the file's own
+        original_names=_SAME_NAMES,
         camera_topics={one.short: _camera(context, f"{compiled.prefix}/{one.short}") for one in compiled.cameras},
         controller=_controller(running),
         setpoints=running.staged.active.tolist(),
     )
 
 
-def _controller(running: RunningArticulation) -> ControllerBlock | None:
+def _controller(running: RunningArticulation) -> wire.ControllerBlock | None:
     controller = running.controller
     if controller is None:
         return None
-    return ControllerBlock(kind=controller.kind, params=controller.params(), schema=controller.schema())
+    return wire.ControllerBlock(kind=controller.kind, params=controller.params(), schema=controller.schema())
 
 
-def _entity(entity: CompiledEntity) -> EntityBlock:
+def _entity(entity: CompiledEntity) -> wire.EntityBlock:
     free = entity.free_joint
     if free is None:
-        return EntityBlock(id=entity.body_id, has_free_base=False)
-    return EntityBlock(
+        return wire.EntityBlock(id=entity.body_id, has_free_base=False)
+    return wire.EntityBlock(
         id=entity.body_id,
         has_free_base=True,
         free_joint=free.name,
@@ -166,9 +154,9 @@ def _entity(entity: CompiledEntity) -> EntityBlock:
     )
 
 
-def _camera(context: Context, name: str) -> CameraTopic:
+def _camera(context: Context, name: str) -> wire.CameraTopic:
     channel = context.manager.cameras.cameras[name]
-    return CameraTopic(
+    return wire.CameraTopic(
         mode=channel.mode,
         resolution=channel.slot.resolution,
         fovy=channel.slot.fovy,

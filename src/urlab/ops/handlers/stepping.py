@@ -9,35 +9,28 @@ from urlab.ops.context import Context, handler
 from urlab.ops.handlers.cameras import CameraSelection
 from urlab.ops.parsing import one_of
 from urlab_wire.enums import Encoding, ObservationLevel, ResetScope, StepMode
-from urlab_wire.ops.stepping import (
-    ClockBlock,
-    ForwardReply,
-    ForwardRequest,
-    ResetReply,
-    ResetRequest,
-    StateReply,
-    StepReply,
-    StepRequest,
-)
+from urlab_wire.ops import stepping as wire
 from urlab_wire.state_frame import StateFrame
 
-AnyStateReply = TypeVar("AnyStateReply", bound=StateReply)
-_FRAMES: dict[type[StateReply], StateFrame] = {kind: StateFrame(kind) for kind in (StepReply, ResetReply, ForwardReply)}
+AnyStateReply = TypeVar("AnyStateReply", bound=wire.StateReply)
+_FRAMES: dict[type[wire.StateReply], StateFrame] = {
+    kind: StateFrame(kind) for kind in (wire.StepReply, wire.ResetReply, wire.ForwardReply)
+}
 _PACKED: dict[str, View] = {level: View(level, packed=True) for level in ObservationLevel}
 _PLAIN: dict[str, View] = {level: View(level) for level in ObservationLevel}
 
 
 @handler("step")
-def step(context: Context, request: StepRequest) -> StepReply | bytes:
+def step(context: Context, request: wire.StepRequest) -> wire.StepReply | bytes:
     """Advance, in the mode in force. An observer may read the live state this way, an operator every state."""
     view = _view(context, request.observations)
     if request.include_cameras:
         return _step_and_look(context, request, view)
-    return state_reply(StepReply, context, _step(context, request, view))
+    return state_reply(wire.StepReply, context, _step(context, request, view))
 
 
 @handler("reset")
-def reset(context: Context, request: ResetRequest) -> ResetReply | bytes:
+def reset(context: Context, request: wire.ResetRequest) -> wire.ResetReply | bytes:
     """Back to the start."""
     joints = {
         prefix: {joint: value if isinstance(value, list) else [value] for joint, value in values.items()}
@@ -50,16 +43,16 @@ def reset(context: Context, request: ResetRequest) -> ResetReply | bytes:
         _view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints, scope=scope
     )
     seen.extras["setpoints"] = {one.prefix: one.staged.active.tolist() for one in manager.articulations.values()}
-    return state_reply(ResetReply, context, seen)
+    return state_reply(wire.ResetReply, context, seen)
 
 
 @handler("forward")
-def forward(context: Context, request: ForwardRequest) -> ForwardReply | bytes:  # noqa: ARG001 - it has no fields
+def forward(context: Context, request: wire.ForwardRequest) -> wire.ForwardReply | bytes:  # noqa: ARG001 - it has no fields
     """Recompute what follows from the state."""
-    return state_reply(ForwardReply, context, context.manager.forward(_view(context)))
+    return state_reply(wire.ForwardReply, context, context.manager.forward(_view(context)))
 
 
-def _step_and_look(context: Context, request: StepRequest, view: View) -> StepReply | bytes:
+def _step_and_look(context: Context, request: wire.StepRequest, view: View) -> wire.StepReply | bytes:
     """A step, and what the cameras see afterwards."""
     manager = context.manager
     cameras = CameraSelection.read(manager.cameras, request.include_cameras)
@@ -69,10 +62,10 @@ def _step_and_look(context: Context, request: StepRequest, view: View) -> StepRe
     seen.extras["cameras"] = frames
     if problems:
         seen.extras["warnings"] = [*seen.extras.get("warnings", ()), *problems]
-    return state_reply(StepReply, context, seen)
+    return state_reply(wire.StepReply, context, seen)
 
 
-def _step(context: Context, request: StepRequest, view: View, *, keep_state: bool = False) -> Observation:
+def _step(context: Context, request: wire.StepRequest, view: View, *, keep_state: bool = False) -> Observation:
     """A step as this session may make it."""
     session, manager = context.session, context.manager
     if session.observer:
@@ -82,13 +75,13 @@ def _step(context: Context, request: StepRequest, view: View, *, keep_state: boo
     return manager.step(request, view, keep_state=keep_state, runs_paused=session.operator)
 
 
-def _only_reads(request: StepRequest) -> bool:
+def _only_reads(request: wire.StepRequest) -> bool:
     """Whether a step is of no steps, commands nothing and pushes nothing."""
     pushed = (request.time, request.qpos, request.qvel, request.ctrl)
     return request.n_steps == 0 and not request.per_articulation and all(one is None for one in pushed)
 
 
-def _observer_step(context: Context, request: StepRequest, view: View) -> Observation:
+def _observer_step(context: Context, request: wire.StepRequest, view: View) -> Observation:
     if context.manager.mode is not StepMode.LIVE or request.per_articulation:
         raise ObserverReadOnly("an observer may step only in live mode and without commands, which reads the state")
     return context.manager.read(view)
@@ -115,8 +108,8 @@ def plain_reply(kind: type[AnyStateReply], context: Context, seen: Observation) 
     return kind(
         time=seen.time,
         step=context.play.counter.between(context.session.steps_at_start, seen.steps),
-        sim_time=ClockBlock.of_s(seen.time),
-        wall_time=ClockBlock.of_ns(time_ns()),
+        sim_time=wire.ClockBlock.of_s(seen.time),
+        wall_time=wire.ClockBlock.of_ns(time_ns()),
         per_articulation=articulations,
         entities=entities,
         **seen.extras,

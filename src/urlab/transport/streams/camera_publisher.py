@@ -87,7 +87,7 @@ class CameraPublisher:
             self._listen_on_next_port(),
             kept_messages=_KEPT_MESSAGES,
             kept_batches=_KEPT_BATCHES,
-            on_change=self._subscriptions_changed,
+            on_change=lambda new: self.on_subscriber() if new else None,
         )
         self._sockets.append(socket)
         self._thread.add(socket)
@@ -101,10 +101,6 @@ class CameraPublisher:
                     raise
                 log.info("port %d is in use; the next camera takes another one", port)
         raise ConfigError(f"no port is left for a camera: choose a lower {OPTION}, or 0 for any free ports")
-
-    def _subscriptions_changed(self, new: bool) -> None:
-        if new:
-            self.on_subscriber()
 
 
 def _ports(first: int, avoided: frozenset[int]) -> Iterator[int]:

@@ -32,6 +32,9 @@ class ControlReceiver:
     """Receives on a thread of its own and hands messages to the running scene; what is wrong is dropped and counted."""
 
     def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", listener: ListeningSocket) -> None:
+        self.endpoint = listener.endpoint
+        """Where senders connect."""
+
         self._listener = listener
         self._take: Take = _nothing_plays
         self._counts = dict.fromkeys(ControlOutcome, 0)
@@ -41,11 +44,6 @@ class ControlReceiver:
         self._wake_in, self._wake_out = sockets.socketpair()
         self._thread = threading.Thread(target=self._run, name="urlab-control-in", daemon=True)
         self._thread.start()
-
-    @property
-    def endpoint(self) -> str:
-        """Where senders connect."""
-        return self._listener.endpoint
 
     def attach(self, take: Take) -> None:
         """Hand messages, (topic, payload) each, to this function, which tells what became of them."""

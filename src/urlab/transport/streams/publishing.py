@@ -105,16 +105,14 @@ class PubSocket:
         self.wake: Callable[[], None] = no_op
         self.sent = 0
         self.dropped = 0
+        self.endpoint = listener.endpoint
+        """Where subscribers connect."""
+
         self._listener = listener
         self._on_change = on_change
         self._batches: deque[Sequence[Message]] = deque(maxlen=kept_batches)
         self._kept_batches = kept_batches
         self.socket = bind(context, zmq.XPUB, listener, SNDHWM=kept_messages, MAXMSGSIZE=_LONGEST_TOPIC_BYTES)
-
-    @property
-    def endpoint(self) -> str:
-        """Where subscribers connect."""
-        return self._listener.endpoint
 
     def wants(self, topic: bytes) -> bool:
         """Whether that topic has a subscriber."""

@@ -72,19 +72,14 @@ class StatePublisher:
         self._publications = 0
         self._seen_by_heartbeat = 0
         self._heartbeat = Heartbeat(self._beat, HEARTBEAT_S)
-        self._socket = PubSocket(
+        self.socket = PubSocket(
             thread.context,
             listener,
             kept_messages=KEPT_MESSAGES,
             kept_batches=KEPT_BATCHES,
             on_change=self._subscriptions_changed,
         )
-        thread.add(self._socket)
-
-    @property
-    def endpoint(self) -> str:
-        """Where subscribers connect."""
-        return self._socket.endpoint
+        thread.add(self.socket)
 
     def attach(self, source: SceneSource) -> None:
         """Publish this scene from now on."""
@@ -101,10 +96,6 @@ class StatePublisher:
         if source is not None:
             source.unlisten(self._published)
 
-    def counters(self) -> dict[str, int]:
-        """Messages sent, and messages that were dropped because they came too fast."""
-        return self._socket.counters()
-
     def close(self) -> None:
         """End the heartbeat; the socket is closed by the thread that serves it."""
         self.detach()
@@ -115,7 +106,7 @@ class StatePublisher:
             self._select()
 
     def _select(self) -> None:
-        source, wants = self._source, self._socket.wants
+        source, wants = self._source, self.socket.wants
         self._rows = None if source is None else source.select_rows(wants)
         self._wants_state = source is not None and wants(_STATE)
         self._heartbeat.want(self._wants_state)
@@ -130,7 +121,7 @@ class StatePublisher:
         if self._wants_state:
             batch.append((_STATE, source.state()))
         if batch:
-            self._socket.offer(batch)
+            self.socket.offer(batch)
 
     def _beat(self) -> None:
         source = self._source
@@ -140,7 +131,7 @@ class StatePublisher:
         try:
             with source.locked(_LOCK_S):
                 if self._source is source:
-                    self._socket.offer([(_STATE, source.state())])
+                    self.socket.offer([(_STATE, source.state())])
         except OpTimeout:  # a long step is under way, which will publish its own end
             return
 
@@ -157,19 +148,14 @@ class InfoPublisher:
         self._frames: list[tuple[bytes]] = []
         self._steps = 0
         self._due = OFTEN_STEPS
-        self._socket = PubSocket(
+        self.socket = PubSocket(
             thread.context,
             listener,
             kept_messages=_INFO_MESSAGES,
             kept_batches=_INFO_BATCHES,
             on_change=lambda new: None,  # noqa: ARG005 - the next message is soon enough
         )
-        thread.add(self._socket)
-
-    @property
-    def endpoint(self) -> str:
-        """Where subscribers connect."""
-        return self._socket.endpoint
+        thread.add(self.socket)
 
     def attach(self, source: SceneSource, cameras: Mapping[str, str]) -> None:
         """Tell of this scene from now on; ``cameras`` maps names to endpoints."""
@@ -184,10 +170,6 @@ class InfoPublisher:
         if source is not None:
             source.unlisten(self._published)
 
-    def counters(self) -> dict[str, int]:
-        """Messages sent, and messages that were dropped because they came too fast."""
-        return self._socket.counters()
-
     def _published(self) -> None:
         """On the stepping thread, under the physics lock."""
         source = self._source
@@ -197,6 +179,6 @@ class InfoPublisher:
         if self._steps < self._due:
             return
         self._due += OFTEN_STEPS if self._steps < OFTEN_UNTIL_STEP else SELDOM_STEPS
-        wanted = [frame for frame in self._frames if self._socket.wants(frame[0])]
+        wanted = [frame for frame in self._frames if self.socket.wants(frame[0])]
         if wanted:
-            self._socket.offer(wanted)
+            self.socket.offer(wanted)

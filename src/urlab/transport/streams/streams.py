@@ -67,18 +67,18 @@ class Streams:
     def endpoints(self) -> dict[str, Any]:
         """Where clients connect: ``state``, ``control``, ``info``, and ``cameras`` by name."""
         return {
-            "state": self._state.endpoint,
+            "state": self._state.socket.endpoint,
             "control": self._control.endpoint,
-            "info": self._info.endpoint,
+            "info": self._info.socket.endpoint,
             "cameras": self._cameras.endpoints(),
         }
 
     def counters(self) -> dict[str, Any]:
         """What went out and came in since the start, by stream; ``cameras`` by name."""
         return {
-            "state": self._state.counters(),
+            "state": self._state.socket.counters(),
             "control": self._control.counters(),
-            "info": self._info.counters(),
+            "info": self._info.socket.counters(),
             "cameras": self._cameras.counters(),
         }
 

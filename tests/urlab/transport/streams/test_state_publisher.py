@@ -105,7 +105,7 @@ def test_subscriptions_may_change_at_any_time(
     assert socket.recv_multipart()[0] == b"MyRobot/joint/elbow"
     socket.setsockopt(zmq.UNSUBSCRIBE, b"MyRobot/joint/elbow")
     socket.setsockopt(zmq.SUBSCRIBE, b"MyRobot/twist")
-    wait_until(lambda: publisher._socket.wants(b"MyRobot/twist"))
+    wait_until(lambda: publisher.socket.wants(b"MyRobot/twist"))
     step(manager)
     assert socket.recv_multipart()[0] == b"MyRobot/twist"
     socket.close()
@@ -191,7 +191,7 @@ def test_a_stuck_subscriber_holds_up_neither_steps_nor_other_subscribers(
     for option in (zmq.RCVHWM, zmq.RCVBUF):
         stuck.setsockopt(option, 1)
     stuck.setsockopt(zmq.SUBSCRIBE, b"")
-    stuck.connect(publisher.endpoint)
+    stuck.connect(publisher.socket.endpoint)
     wait_until(lambda: publisher._rows is not None)
     step(manager, 2000)
     healthy = subscribe(publisher, b"state/full")

@@ -105,6 +105,6 @@ def test_subscribers_may_come_and_go_while_it_steps(play: Any, stream: Any, conn
         assert all(len(socket.recv_multipart()) == 2 for socket in some)
         for socket in some:
             socket.close()
-    wait_until(lambda: not streams._state._socket.subscriptions)
+    wait_until(lambda: not streams._state.socket.subscriptions)
     assert streams._state._rows is None
     assert not manager.loop.paused
