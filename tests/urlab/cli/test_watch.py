@@ -25,11 +25,12 @@ from PIL import Image
 from urlab.child_process import ServerProcess
 from urlab.cli.console import FAILED, WRONG_USE, CommandError
 from urlab.cli.watch.camera import CaptureOptions, brightness, check, depth_range_m, find_camera, report_camera
-from urlab.cli.watch.clips import INSTALL, SizeChangedError, Spool, ffmpeg, save, write_gif, write_mp4, write_png
+from urlab.cli.watch.clips import INSTALL, SizeChangedError, Spool, check_ffmpeg, save, write_gif, write_mp4, write_png
 from urlab.cli.watch.display import beats, report
 from urlab.cli.watch.rates import Pace, Rate, RateWindow, Tally
 from urlab.cli.watch.scene import SceneMonitor, show_scene
 from urlab.cli.watch.server import WatchedAddress, WatchedServer, watched
+from urlab.video import ffmpeg
 from urlab_client import CameraFrame, CameraMode, URLabClient
 
 SWING = """<mujoco model="swing">
@@ -423,7 +424,7 @@ def test_orders_that_contradict_themselves_are_refused_before_anybody_is_asked(
 def test_without_the_extra_an_mp4_is_answered_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     with pytest.raises(CommandError, match="needs imageio_ffmpeg, which is not installed") as refused:
-        ffmpeg()
+        check_ffmpeg()
     assert str(refused.value).endswith(INSTALL)
     assert INSTALL == "pip install 'urlab-headless[video]'"
 

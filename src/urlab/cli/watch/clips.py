@@ -1,15 +1,12 @@
 """Writing what a camera sees to a file, which appears whole or not at all: a picture, or a clip."""
 
-import contextlib
-import importlib
 import itertools
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 from PIL import Image
@@ -19,6 +16,7 @@ from urlab.cli.console import CommandError, stderr
 from urlab.cli.watch.camera import PICTURE, CaptureOptions, describe, first_frame, streaming
 from urlab.cli.watch.server import WatchedServer
 from urlab.files import replacing
+from urlab.video import VideoEncoder, ffmpeg
 from urlab_client import CameraFrame, URLabCameraView
 from urlab_client.handles.frame import rgb_picture
 from urlab_wire.pixels import FARTHEST_MM, Bytes, PixelFormat, millimetres, white_of
@@ -104,49 +102,21 @@ def write_gif(spool: Spool, fps: float, file: BinaryIO, advance: Advance) -> Non
 
 
 def write_mp4(spool: Spool, fps: float, file: BinaryIO, advance: Advance) -> None:
-    """H.264 that every player and browser shows; an odd width or height gets one black line more."""
-    width, height = spool.size
-    command = [
-        ffmpeg(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
-        "-r", f"{fps:g}", "-i", "-", "-an", "-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-c:v", "libx264",
-        "-pix_fmt", "yuv420p", "-movflags", "+faststart", "-f", "mp4", file.name,
-    ]  # fmt: skip
-    with _encoder(command) as pipe:
+    """H.264; an odd width or height gets one black line more."""
+    with VideoEncoder(Path(file.name), spool.size, fps) as encoder:
         for picture in spool:
-            pipe.write(picture.tobytes())
+            encoder.add(picture)
             advance()
 
 
-def ffmpeg() -> str:
-    """The program that encodes; CommandError with what to install when there is none."""
+def check_ffmpeg() -> None:
+    """CommandError with what to install when nothing can encode."""
     try:
-        library: Any = importlib.import_module("imageio_ffmpeg")
+        ffmpeg()
     except ModuleNotFoundError as missing:
         raise CommandError(f"an .mp4 file needs {missing.name}, which is not installed: {INSTALL}") from missing
-    try:
-        return str(library.get_ffmpeg_exe())
     except RuntimeError as absent:
         raise CommandError(f"an .mp4 file needs ffmpeg: {absent}") from absent
-
-
-@contextlib.contextmanager
-def _encoder(command: list[str]) -> Iterator[IO[bytes]]:
-    """A pipe into the encoder, which has done its work when the block ends; OSError with its words when it has not."""
-    with tempfile.TemporaryFile() as said:
-        # In a session of its own: a Ctrl-C is meant for us, and we decide what becomes of it.
-        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=said, start_new_session=True) as process:
-            assert process.stdin is not None
-            try:
-                with contextlib.suppress(BrokenPipeError):  # it has given up, and said why
-                    yield process.stdin
-                    process.stdin.close()
-                process.wait()
-            except BaseException:
-                process.kill()
-                raise
-        if process.returncode != 0:
-            said.seek(0)
-            raise OSError(f"ffmpeg: {said.read().decode(errors='replace').strip()}")
 
 
 def _images(spool: Spool, advance: Advance) -> Iterator[Image.Image]:
@@ -176,7 +146,7 @@ def _save_picture(server: WatchedServer, order: CaptureOptions, out: Path) -> Sa
 
 def _save_clip(server: WatchedServer, order: CaptureOptions, out: Path) -> Saved:
     if order.suffix == ".mp4":
-        ffmpeg()
+        check_ffmpeg()
     with replacing(out) as file, Spool(out.parent) as spool, _bars() as bars:
         with streaming(server, order.name) as view:
             frame = first_frame(server, view)

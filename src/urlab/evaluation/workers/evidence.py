@@ -2,7 +2,7 @@
 
 import contextlib
 import pickle
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
@@ -20,10 +20,11 @@ from urlab.evaluation.runs.results import META_RECORD, TERMINAL_OBSERVATION, TRA
 from urlab.evaluation.simulation.actions import Action, ControlType
 from urlab.evaluation.simulation.episode import Episode, Observation
 from urlab.files import replacing
+from urlab.video import VideoEncoder
 
 FPS = 30
 _FRAMES_AHEAD = 16
-_QUICK = ["-preset", "veryfast", "-threads", "1", "-movflags", "+faststart"]
+_QUICK = ("-crf", "25", "-preset", "veryfast", "-threads", "1")
 
 Pictures = Mapping[str, NDArray[np.uint8]]
 Row = dict[str, Any]
@@ -213,7 +214,7 @@ class EpisodeVideos:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._encoders: dict[str, Generator[None, Any, None]] = {}
+        self._encoders: dict[str, VideoEncoder] = {}
 
     def add(self, pictures: Pictures) -> None:
         """One frame per camera, (height, width, 3) RGB."""
@@ -221,8 +222,8 @@ class EpisodeVideos:
             if camera not in self._encoders:
                 self._encoders[camera] = self._open(camera, picture)
             try:
-                self._encoders[camera].send(np.ascontiguousarray(picture))
-            except (OSError, RuntimeError, StopIteration) as problem:
+                self._encoders[camera].add(picture)
+            except OSError as problem:
                 raise NoVideo(f"cannot encode the video of {camera}: {_short(problem)}") from problem
 
     def close(self) -> None:
@@ -231,44 +232,33 @@ class EpisodeVideos:
             try:
                 encoder.close()
                 self._part(camera).replace(self._folder / f"{camera}.mp4")
-            except (OSError, RuntimeError) as problem:
+            except OSError as problem:
                 raise NoVideo(f"cannot finish the video of {camera}: {_short(problem)}") from problem
 
     def discard(self) -> None:
         """End the videos and leave nothing behind."""
         for camera, encoder in self._encoders.items():
-            with contextlib.suppress(OSError, RuntimeError):
+            with contextlib.suppress(OSError):
                 encoder.close()
             with contextlib.suppress(OSError):
                 self._part(camera).unlink(missing_ok=True)
 
-    def _open(self, camera: str, picture: NDArray[np.uint8]) -> Generator[None, Any, None]:
-        try:
-            import imageio_ffmpeg  # type: ignore[import-untyped]
-        except ImportError as problem:
-            raise NoVideo("videos need imageio-ffmpeg: pip install 'urlab-headless[eval]'") from problem
+    def _open(self, camera: str, picture: NDArray[np.uint8]) -> VideoEncoder:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            encoder: Generator[None, Any, None] = imageio_ffmpeg.write_frames(
-                str(self._part(camera)),
-                (picture.shape[1], picture.shape[0]),
-                fps=FPS,
-                macro_block_size=2,
-                output_params=_QUICK,
-                ffmpeg_log_level="error",
-            )
-            encoder.send(None)
+            return VideoEncoder(self._part(camera), (picture.shape[1], picture.shape[0]), FPS, _QUICK)
+        except ImportError as problem:
+            raise NoVideo("videos need imageio-ffmpeg: pip install 'urlab-headless[eval]'") from problem
         except (OSError, RuntimeError) as problem:
             raise NoVideo(f"ffmpeg cannot begin the video of {camera}: {_short(problem)}") from problem
-        return encoder
 
     def _part(self, camera: str) -> Path:
         return self._folder / f".{camera}.part.mp4"
 
 
 def _short(problem: BaseException) -> str:
-    """Without the line that called ffmpeg, which imageio adds."""
-    return " ".join(str(problem).partition("FFMPEG COMMAND")[0].split())[:300]
+    """In one line, however much was said."""
+    return " ".join(str(problem).split())[:300]
 
 
 def _now() -> str:
