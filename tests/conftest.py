@@ -1,11 +1,13 @@
 """For all tests."""
 
 import itertools
+import logging
 import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +80,36 @@ def lasting_port() -> Callable[[], int]:
                     return port
 
     return find
+
+
+@pytest.fixture(scope="session")
+def halt() -> Callable[[int], None]:
+    """Stops a process in its tracks (SIGSTOP), and returns when every thread of it stands still."""
+
+    def stop(pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)
+        while any(state not in "TtZ" for state in states(pid)):
+            time.sleep(0.001)
+
+    def states(pid: int) -> Iterator[str]:
+        for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+            yield stat.read_text().rpartition(")")[2].split()[0]
+
+    return stop
+
+
+@pytest.fixture(autouse=True)
+def logging_and_signals_as_before() -> Iterator[None]:
+    """What a command sets up for its process, when it runs in that of the tests, ends with the test."""
+    logger, client = logging.getLogger("urlab"), logging.getLogger("urlab_client")
+    before = logger.level, logger.handlers[:], logger.propagate, client.parent
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    logger.setLevel(before[0])
+    logger.handlers[:], logger.propagate, client.parent = before[1:]
+    for number, handler in handlers.items():
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 """A client that stays with a real server, whose process is killed, hangs, comes back and plays other levels."""
 
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,8 +27,9 @@ class Restartable:
     def start(self, level: str) -> None:
         self._running = ServerProcess(level, *self._options)
 
-    def send(self, number: signal.Signals) -> None:
-        self._running.process.send_signal(number)
+    @property
+    def pid(self) -> int:
+        return self._running.pid
 
     def kill(self) -> None:
         self._running.kill()
@@ -116,14 +118,16 @@ def test_a_scene_that_is_suspected_to_be_another_is_looked_at_again(follower: Fo
     assert follower.client.articulations["arm"] is not before
 
 
-def test_a_server_that_hangs_and_goes_on_is_an_interruption(server: Restartable, follower: Follower) -> None:
+def test_a_server_that_hangs_and_goes_on_is_an_interruption(
+    server: Restartable, follower: Follower, halt: Callable[[int], None]
+) -> None:
     follower.poll()
-    server.send(signal.SIGSTOP)
+    halt(server.pid)
     try:
         with pytest.raises(URLabTimeoutError):
             follower.poll()
     finally:
-        server.send(signal.SIGCONT)
+        os.kill(server.pid, signal.SIGCONT)
     assert follower.status is None
     assert follower.poll().state is PIEState.READY
     assert (follower.handshakes, follower.interruptions) == (2, 1)

@@ -103,7 +103,7 @@ def test_a_robot_that_is_not_there_is_named_with_those_that_are(demo_server: Any
 
 
 def test_it_is_a_node_of_the_environment_s_domain_and_a_stuck_server_does_not_hold_up_its_end(
-    demo_server: Any, bridge: Started, tmp_path: Path
+    halt: Any, demo_server: Any, bridge: Started, tmp_path: Path
 ):
     process = bridge(demo_server.port)
     ready_file = tmp_path / "bridge.json"
@@ -121,7 +121,7 @@ def test_it_is_a_node_of_the_environment_s_domain_and_a_stuck_server_does_not_ho
             node.subscription(topic, type_name, qos, lambda cdr, topic=topic: heard.update({topic: cdr}))
         until(lambda: len(heard) == 3)
         assert "joint1" in messages.deserialise(heard["/panda/joint_states"], JOINT).name
-        os.kill(demo_server.process.pid, signal.SIGSTOP)
+        halt(demo_server.process.pid)
         try:
             call()
             time.sleep(1.5)  # by now bridge and service have asked, and got no answer

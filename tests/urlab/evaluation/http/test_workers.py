@@ -58,12 +58,12 @@ def test_a_worker_that_is_killed_comes_back_and_the_other_does_not_notice(server
     assert "signal 9" in raw.status()["problems"][0]
 
 
-def test_a_worker_that_hangs_is_ended_by_the_time_limit(impatient: Any, make_raw: Any) -> None:
+def test_a_worker_that_hangs_is_ended_by_the_time_limit(halt: Any, impatient: Any, make_raw: Any) -> None:
     raw = make_raw(impatient.url)
     raw.start("short")
     raw.pickled("/reset", {"worker_ids": ["0"]})
     (worker,) = impatient.workers()
-    os.kill(worker, signal.SIGSTOP)
+    halt(worker)
     status, detail = raw.refused("/step", {"0": HOLD})
     assert (status, "timed out after 1s" in detail) == (504, True)
     assert _wait_gone(worker)
@@ -72,13 +72,13 @@ def test_a_worker_that_hangs_is_ended_by_the_time_limit(impatient: Any, make_raw
     assert "begins again" in reply["warning"]
 
 
-def test_an_episode_that_always_hangs_is_given_up_and_told(impatient: Any, make_raw: Any) -> None:
+def test_an_episode_that_always_hangs_is_given_up_and_told(halt: Any, impatient: Any, make_raw: Any) -> None:
     raw = make_raw(impatient.url)
     raw.start("short", "easy", episodes=1)
     raw.pickled("/reset", {"worker_ids": ["0"]})
     for _ in range(3):
         (worker,) = impatient.workers()
-        os.kill(worker, signal.SIGSTOP)
+        halt(worker)
         assert raw.refused("/step", {"0": HOLD})[0] == 504
         reply = raw.pickled("/step", {"0": HOLD})["0"]
     assert (reply["obs"]["episode_id"].split("/")[2:], reply["obs"]["timestep"]) == (["easy", "000"], 0)
@@ -87,7 +87,7 @@ def test_an_episode_that_always_hangs_is_given_up_and_told(impatient: Any, make_
 
 
 def test_what_a_failed_request_did_not_tell_is_told_by_the_next_and_to_no_other_worker(
-    impatient: Any, make_raw: Any
+    halt: Any, impatient: Any, make_raw: Any
 ) -> None:
     raw = make_raw(impatient.url)
     raw.start("short", "easy")
@@ -95,7 +95,7 @@ def test_what_a_failed_request_did_not_tell_is_told_by_the_next_and_to_no_other_
     (first,) = impatient.workers()
     raw.pickled("/reset", {"worker_ids": ["0", "1"]})
     raw.pickled("/step_chunk", [{"0": HOLD, "1": HOLD}] * 11)
-    os.kill(first, signal.SIGSTOP)
+    halt(first)
     assert raw.refused("/step", {"0": HOLD, "1": HOLD})[0] == 504
     for _ in range(2):
         assert raw.pickled("/step", {"0": HOLD})["1"]["episode_result"] is None
@@ -117,7 +117,7 @@ def test_half_a_request_does_nothing(server: Any, raw: Any) -> None:
     assert steps == [1, 2, 3, 4]
 
 
-def test_ends_that_take_long_keep_nobody_waiting(make_server: Any, make_raw: Any) -> None:
+def test_ends_that_take_long_keep_nobody_waiting(halt: Any, make_server: Any, make_raw: Any) -> None:
     """More of them than a pool of threads would have."""
     names = [str(number) for number in range(1, 9)]
     server = make_server(limits={"end_s": 20.0})
@@ -126,7 +126,7 @@ def test_ends_that_take_long_keep_nobody_waiting(make_server: Any, make_raw: Any
     (kept,) = server.workers()
     raw.pickled("/reset", {"worker_ids": names})
     for worker in set(server.workers()) - {kept}:
-        os.kill(worker, signal.SIGSTOP)
+        halt(worker)
     killing = threading.Thread(target=lambda: make_raw(server.url).json("/kill", {"data": {"worker_ids": names}}))
     killing.start()
     while raw.status()["active_workers"] != ["0"]:
@@ -218,11 +218,11 @@ def test_a_disk_without_room_costs_files_but_no_result(make_server: Any, make_ra
     assert json.loads((run / "result.json").read_text()).keys() == {"(1/1)short", "(1/1)easy"}
 
 
-def _step_in_vain(raw: Any, server: Any, told: list[tuple[int, str]]) -> tuple[int, threading.Thread]:
+def _step_in_vain(halt: Any, raw: Any, server: Any, told: list[tuple[int, str]]) -> tuple[int, threading.Thread]:
     """Stop the only worker and step it in a thread; the worker's process, and the thread whose answer is ``told``."""
     raw.pickled("/reset", {"worker_ids": ["0"]})
     (worker,) = server.workers()
-    os.kill(worker, signal.SIGSTOP)
+    halt(worker)
     thread = threading.Thread(target=lambda: told.append(raw.refused("/step", {"0": HOLD})))
     before = server.log.stat().st_size
     thread.start()
@@ -231,11 +231,11 @@ def _step_in_vain(raw: Any, server: Any, told: list[tuple[int, str]]) -> tuple[i
     return worker, thread
 
 
-def test_a_worker_that_hangs_in_a_step_can_be_killed_and_reset(impatient: Any, make_raw: Any) -> None:
+def test_a_worker_that_hangs_in_a_step_can_be_killed_and_reset(halt: Any, impatient: Any, make_raw: Any) -> None:
     told: list[tuple[int, str]] = []
     raw = make_raw(impatient.url)
     raw.start("short")
-    worker, thread = _step_in_vain(make_raw(impatient.url), impatient, told)
+    worker, thread = _step_in_vain(halt, make_raw(impatient.url), impatient, told)
     killing = threading.Thread(target=lambda: make_raw(impatient.url).json("/kill", {"data": {"worker_ids": ["0"]}}))
     killing.start()
     while raw.status()["active_workers"]:
@@ -249,10 +249,10 @@ def test_a_worker_that_hangs_in_a_step_can_be_killed_and_reset(impatient: Any, m
     assert raw.pickled("/step", {"0": HOLD})["0"]["obs"]["timestep"] == 1
 
 
-def test_a_server_with_a_worker_that_hangs_in_a_step_can_be_stopped(make_server: Any, make_raw: Any) -> None:
+def test_a_server_with_a_worker_that_hangs_in_a_step_can_be_stopped(halt: Any, make_server: Any, make_raw: Any) -> None:
     server = make_server(limits={"busy_s": 0.3})
     told: list[tuple[int, str]] = []
-    worker, thread = _step_in_vain(make_raw(server.url), server, told)
+    worker, thread = _step_in_vain(halt, make_raw(server.url), server, told)
     assert server.stop() == 0
     thread.join()
     assert told == [(400, "worker 0 was ended; reset it to go on")]
