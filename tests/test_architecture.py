@@ -5,6 +5,7 @@ import importlib
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -29,6 +30,9 @@ METAPHORS = {
 
 NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "misc"}
 
+PAGES_ABOUT_THE_SOURCE = ("ARCHITECTURE.md", "CONTRIBUTING.md")
+ROOMS_TO_COME = ("urlab/envs/", "urlab/editor/")
+
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -38,6 +42,10 @@ def source_files() -> list[Path]:
 
 def example_files() -> list[Path]:
     return sorted(EXAMPLES.glob("*.py"))
+
+
+def pages() -> list[Path]:
+    return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
 def parse(path: Path) -> ast.Module:
@@ -79,6 +87,45 @@ def relative_links(page: Path) -> Iterator[str]:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if not re.match(r"[a-z]+:|#", target):
             yield target.partition("#")[0]
+
+
+def page_words(page: str) -> list[str]:
+    """What a page sets in backticks, outside of blocks of code."""
+    text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+def is_file_of_ours(word: str) -> bool:
+    return any((folder / word).exists() for folder in (ROOT, SRC, SRC / "urlab"))
+
+
+@cache
+def names_in(path: Path) -> frozenset[str]:
+    """The module's name, and every name that its code declares or uses; no strings."""
+    return frozenset({path.stem, *names_of(parse(path))})
+
+
+def names_of(tree: ast.Module) -> Iterator[str]:
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Name):
+            yield one.id
+        elif isinstance(one, ast.Attribute):
+            yield one.attr
+        elif isinstance(one, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef, ast.alias)):
+            yield one.name
+        elif isinstance(one, (ast.arg, ast.keyword)) and one.arg:
+            yield one.arg
+
+
+def defines(path: Path, function: str) -> bool:
+    """Whether a file has that function, or method as ``Class.method``."""
+    scope: list[ast.stmt] = parse(path).body
+    for name in function.split("."):
+        found = [one for one in scope if isinstance(one, ast.ClassDef | Function) and one.name == name]
+        if not found:
+            return False
+        scope = found[0].body
+    return True
 
 
 def without_type_checking(node: ast.AST) -> Iterator[ast.AST]:
@@ -206,7 +253,7 @@ def test_the_parts_of_a_room_have_no_cycles() -> None:
 def test_sentences_name_the_client_or_the_thread_and_not_somebody() -> None:
     lines = [
         f"{shown(path)}:{number}: {line.strip()}"
-        for path in source_files()
+        for path in [*source_files(), *pages()]
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
         if PEOPLE.search(line)
     ]
@@ -255,8 +302,61 @@ def test_no_two_examples_share_a_number() -> None:
 def test_every_link_between_our_pages_leads_somewhere() -> None:
     dead = [
         f"{shown(page)} -> {link}"
-        for page in sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+        for page in pages()
         for link in relative_links(page)
         if not (page.parent / link).exists()
     ]
     assert dead == []
+
+
+def test_the_pages_about_the_source_name_files_that_exist() -> None:
+    path = re.compile(r"(src|tests|benchmarks|urlab|urlab_wire|urlab_client)/[\w/.]+|[\w/]+\.py")
+    missing = [
+        f"{page}: {word}"
+        for page in PAGES_ABOUT_THE_SOURCE
+        for word in page_words(page)
+        if path.fullmatch(word) and not is_file_of_ours(word) and word not in ROOMS_TO_COME
+    ]
+    assert missing == []
+
+
+def test_the_pages_about_the_source_name_classes_that_exist() -> None:
+    names = {name for path in [*source_files(), *(ROOT / "benchmarks").glob("*.py")] for name in names_in(path)}
+    known = {*names, "MjData", "MjModel", "XReply"}
+    missing = [
+        f"{page}: {word}"
+        for page in PAGES_ABOUT_THE_SOURCE
+        for word in page_words(page)
+        if re.fullmatch(r"[\w.]*[A-Z][a-z]\w*(\.\w+)*", word) and word.rpartition(".")[2] not in known
+    ]
+    assert missing == []
+
+
+def test_the_way_of_a_step_leads_through_functions_that_exist() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    hops = re.findall(r"^\| \d+ \| `([\w/.]+)` \| `([\w.]+)` \|", page, flags=re.MULTILINE)
+    assert len(hops) > 10
+    files = {hop: next(path for path in (SRC / hop[0], SRC / "urlab" / hop[0]) if path.exists()) for hop in hops}
+    assert [hop for hop, path in files.items() if not defines(path, hop[1])] == []
+
+
+def test_front_doors_name_modules_that_exist() -> None:
+    missing = []
+    for folder in package_folders():
+        names = {name for path in folder.rglob("*.py") for name in names_in(path)}
+        names |= {path.name for path in folder.iterdir()}
+        for word in re.findall(r"(?<!`)`([\w.]+)`(?!`)", ast.get_docstring(parse(folder / "__init__.py")) or ""):
+            path = word.replace(".", "/")
+            if not ({word, word.rpartition(".")[2]} & names or is_file_of_ours(path) or is_file_of_ours(f"{path}.py")):
+                missing.append(f"{shown(folder)}: {word}")
+    assert missing == []
+
+
+def test_every_room_is_on_the_map_and_in_the_front_door_of_urlab() -> None:
+    section = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Rooms of the server")[2]
+    on_the_map = set(re.findall(r"[\w.]+", section.split("```")[1]))
+    named = set(re.findall(r"`(\w+)`", ast.get_docstring(parse(SRC / "urlab" / "__init__.py")) or ""))
+    there = [path for path in (SRC / "urlab").iterdir() if (path / "__init__.py").exists() or path.suffix == ".py"]
+    found = {path.name for path in there if not path.name.startswith("__")}
+    assert sorted(found - on_the_map) == []
+    assert sorted({Path(name).stem for name in found} - named) == []

@@ -5,6 +5,11 @@ from urlab_client import URLabClient
 with URLabClient("tcp://localhost", step_mode="direct") as client:
     client.discover()
     client.step()
+
+`client` is the public class, on `session` (joining, streams, leaving) and `state` (what is known of the scene).
+Requests go through `rpc` to a transport (`transports`). `namespaces` are the ops by group, `handles` the parts of the
+scene, `mirror` the local copy of the server's state. `following` stays with a server through its restarts. `types`,
+`enums` and `errors` are what callers get; `checks` refuses wrong arguments before anything is sent.
 """
 
 from urlab_client.client import URLabClient

@@ -1,4 +1,8 @@
-"""Seeing without a screen: the GL thread that every view shares, the renderer, and the cameras of a scene.
+"""Snapshots in, pictures out: drawing without a screen, and the cameras of a running scene.
+
+`capture` gives frames on request and keeps the wanted cameras drawn; `scene_camera` is one camera. `renderer` draws a
+snapshot on the one thread of `gl_thread`, into an `offscreen_buffer`, as the camera's mode (`modes`), its `projection`
+and the render `profile` say; `segmentation` has the labels and their colours.
 
 The names of `gl_thread` come without loading MuJoCo, for the command line; the others load it when they are named.
 """

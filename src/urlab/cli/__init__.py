@@ -1,7 +1,7 @@
-"""The command line. One file, or one folder, per command; `urlab.cli.main` brings them together.
+"""The command line: options in; text or JSON, and an exit code, out. One file, or one folder, per command.
 
-No command imports MuJoCo before it runs: ``urlab --help`` stays quick, and ``urlab doctor`` works on an installation
-where MuJoCo does not.
+`main` brings the commands together; `options`, `console` and `signals` are what they share. No command imports MuJoCo
+before it runs: ``urlab --help`` stays quick, and ``urlab doctor`` works on an installation where MuJoCo does not.
 """
 
 from urlab.cli.main import main

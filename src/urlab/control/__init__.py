@@ -1,6 +1,8 @@
-"""Controllers: from staged setpoints to ``data.ctrl``. They neither own nor step the simulation's data.
+"""Controllers: setpoints in, ``data.ctrl`` out. They neither own nor step the simulation's data.
 
-Every module of this folder is imported here: to declare a controller in one is to have it.
+`staging` holds the setpoints of one articulation; `controller` has what every controller is, and the pass-through one;
+`pd` is another; `twist` holds a velocity command. Every module of this folder is imported here, so declaring a
+controller registers it.
 """
 
 import importlib

@@ -1,6 +1,9 @@
-"""Bringing files into a project: read, made self-contained, compiled once in a child process, and stored.
+"""Files in, imports of the project out: read, made self-contained, compiled once in a child process, stored.
 
-``heightfields`` makes ground from heights, ``hulls`` cuts imported meshes into convex pieces.
+`pipeline` is the way of one file: its format (`formats`) reads it through `sources` into a `bundle`; for models
+`mjcf_document`, `xml_tags` and `model_rewriter` gather the files that it refers to; `check` compiles it in a child
+process; `store` puts its folder in place. `heightfields` makes ground from heights, `hulls` cuts meshes into convex
+pieces. `limited_process` runs the children (`check_child`, `mesh_child`, `hulls.child`), `confine` sets their limits.
 """
 
 from urlab.importing.limited_process import StopSwitch

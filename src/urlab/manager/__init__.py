@@ -1,4 +1,11 @@
-"""The manager: a thin coordinator of one running scene, and the lifecycle around it."""
+"""One running scene: typed requests in, changes of the simulation and observations out; and its lifecycle.
+
+`play` compiles the edited level into a `Manager` and ends it again. `manager` brings the parts together: `modes` (what
+a step means), `command` (the checks of a step, and wrenches), `articulation` (a robot's setpoints and controller),
+`edits` (changes that are no steps), `record_replay`. The state goes out through `observation` and `packed` (replies),
+`stream_source` and `state_rows` (streams) and `scene_view` (viewport and outliner); `stream_source` also takes the
+commands of the control stream.
+"""
 
 from urlab.manager.manager import Manager, StepCounter
 from urlab.manager.observation import Observation, PlainBlocks, View

@@ -1,4 +1,8 @@
-"""The protocol's ops: a dispatcher, sessions, and one module of handlers per namespace."""
+"""The protocol's ops: a request frame in, a reply frame out.
+
+`dispatcher` reads a frame (`parsing`, which also has checks that handlers share), finds its `session` and calls the
+handler of its op (`handlers`), which works on a `context`.
+"""
 
 from urlab.ops import handlers
 from urlab.ops.context import HANDLERS, Parts

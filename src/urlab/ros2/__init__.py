@@ -1,6 +1,8 @@
-"""The bridge to ROS 2: a node that shows a running server's world to a ROS graph and takes its commands.
+"""The bridge to ROS 2: states and pictures of a running server in, ROS messages out; and commands the other way.
 
-It is a client like any other: it knows ``urlab_client`` and ``urlab_wire``, never another room of the server. What it
-says to the graph crosses `urlab.ros2.backend.Backend` as serialised messages; there is one backend on plain DDS, which
-needs no ROS, and one on rclpy, for where ROS is installed.
+It is a client like any other: it knows ``urlab_client`` and ``urlab_wire``, never another part of the server. A state
+goes through `bridge` (follows the server, owns the threads), `topics` (what a scene publishes and takes), `convert`
+(states to messages, pure functions) and `publishers` (serialises what has subscribers) to a `backend`, which carries
+bytes: `dds` needs no ROS, `rclpy_backend` does. Below them are `frames`, `geometry`, `names`, `messages` and `qos`.
+`services` control the simulation.
 """

@@ -1,7 +1,8 @@
-"""Transports: bytes in, bytes out. Nothing here knows what the bytes mean.
+"""Transports: frames in, frames out. They know the protocol's errors, and nothing else of what a frame says.
 
-``rpc`` serves requests of ZeroMQ clients, ``streams`` publishes a running scene on ZeroMQ sockets, ``shm`` does both in
-shared memory.
+`rpc` serves requests of ZeroMQ clients, `streams` publishes a running scene on ZeroMQ sockets, `shm` does both in
+shared memory. `publisher` is what the streams need of a scene, `endpoint` listens on an address, `reply_cache` holds
+replies that are too large for shared memory.
 """
 
 from urlab.transport.publisher import ScenePublisher, StreamedCamera

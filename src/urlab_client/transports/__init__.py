@@ -1,4 +1,8 @@
-"""Ways to reach a server. A new one is a file here and a line in `TRANSPORTS`."""
+"""Ways to reach a server: a request frame out, a reply frame back; streams where there are any.
+
+`base` is what a transport is; `zmq` with `zmq_streams` works between machines, `shm` with `shm_link` and `shm_streams`
+on one, `inprocess` in one process. A new one is a file here and a line in `TRANSPORTS`.
+"""
 
 from collections.abc import Callable
 

@@ -1,4 +1,8 @@
-"""`urlab eval`: policies on manipulation tasks, over HTTP."""
+"""`urlab eval`: policies on manipulation tasks, over HTTP.
+
+`run` evaluates a policy from start to report, `serve` runs the server, `jobs` has the commands `submit` and `status`,
+`report` the commands `report` and `tasks`. `options` are those that several of them share.
+"""
 
 import typer
 

@@ -1,4 +1,4 @@
-"""From folders of results to numbers and to one HTML file to read."""
+"""Folders of results in; numbers, and one HTML file to read, out."""
 
 from urlab.evaluation.report.page import page, verdict, write_report
 from urlab.evaluation.report.statistics import RunSummary, TaskSummary, compare_runs, document, summarise

@@ -1,6 +1,7 @@
-"""The handlers of all ops, one module per namespace.
+"""The handlers of all ops: a typed request in, a typed reply out. Most modules are named after a namespace.
 
-Every module of this folder is imported here: to declare a handler in one is to have it.
+Three are not: `hello` has hello and meta, `stepping` has step, reset and forward, `cameras` the camera ops of the
+namespace runtime. Every module of this folder is imported here, so declaring a handler registers it.
 """
 
 import importlib
