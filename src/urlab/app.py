@@ -17,7 +17,7 @@ from urlab.config import ServerConfig
 from urlab.errors import ConfigError, LoadLevelFailed, OpTimeout, known
 from urlab.files import remove_ready_file, write_ready_file
 from urlab.importing.hulls import Decomposer
-from urlab.manager import Manager, Play, StageSource, StreamSource
+from urlab.manager import Manager, Play, StreamSource, ViewportSource
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
 from urlab.physics.engine import route_mujoco_log
@@ -75,7 +75,7 @@ class Server:
             save_debug=self.config.save_debug_xml,
         )
         overlay = Overlay()
-        self._viewport = Viewport(StageSource(self.play), overlay)
+        self._viewport = Viewport(ViewportSource(self.play), overlay)
         self._parts = Parts(self.play, self.world, overlay, self._viewport)
         self.dispatcher = Dispatcher(self._parts)
         self._too_large = ReplyCache()
@@ -129,18 +129,18 @@ class Server:
             self._attach(publisher, manager)
 
     def _attach(self, publisher: ScenePublisher, manager: Manager) -> None:
-        capture = manager.cameras
-        channels = capture.cameras.values() if self.config.camera_streams else []
-        cameras = [StreamedCamera(one.name, one.topic, one.owner, one.key, one.frame_bytes) for one in channels]
+        capture = manager.capture
+        streamed = capture.cameras.values() if self.config.camera_streams else []
+        cameras = [StreamedCamera(one.name, one.topic, one.owner, one.key, one.frame_bytes) for one in streamed]
         publisher.attach(StreamSource(manager, self.config.rows), cameras)
-        for channel in channels:
-            channel.subscribed.append(partial(publisher.wants, channel.topic))
-        capture.on_frame.append(lambda channel, frame: publisher.publish(channel.topic, frame.metadata(), frame.data))
+        for camera in streamed:
+            camera.subscribed.append(partial(publisher.wants, camera.topic))
+        capture.on_frame.append(lambda camera, frame: publisher.publish(camera.topic, frame.metadata(), frame.data))
         publisher.on_subscriber = capture.wake
         capture.wake()
 
     def _detach_publishers(self, manager: Manager) -> None:
-        manager.cameras.on_frame.clear()
+        manager.capture.on_frame.clear()
         for publisher in self._publishers:
             publisher.detach()
 
@@ -287,7 +287,7 @@ def _fresh_level(project: Project, models: Sequence[str]) -> Level:
 
 def _largest_reply(manager: Manager) -> int:
     """The bytes of a reply at the full level, generously, with the pictures of all cameras."""
-    pictures = sum(one.frame_bytes for one in manager.cameras.cameras.values())
+    pictures = sum(one.frame_bytes for one in manager.capture.cameras.values())
     with manager.engine.locked():
         return pictures + _FULL_TO_STANDARD * len(StreamSource(manager).state())
 

@@ -95,13 +95,13 @@ def normalised(q: Sequence[float]) -> Quat:
 
 
 def wxyz_from_xyzw(q: Sequence[float]) -> Quat:
-    """Reorder."""
+    """A quaternion in x, y, z, w as w, x, y, z."""
     x, y, z, w = q
     return w, x, y, z
 
 
 def xyzw_from_wxyz(q: Sequence[float]) -> Quat:
-    """Reorder."""
+    """A quaternion in w, x, y, z as x, y, z, w."""
     w, x, y, z = q
     return x, y, z, w
 

@@ -12,9 +12,6 @@ import numpy as np
 
 from urlab_wire.enums import Encoding
 
-MAX_FRAME_BYTES = 256 * 1024 * 1024
-"""No frame of either direction is larger than this."""
-
 Tree = dict[str, Any]
 """A message as plain maps, lists, numbers, texts and binary. Which fields it has depends on its op."""
 

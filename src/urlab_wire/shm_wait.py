@@ -114,7 +114,7 @@ class SequenceWaiter:
         spin.learn(changed and time.perf_counter() - begin < spin.spin_s)
         if changed and self._reported != (change := (seen, self._region.sequence)):
             self._reported = change
-            self._sleeper.pace.hurry()
+            self._sleeper.pace.shorten()
         return changed
 
     def _look(self, seen: int, until: float) -> bool:
@@ -180,13 +180,13 @@ class _Pace:
             self._peer_wakes, self.rest_s = True, _LONGEST_S
         elif ended is _Ended.TIME_UP and changed:
             self._peer_wakes = False
-            self.hurry()
+            self.shorten()
         elif ended is _Ended.TIME_UP and not self._peer_wakes:
             idle_s = time.perf_counter() - self._last_change
             longest_s = self._active_s if idle_s < _ACTIVE_S else min(_LONGEST_S, idle_s * _IDLE_SHARE)
             self.rest_s = min(self.rest_s * 2, longest_s)
 
-    def hurry(self) -> None:
+    def shorten(self) -> None:
         """There was a change: look often for a while, unless the peer wakes us."""
         if not self._peer_wakes:
             self.rest_s = self._first_s

@@ -16,8 +16,8 @@ import mmap, struct, sys, msgpack
 with open(sys.argv[1], "rb") as file:
     memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
 stride, slots = struct.unpack_from("<II", memory, 8)
+seen, times = struct.unpack_from("<Q", memory, 16)[0], [0.0]
 print("reading", flush=True)
-seen, times = 0, [0.0]
 while times[-1] < float(sys.argv[2]):
     sequence, latest = struct.unpack_from("<QI", memory, 16)
     if sequence == seen:
@@ -33,7 +33,7 @@ while times[-1] < float(sys.argv[2]):
 assert times == sorted(times)
 print(len(times), flush=True)
 """
-"""Reads the region as the layout says, with nothing of ours; ends when it has seen the last step."""
+"""Reads what is written to the region from now on, as the layout says and with nothing of ours, to the last step."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM as a wish to stop."""
+"""SIGINT and SIGTERM as a request to stop."""
 
 import queue
 import signal

@@ -11,9 +11,9 @@ import pkgutil
 from urlab.control.controller import Controller, make_controller
 from urlab.control.pd import gains_patch
 from urlab.control.staging import StagedControl
-from urlab.control.twist import TwistController
+from urlab.control.twist import TwistCommand
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["Controller", "StagedControl", "TwistController", "gains_patch", "make_controller"]
+__all__ = ["Controller", "StagedControl", "TwistCommand", "gains_patch", "make_controller"]

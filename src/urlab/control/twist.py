@@ -15,7 +15,7 @@ MAX_ACTIONS = 2**10 - 1
 Int64Array = NDArray[np.int64]
 
 
-class TwistController:
+class TwistCommand:
     """Holds the last command. It moves nothing by itself, clamps nothing, and a reset leaves it alone."""
 
     def __init__(self, velocity: Float64Array | None = None, actions: Int64Array | None = None) -> None:

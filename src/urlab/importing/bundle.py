@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from urlab.scene.blueprint_record import BlueprintKind
-from urlab.scene.names import MAX_NAME_BYTES, plain_name
+from urlab.scene.names import MAX_NAME_BYTES, file_name_problem
 
 _ASSETS_FOLDER = "assets"
 _ODD = re.compile(r"[^A-Za-z0-9._-]+")
@@ -81,11 +81,11 @@ class AssetFiles:
 
 def safe_file_name(wanted: str) -> str:
     """The name itself where every file system takes it, else the nearest one."""
-    if plain_name(wanted) is None:
+    if file_name_problem(wanted) is None:
         return wanted
     stem, suffix = posixpath.splitext(_ODD.sub("_", wanted).strip("."))
     stem, suffix = stem[: MAX_NAME_BYTES // 2], suffix[: MAX_NAME_BYTES // 4]
-    return f"{stem}{suffix}" if plain_name(f"{stem}{suffix}") is None else f"file_{stem}{suffix}"
+    return f"{stem}{suffix}" if file_name_problem(f"{stem}{suffix}") is None else f"file_{stem}{suffix}"
 
 
 def folded(name: str) -> str:

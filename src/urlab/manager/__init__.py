@@ -10,7 +10,7 @@ commands of the control stream.
 from urlab.manager.manager import Manager, StepCounter
 from urlab.manager.observation import Observation, PlainBlocks, View
 from urlab.manager.play import Play, PlayStatus
-from urlab.manager.scene_view import StageSource
+from urlab.manager.scene_view import ViewportSource
 from urlab.manager.stream_source import StreamSource
 
 __all__ = [
@@ -19,8 +19,8 @@ __all__ = [
     "PlainBlocks",
     "Play",
     "PlayStatus",
-    "StageSource",
     "StepCounter",
     "StreamSource",
     "View",
+    "ViewportSource",
 ]

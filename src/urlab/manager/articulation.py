@@ -5,14 +5,14 @@ from typing import Any
 import numpy as np
 
 from urlab.compile import CompiledArticulation
-from urlab.control import Controller, StagedControl, TwistController, make_controller
+from urlab.control import Controller, StagedControl, TwistCommand, make_controller
 from urlab_wire.enums import ControlMode
 
 
 class RunningArticulation:
     """One articulation of a running scene. The owner of the physics lock calls everything here."""
 
-    def __init__(self, compiled: CompiledArticulation, twist: TwistController) -> None:
+    def __init__(self, compiled: CompiledArticulation, twist: TwistCommand) -> None:
         self.compiled = compiled
         self.staged = StagedControl(compiled)
         self.controller: Controller | None = make_controller(compiled)

@@ -13,7 +13,7 @@ import numpy as np
 from urlab.cameras import Capture
 from urlab.compile import CompiledScene
 from urlab.config import STEP_TIME_LIMIT_S, FileRoots, RenderProfile
-from urlab.control import TwistController
+from urlab.control import TwistCommand
 from urlab.errors import ModeLocked, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation, go_to_start
 from urlab.manager.command import CommandReader, Wrenches
@@ -63,16 +63,16 @@ class Manager:
         self.seed: int | None = None
         self.engine = Engine(scene.model)
         self.loop = PhysicsLoop(self.engine)
-        self.cameras = Capture(scene, lambda: self.engine.snapshot, render_profile)
+        self.capture = Capture(scene, lambda: self.engine.snapshot, render_profile)
         self.wrenches = Wrenches(self.engine.data)
         self.arrays = ObservedArrays.of(self.engine.data, len(scene.articulations))
         self.articulations = {
             one.prefix: RunningArticulation(
-                one, TwistController(self.arrays.twist[row], self.arrays.actions[row : row + 1])
+                one, TwistCommand(self.arrays.twist[row], self.arrays.actions[row : row + 1])
             )
             for row, one in enumerate(scene.articulations)
         }
-        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self.cameras.rendering)
+        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self.capture.rendering)
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
         self._observer = Observer(scene, self.arrays)
         self.packed = PackedObserver(scene, self.arrays)
@@ -91,13 +91,13 @@ class Manager:
             self.engine.forward()
             self.engine.publish()
         self.loop.start()
-        self.cameras.start()
+        self.capture.start()
         self._enter(self.pinned_mode or mode)
 
     def stop(self) -> None:
         """End: physics halts, an unsaved recording is kept on disk."""
         self.engine.interrupt()
-        self.cameras.close()
+        self.capture.close()
         self.loop.stop()
         self.record_replay.autosave()
         with self.engine.locked():

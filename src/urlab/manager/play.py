@@ -77,7 +77,7 @@ class Play:
         return self._manager is not None
 
     def status(self) -> PlayStatus:
-        """Where things stand."""
+        """State of the play lifecycle, level, mode, pause and simulated time."""
         manager = self._manager
         if manager is None:
             return PlayStatus(self._state, self._compile_error)

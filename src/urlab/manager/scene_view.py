@@ -15,7 +15,7 @@ from urlab.scene.level import Level
 from urlab.viewport import PosedModel
 
 
-class StageSource:
+class ViewportSource:
     """Gives that model and state. Any thread may call it; an edited level is compiled once per edit."""
 
     def __init__(self, play: Play) -> None:

@@ -175,7 +175,7 @@ class StreamSource:
         return None if selection is None else selection.take
 
     def state(self) -> bytes:
-        """The payload of ``state/full``. MuJoCo's warnings stay with the replies, which a stream must not rob."""
+        """The payload of ``state/full``. MuJoCo's warnings are left for the replies."""
         blocks = self._manager.packed.pack(ObservationLevel.STANDARD)
         return _STATE_FRAME.build(self._engine.data.time, self._manager.counter.total, time.time_ns(), blocks, {})
 

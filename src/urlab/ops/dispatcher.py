@@ -17,7 +17,7 @@ from urlab.errors import (
     known,
 )
 from urlab.ops.context import HANDLERS, Context, Parts
-from urlab.ops.parsing import peek, read_at_once, read_envelope, read_request
+from urlab.ops.parsing import decode_request, peek, read_envelope, read_request
 from urlab.ops.session import Session, SessionTable
 from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, Request, encode
 from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION
@@ -53,7 +53,7 @@ class Dispatcher:
 
     def read(self, frame: bytes) -> Call:
         """What a frame asks, and whether serving it may take so long that others should not wait behind it."""
-        request = read_at_once(frame)
+        request = decode_request(frame)
         if type(request) is StepRequest:
             return Call(frame, request, self._is_long(request.n_steps))
         if request is not None:
@@ -64,7 +64,7 @@ class Dispatcher:
 
     def handle(self, frame: bytes) -> bytes:
         """Serve one request frame."""
-        return self.serve(Call(frame, read_at_once(frame)))
+        return self.serve(Call(frame, decode_request(frame)))
 
     def serve(self, call: Call) -> bytes:
         """Serve what was read."""
@@ -78,7 +78,7 @@ class Dispatcher:
                 session = self._session(spec.name, good.session_id, call.frame)
                 reply = self._run(spec, good, session)
             else:
-                session, request, spec = self._find_out(call.frame)
+                session, request, spec = self._diagnose(call.frame)
                 reply = self._run(spec, request, session)
             if isinstance(reply, bytes):
                 return reply
@@ -95,7 +95,7 @@ class Dispatcher:
 
     # -- the checks, in the protocol's order --------------------------------------------------------------------
 
-    def _find_out(self, frame: bytes) -> "tuple[Session, Request[Reply] | UrlabError, OpSpec | None]":
+    def _diagnose(self, frame: bytes) -> "tuple[Session, Request[Reply] | UrlabError, OpSpec | None]":
         """What a frame is that could not be read at once."""
         op, session_id = read_envelope(frame)
         session = self._session(op, session_id, frame)

@@ -1,6 +1,6 @@
 """Frames -> typed requests, and the checks of their fields that several handlers share.
 
-The good case is one pass in C; what is wrong is found out afterwards, at leisure.
+The good case is one pass in C; what is wrong is found in a second, slower pass.
 """
 
 from enum import StrEnum
@@ -19,7 +19,7 @@ _from_json = msgspec.json.Decoder(_AnyRequest)
 _required = {name: tuple(spec.required_fields()) for name, spec in CATALOGUE.items()}
 
 
-def read_at_once(frame: bytes) -> Request[Reply] | None:
+def decode_request(frame: bytes) -> Request[Reply] | None:
     """The typed request, in one pass; None when anything is wrong with the frame."""
     if len(frame) > MAX_REQUEST_BYTES:
         return None

@@ -1,9 +1,10 @@
 """The engine: the one owner of a compiled model and its data.
 
-A thread that touches ``model`` or ``data`` holds the engine's lock: ``with engine.locked(timeout_s):``. Every other one
-reads ``engine.snapshot``, which is immutable. Per mj_step the engine calls its ``pre_step`` and ``post_step``
-hooks (under the lock, on the stepping thread); after a window of steps it publishes the state and calls its
-``on_publish`` hooks, in the same way: they may read ``data`` there and then, or let it be.
+A thread that touches ``data``, or changes ``model`` (its options), holds the engine's lock:
+``with engine.locked(timeout_s):``. What never changes in the model may be read by any thread; the state is read from
+``engine.snapshot``, which is immutable. Per mj_step the engine calls its ``pre_step`` and ``post_step`` hooks (under
+the lock, on the stepping thread); after a window of steps it publishes the state and calls its ``on_publish`` hooks
+in the same way: they may read ``data`` during the call.
 """
 
 import ctypes

@@ -77,7 +77,7 @@ _RESERVED = frozenset(
 """Names that Windows keeps for devices: a project folder can be carried from one machine to another."""
 
 
-def plain_name(name: str) -> str | None:
+def file_name_problem(name: str) -> str | None:
     """What is wrong with a name for a file, or None."""
     if not name:
         return "it is empty"
@@ -95,7 +95,7 @@ def plain_name(name: str) -> str | None:
 def level_name(name_or_path: str) -> str:
     """``X`` from X, /Game/Levels/X or /Game/Levels/X.X; LoadLevelFailed when it is not a plain name."""
     name = undoubled(name_or_path.removeprefix(LEVELS_PACKAGE))
-    wrong = plain_name(name)
+    wrong = file_name_problem(name)
     if wrong is not None:
         shown = name_or_path if len(name_or_path) <= MAX_NAME_BYTES else f"{name_or_path[:MAX_NAME_BYTES]}..."
         raise LoadLevelFailed(f"{shown!r} is not the name of a level: {wrong}. Use X or {LEVELS_PACKAGE}X")

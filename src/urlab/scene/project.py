@@ -24,7 +24,7 @@ from urlab.scene.blueprint_record import (
 )
 from urlab.scene.level import Level
 from urlab.scene.level_file import level_text, read_level
-from urlab.scene.names import level_name, plain_name
+from urlab.scene.names import file_name_problem, level_name
 
 _LEVEL_SUFFIX = ".toml"
 
@@ -72,7 +72,7 @@ class Project:
     def own_level_names(self) -> list[str]:
         """The levels in the project folder."""
         files = sorted(self.levels_dir.glob(f"*{_LEVEL_SUFFIX}"))
-        return [path.stem for path in files if not path.is_dir() and plain_name(path.stem) is None]
+        return [path.stem for path in files if not path.is_dir() and file_name_problem(path.stem) is None]
 
     def open_level(self, name_or_path: str) -> Level:
         """The level called X, /Game/Levels/X or /Game/Levels/X.X; the user's own wins over a shipped one.
@@ -154,7 +154,7 @@ class Project:
 
     def imported(self, short_name: str) -> BlueprintRecord | None:
         """The import of that name, or None."""
-        if plain_name(short_name) is not None:
+        if file_name_problem(short_name) is not None:
             return None
         return read_import(self.imports_dir / short_name)
 

@@ -174,9 +174,9 @@ class RuntimeNamespace(RpcNamespace):
         view = self._client._camera_keys.get(name)
         if view is None:
             return
-        wishes = [order] if isinstance(order, bool) else [order.zmq, order.shm]
-        if any(wish is not None for wish in wishes):
-            view.wanted = any(wishes)
+        switches = [order] if isinstance(order, bool) else [order.zmq, order.shm]
+        if any(one is not None for one in switches):
+            view.wanted = any(switches)
         if in_force is not None:
             view.zmq_endpoint = in_force.zmq_endpoint or view.zmq_endpoint
             view.zmq_topic = in_force.zmq_topic or view.zmq_topic

@@ -19,7 +19,7 @@ class DrawMarkerRequest(Request["DrawMarkerReply"], tag="draw_marker"):
 
 
 class DrawMarkerReply(Reply, tag="draw_marker_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""
 
 
 class DrawLineRequest(Request["DrawLineReply"], tag="draw_line"):
@@ -34,7 +34,7 @@ class DrawLineRequest(Request["DrawLineReply"], tag="draw_line"):
 
 
 class DrawLineReply(Reply, tag="draw_line_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""
 
 
 class DrawBoxRequest(Request["DrawBoxReply"], tag="draw_box"):
@@ -50,7 +50,7 @@ class DrawBoxRequest(Request["DrawBoxReply"], tag="draw_box"):
 
 
 class DrawBoxReply(Reply, tag="draw_box_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""
 
 
 class DrawArrowRequest(Request["DrawArrowReply"], tag="draw_arrow"):
@@ -66,7 +66,7 @@ class DrawArrowRequest(Request["DrawArrowReply"], tag="draw_arrow"):
 
 
 class DrawArrowReply(Reply, tag="draw_arrow_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""
 
 
 class DrawAxesRequest(Request["DrawAxesReply"], tag="draw_axes"):
@@ -81,7 +81,7 @@ class DrawAxesRequest(Request["DrawAxesReply"], tag="draw_axes"):
 
 
 class DrawAxesReply(Reply, tag="draw_axes_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""
 
 
 class ClearMarkersRequest(Request["ClearMarkersReply"], tag="clear_markers"):
@@ -91,7 +91,7 @@ class ClearMarkersRequest(Request["ClearMarkersReply"], tag="clear_markers"):
 
 
 class ClearMarkersReply(Reply, tag="clear_markers_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""
 
 
 class SetOverlayTextRequest(Request["SetOverlayTextReply"], tag="set_overlay_text"):
@@ -102,4 +102,4 @@ class SetOverlayTextRequest(Request["SetOverlayTextReply"], tag="set_overlay_tex
 
 
 class SetOverlayTextReply(Reply, tag="set_overlay_text_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""

@@ -151,7 +151,7 @@ class RemoveQuickConvertRequest(TargetedRequest["RemoveQuickConvertReply"], tag=
 
 
 class RemoveQuickConvertReply(Reply, tag="remove_quick_convert_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""
 
     actor_name: str
     requires_pie_restart: bool

@@ -46,4 +46,4 @@ class RecordingClearRequest(Request["RecordingClearReply"], tag="recording_clear
 
 
 class RecordingClearReply(Reply, tag="recording_clear_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""

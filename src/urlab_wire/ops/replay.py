@@ -21,7 +21,7 @@ class ReplayListSessionsRequest(Request["ReplayListSessionsReply"], tag="replay_
 
 
 class ReplayListSessionsReply(Reply, tag="replay_list_sessions_ok"):
-    """Their names."""
+    """The names of all loaded recordings."""
 
     sessions: list[str]
 
@@ -33,7 +33,7 @@ class ReplaySetActiveRequest(Request["ReplaySetActiveReply"], tag="replay_set_ac
 
 
 class ReplaySetActiveReply(Reply, tag="replay_set_active_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""
 
 
 class ReplayStartRequest(Request["ReplayStartReply"], tag="replay_start"):
@@ -54,4 +54,4 @@ class ReplayStopRequest(Request["ReplayStopReply"], tag="replay_stop"):
 
 
 class ReplayStopReply(Reply, tag="replay_stop_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""

@@ -136,7 +136,7 @@ class PlacedActorReply(Reply):
 
 
 class SpawnActorReply(PlacedActorReply, tag="spawn_actor_ok"):
-    """The actor."""
+    """The actor that was spawned."""
 
 
 class SpawnGridRequest(Request["SpawnGridReply"], tag="spawn_grid"):
@@ -164,7 +164,7 @@ class GridActor(msgspec.Struct, kw_only=True):
 
 
 class SpawnGridReply(Reply, tag="spawn_grid_ok"):
-    """All cells."""
+    """The actors that were spawned, cell by cell."""
 
     count: int
     blueprint_class_path: str
@@ -184,7 +184,7 @@ class SpawnLightRequest(Request["SpawnLightReply"], tag="spawn_light"):
 
 
 class SpawnLightReply(Reply, tag="spawn_light_ok"):
-    """The light."""
+    """The light that was spawned."""
 
     actor_id: str
     actor_name: str
@@ -205,7 +205,7 @@ class DestroyActorRequest(TargetedRequest["DestroyActorReply"], tag="destroy_act
 
 
 class DestroyActorReply(Reply, tag="destroy_actor_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""
 
     requires_pie_restart: bool
 
@@ -236,7 +236,7 @@ class DuplicateActorRequest(Request["DuplicateActorReply"], tag="duplicate_actor
 
 
 class DuplicateActorReply(PlacedActorReply, tag="duplicate_actor_ok"):
-    """The copy."""
+    """The actor that is the copy."""
 
 
 class ActorHierarchyRequest(TargetedRequest["ActorHierarchyReply"], tag="actor_hierarchy"):

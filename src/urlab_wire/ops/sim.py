@@ -28,7 +28,7 @@ class StopPieRequest(Request["StopPieReply"], tag="stop_pie"):
 
 
 class StopPieReply(Reply, tag="stop_pie_ok"):
-    """Done."""
+    """It was done; there is nothing more to say."""
 
 
 class PieStatusRequest(Request["PieStatusReply"], tag="pie_status"):

@@ -60,7 +60,7 @@ def test_a_base_class_without_a_kind_registers_nothing(arm, describe):
 
 
 def test_the_front_door_names_only_what_exists():
-    assert urlab.control.__all__ == ["Controller", "StagedControl", "TwistController", "gains_patch", "make_controller"]
+    assert urlab.control.__all__ == ["Controller", "StagedControl", "TwistCommand", "gains_patch", "make_controller"]
     assert all(hasattr(urlab.control, name) for name in urlab.control.__all__)
 
 

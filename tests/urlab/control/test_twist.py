@@ -2,31 +2,31 @@ import math
 
 import pytest
 
-from urlab.control import TwistController
+from urlab.control import TwistCommand
 from urlab.errors import BadValue, DimMismatch
 
 
 def test_a_twist_starts_at_rest():
-    twist = TwistController()
+    twist = TwistCommand()
     assert (twist.linear, twist.angular, twist.actions) == ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0], 0)
 
 
 def test_only_the_planar_slots_are_kept():
-    twist = TwistController()
+    twist = TwistCommand()
     twist.set([0.4, -0.1, 9.0], [8.0, 7.0, 0.5], 3)
     assert (twist.linear, twist.angular, twist.actions) == ([0.4, -0.1, 0.0], [0.0, 0.0, 0.5], 3)
     assert (twist.linear, twist.angular) == ([0.4, -0.1, 0.0], [0.0, 0.0, 0.5])
 
 
 def test_missing_slots_are_zero_and_missing_actions_stay():
-    twist = TwistController()
+    twist = TwistCommand()
     twist.set([1, 2, 3], [0, 0, 1], 1023)
     twist.set([0.5])
     assert (twist.linear, twist.angular, twist.actions) == ([0.5, 0.0, 0.0], [0.0, 0.0, 0.0], 1023)
 
 
 def test_a_twist_is_not_clamped():
-    twist = TwistController()
+    twist = TwistCommand()
     twist.set([50.0, -50.0], [0, 0, 30.0])
     assert (twist.linear, twist.angular) == ([50.0, -50.0, 0.0], [0.0, 0.0, 30.0])
 
@@ -47,7 +47,7 @@ def test_a_twist_is_not_clamped():
     ],
 )
 def test_a_bad_command_is_refused_whole(command, error):
-    twist = TwistController()
+    twist = TwistCommand()
     twist.set([0.1, 0.2], [0, 0, 0.3], 5)
     with pytest.raises(error):
         twist.set(*command)

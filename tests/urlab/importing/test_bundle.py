@@ -2,7 +2,7 @@ import pytest
 
 from urlab.importing.bundle import AssetFiles, Bundle, safe_file_name
 from urlab.scene.blueprint_record import BlueprintKind
-from urlab.scene.names import plain_name
+from urlab.scene.names import file_name_problem
 
 
 def test_content_tells_every_difference() -> None:
@@ -34,5 +34,5 @@ def test_a_file_under_the_same_reference_is_known() -> None:
     "odd", ["a:b.stl", ".hidden", "con.png", "x" * 300 + ".stl", "a\nb", "\udce9.stl", "...", "dot."]
 )
 def test_an_odd_name_becomes_one_that_every_file_system_takes(odd: str) -> None:
-    assert plain_name(odd) is not None
-    assert plain_name(safe_file_name(odd)) is None
+    assert file_name_problem(odd) is not None
+    assert file_name_problem(safe_file_name(odd)) is None

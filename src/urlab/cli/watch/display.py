@@ -244,7 +244,7 @@ def report(reading: Reading) -> dict[str, Any]:
 
 
 def rate_in_json(rate: Rate) -> dict[str, Any]:
-    """A rate."""
+    """A rate as it stands in the JSON document."""
     return {"rate_hz": round(rate.hz, 2), "bytes_per_s": round(rate.bytes_per_s)}
 
 

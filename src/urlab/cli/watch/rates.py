@@ -46,7 +46,7 @@ class Samples(Generic[Value]):
         return (self._samples[0], self._samples[-1]) if len(self._samples) > 1 else None
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Forget all samples."""
         self._samples.clear()
 
 
@@ -88,7 +88,7 @@ class Pace:
         self._newest = sim_s, wall_s
 
     def clear(self) -> None:
-        """Begin anew."""
+        """Forget all samples."""
         self._samples.clear()
         self._newest = None
 
@@ -142,7 +142,7 @@ class TopicCounter:
             self.newest = message[1].bytes
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Part of a channel's interface: this one holds nothing back."""
 
     def tallies(self) -> dict[str, Tally]:
         """What came so far, by topic."""

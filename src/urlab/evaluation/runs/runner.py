@@ -92,7 +92,7 @@ class EvalServerProcess(UrlabProcess):
         self.url = str(self.ready["url"])
 
     def stop(self, limit_s: float = SERVER_STOP_LIMIT_S) -> None:
-        """End it, kindly at first."""
+        """End it: SIGTERM, then SIGKILL after a time limit."""
         super().stop(limit_s)
 
 

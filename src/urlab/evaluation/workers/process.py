@@ -19,7 +19,7 @@ from urlab.evaluation.workers.messages import (
 )
 
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Workers are the parallelism; a pool of threads in each would only make them fight for cores."""
+"""Workers are the parallelism; a pool of threads in each would only take the cores from the others."""
 _EXIT_S = 1.0
 _POLL_EVERY_S = 0.01
 _USUAL_BYTES = 256 << 10

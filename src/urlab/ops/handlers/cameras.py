@@ -20,21 +20,21 @@ IncludeCameras = bool | Mapping[str, str] | None
 def set_camera_mode(context: Context, request: wire.SetCameraModeRequest) -> wire.SetCameraModeReply:
     """Switch what a camera sees, from its next frame on."""
     mode = one_of("mode", CameraMode, request.mode)
-    context.manager.cameras.set_mode(request.camera, mode)
+    context.manager.capture.set_mode(request.camera, mode)
     return wire.SetCameraModeReply(camera=request.camera, mode=mode)
 
 
 @handler("set_camera_streaming")
 def set_camera_streaming(context: Context, request: wire.SetCameraStreamingRequest) -> wire.SetCameraStreamingReply:
     """Switch cameras on or off; all of them or none."""
-    cameras = context.manager.cameras
+    cameras = context.manager.capture
     orders = {name: (cameras.resolve(name), _stream_order(order)) for name, order in request.cameras.items()}
     for name, (_, order) in orders.items():
         cameras.check_rate(name, order.rate_hz)
-    for name, (channel, order) in orders.items():
-        cameras.set_streaming(name, channel.streaming if order.zmq is None else order.zmq, order.rate_hz)
+    for name, (camera, order) in orders.items():
+        cameras.set_streaming(name, camera.streaming if order.zmq is None else order.zmq, order.rate_hz)
         if order.shm is not None and context.parts.shared_memory is not None:
-            context.parts.shared_memory.streams.mute(channel.topic, not order.shm)
+            context.parts.shared_memory.streams.mute(camera.topic, not order.shm)
     return wire.SetCameraStreamingReply(
         cameras={name: _stream_block(context, one) for name, (one, _) in orders.items()}
     )
@@ -44,15 +44,15 @@ def _stream_order(order: bool | wire.CameraStreamOrder) -> wire.CameraStreamOrde
     return wire.CameraStreamOrder(zmq=order, shm=order) if isinstance(order, bool) else order
 
 
-def _stream_block(context: Context, channel: SceneCamera) -> wire.CameraStreamBlock:
+def _stream_block(context: Context, camera: SceneCamera) -> wire.CameraStreamBlock:
     memory = context.parts.shared_memory
     return wire.CameraStreamBlock(
-        streaming=channel.streaming,
-        zmq=channel.streaming,
-        shm=memory is not None and memory.streams.has_camera(channel.topic),
-        rate_hz=channel.rate_hz,
-        zmq_endpoint=context.parts.camera_endpoint(channel.name),
-        zmq_topic=channel.topic,
+        streaming=camera.streaming,
+        zmq=camera.streaming,
+        shm=memory is not None and memory.streams.has_camera(camera.topic),
+        rate_hz=camera.rate_hz,
+        zmq_endpoint=context.parts.camera_endpoint(camera.name),
+        zmq_topic=camera.topic,
     )
 
 

@@ -87,8 +87,8 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool) -
         reply.state = plain_reply(StepReply, context, observed)
     reply.entities = {one.name: _entity(one) for one in scene.entities}
     reply.global_cameras = {one.name: _camera(context, one.name) for one in scene.global_cameras}
-    if manager.cameras.cameras:
-        reply.rendering = wire.RenderingBlock(**manager.cameras.rendering())
+    if manager.capture.cameras:
+        reply.rendering = wire.RenderingBlock(**manager.capture.rendering())
         reply.segmentation = _segmentation(manager)
     reply.streams = _streams(context)
     reply.warnings = list(scene.notes) or None
@@ -150,11 +150,11 @@ def _entity(entity: CompiledEntity) -> wire.EntityBlock:
 
 
 def _camera(context: Context, name: str) -> wire.CameraTopic:
-    channel = context.manager.cameras.cameras[name]
+    camera = context.manager.capture.cameras[name]
     return wire.CameraTopic(
-        mode=channel.mode,
-        resolution=channel.slot.resolution,
-        fovy=channel.slot.fovy,
-        zmq_endpoint=context.parts.camera_endpoint(channel.name),
-        zmq_topic=channel.topic,
+        mode=camera.mode,
+        resolution=camera.slot.resolution,
+        fovy=camera.slot.fovy,
+        zmq_endpoint=context.parts.camera_endpoint(camera.name),
+        zmq_topic=camera.topic,
     )

@@ -36,7 +36,7 @@ def stop_pie(context: Context, request: wire.StopPieRequest) -> wire.StopPieRepl
 
 @handler("pie_status")
 def pie_status(context: Context, request: wire.PieStatusRequest) -> wire.PieStatusReply:  # noqa: ARG001 - no fields
-    """Where things stand."""
+    """State of the play lifecycle, level, mode, pause and simulated time."""
     status = context.play.status()
     return wire.PieStatusReply(
         state=status.state,

@@ -55,10 +55,10 @@ def forward(context: Context, request: wire.ForwardRequest) -> wire.ForwardReply
 def _step_and_look(context: Context, request: wire.StepRequest, view: View) -> wire.StepReply | bytes:
     """A step, and what the cameras see afterwards."""
     manager = context.manager
-    cameras = CameraSelection.read(manager.cameras, request.include_cameras)
+    cameras = CameraSelection.read(manager.capture, request.include_cameras)
     observed = _step(context, request, view, keep_state=True)
     observed.snapshot = observed.snapshot or manager.engine.snapshot
-    frames, problems = cameras.take(manager.cameras, observed.snapshot)
+    frames, problems = cameras.take(manager.capture, observed.snapshot)
     observed.extras["cameras"] = frames
     if problems:
         observed.extras["warnings"] = [*observed.extras.get("warnings", ()), *problems]

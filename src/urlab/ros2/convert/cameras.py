@@ -76,7 +76,7 @@ class Picture:
 
     @property
     def height(self) -> int:
-        """Rows."""
+        """How many rows of pixels there are."""
         return int(self.pixels.shape[0])
 
     @property

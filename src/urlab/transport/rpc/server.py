@@ -80,8 +80,8 @@ class ZmqRpcServer:
         self._wake_in, self._wake_out = sockets.socketpair()
         self._wake_in.setblocking(False)
         self._poller = select.epoll()
-        self._chores = {self._listener.socket.fileno(): self._accept, self._wake_in.fileno(): self._take_finished}
-        for descriptor in self._chores:
+        self._handlers = {self._listener.socket.fileno(): self._accept, self._wake_in.fileno(): self._take_finished}
+        for descriptor in self._handlers:
             self._poller.register(descriptor, _READ)
         self._spin = AdaptiveSpin()
         self._connections: dict[int, Connection] = {}
@@ -116,8 +116,8 @@ class ZmqRpcServer:
                     connection = self._connections.get(descriptor)
                     if connection is not None:
                         self._attend(connection, events)
-                    elif descriptor in self._chores:
-                        self._chores[descriptor]()
+                    elif descriptor in self._handlers:
+                        self._handlers[descriptor]()
             self._take_finished()
             self._linger()
         finally:
@@ -159,8 +159,8 @@ class ZmqRpcServer:
                 self._watch(connection)
             if events & ~_WRITE:
                 self._receive(connection)
-        except zmtp.ProtocolError as stranger:
-            log.warning("the client at %s is disconnected: %s", connection.address, stranger)
+        except zmtp.ProtocolError as wrong:
+            log.warning("the client at %s is disconnected: %s", connection.address, wrong)
             self._drop(connection)
         except OSError:
             self._drop(connection)
