@@ -27,7 +27,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 help: ## list the words
 	@echo "make WORD, where WORD is one of"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' $(MAKEFILE_LIST) | expand -t 14
-	@echo 'serve, test and bench pass ARGS on: make test ARGS="-k codec"'
+	@echo 'serve and the words for tests and benchmarks pass ARGS on: make test ARGS="-k codec"'
 
 setup: $(ENVIRONMENT) ## create .venv with everything in it
 	@echo "Ready. Next: make demo"

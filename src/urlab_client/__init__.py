@@ -33,7 +33,8 @@ from urlab_client.handles.controller import URLabController, URLabPDController
 from urlab_client.handles.entity import URLabEntity
 from urlab_client.handles.frame import CameraFrame
 from urlab_client.handles.parts import Actuator, Body, Joint, Sensor
-from urlab_client.namespaces.recording import URLabRecordingAPI, URLabReplayAPI
+from urlab_client.namespaces.recording import URLabRecordingAPI
+from urlab_client.namespaces.replay import URLabReplayAPI
 from urlab_client.transports import InProcessTransport, Transport, ZmqTransport
 from urlab_client.types import (
     ActorBounds,

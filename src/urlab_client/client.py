@@ -10,7 +10,8 @@ from urlab_client.handles.articulation import URLabArticulation
 from urlab_client.handles.entity import URLabEntity
 from urlab_client.namespaces.debug import DebugNamespace
 from urlab_client.namespaces.outliner import OutlinerNamespace
-from urlab_client.namespaces.recording import URLabRecordingAPI, URLabReplayAPI
+from urlab_client.namespaces.recording import URLabRecordingAPI
+from urlab_client.namespaces.replay import URLabReplayAPI
 from urlab_client.namespaces.runtime import RuntimeNamespace
 from urlab_client.namespaces.scene import SceneNamespace
 from urlab_client.namespaces.sim import SimNamespace

@@ -1,7 +1,7 @@
 """Every op of the protocol: what it is called, what it needs, what it takes and what it answers.
 
-`meta` is derived from this table, and so are the checks of the dispatcher. An op is in the table whether or not
-this server has a handler for it yet.
+`meta` is derived from this table, and so are the checks of the dispatcher. An op may be in the table without
+this server having a handler for it: it then answers not_in_editor.
 """
 
 import sys
@@ -91,7 +91,7 @@ def _op(
     (reply,) = typing.get_args(base)
     return OpSpec(
         name=str(request.__struct_config__.tag),
-        category=_NEITHER,
+        category=_ALWAYS,
         namespace="",
         request=request,
         reply=getattr(sys.modules[request.__module__], reply.__forward_arg__),
@@ -115,11 +115,11 @@ def _table(*specs: OpSpec) -> dict[str, OpSpec]:
     return table
 
 
-_NEITHER, _MANAGER, _EDITOR = OpCategory.NO_MANAGER, OpCategory.MANAGER_REQUIRED, OpCategory.EDITOR_ONLY
+_ALWAYS, _MANAGER, _EDITOR = OpCategory.NO_MANAGER, OpCategory.MANAGER_REQUIRED, OpCategory.EDITOR_ONLY
 
 PRE_SESSION = ("hello", "meta")
 CATALOGUE: dict[str, OpSpec] = _table(
-    *_namespace("", _NEITHER,
+    *_namespace("", _ALWAYS,
         _op(session.HelloRequest, reads=True, limit_s=30),
         _op(session.MetaRequest, reads=True),
     ),

@@ -38,7 +38,7 @@ class ErrorReply(Reply, tag=ERROR_OP):
 
 
 def ok_op(op: str) -> str:
-    """The ``op`` of a successful reply."""
+    """The ``op`` of a successful reply. The original's clients insist on that of ``set_viewport_mode``."""
     return "set_mode_ok" if op == "set_viewport_mode" else f"{op}_ok"
 
 

@@ -40,7 +40,7 @@ def ops(
 
 
 def _built_in() -> dict[str, Any]:
-    from urlab.ops.handlers.hello import catalogue_entries
+    from urlab.ops.handlers.session import catalogue_entries
 
     return _report(f"urlab/{__version__}", None, msgspec.to_builtins(catalogue_entries()))
 

@@ -1,4 +1,4 @@
-"""Physics: the only owner of MjModel and MjData. It knows nothing of actors or robots.
+"""Physics: the only owner of the MjModel and MjData of a running scene. It knows nothing of actors or robots.
 
 `engine` has model, data, the physics lock and MuJoCo's warnings; `loop` is the thread of live mode; `snapshot` is a
 copy of the state for other threads; `options` are what clients may set, `queries` what they may ask (contacts,

@@ -12,7 +12,7 @@ import pytest
 
 from urlab.app import Server
 from urlab.authoring import Placement, SpawnSpec, World
-from urlab.authoring.rows import rows
+from urlab.authoring.outliner_rows import rows
 from urlab.compile.blueprint import parse_model
 from urlab.compile.library import Library
 from urlab.config import ServerConfig

@@ -27,7 +27,7 @@ class EvaluationService:
         self._announced: set[str] | None = set()
         """The workers that /create_workers named; None after /load_config, when an announcement says nothing.
 
-        Clients of spec 004's generation call /create_workers before they reset; those of the next do so too, but after
+        Clients of the first generation call /create_workers before they reset; those of the next do so too, but after
         /load_config; later ones do neither. How long a subgoal must hold depends on it.
         """
         self._stock_clients = StockClients()
@@ -36,7 +36,7 @@ class EvaluationService:
         log.info("run %s: %s", self.pool.run.job.run_id, self.pool.run.job.in_a_line)
 
     def create(self, worker_ids: Sequence[str]) -> None:
-        """Clients of spec 004's generation announce their workers; of names without end only so many are kept."""
+        """Clients of the first generation announce their workers; of names without end only so many are kept."""
         if self._announced is not None:
             self._announced.update(worker_ids)
             while len(self._announced) > _MOST_CREATED:

@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass, field
 
 from urlab.authoring import Placed, World
 from urlab.authoring.actor_index import ActorIndex
+from urlab.authoring.outliner_rows import CLASS_OF_KIND, ROBOT_CLASS, ActorRow, rows
 from urlab.authoring.placement import vector
-from urlab.authoring.rows import CLASS_OF_KIND, ROBOT_CLASS, ActorRow, rows
 from urlab.compile.bounds import Aabb
 from urlab.compile.hulls import HullProgress
 from urlab.errors import BadValue, EditError, NoBounds

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from urlab.authoring import Placed, Placement, Spawned, SpawnSpec, World
+from urlab.authoring.outliner_rows import ActorRow, class_name
 from urlab.authoring.placement import vector
-from urlab.authoring.rows import ActorRow, class_name
 from urlab.compile.inspection import BodyNode
 from urlab.errors import BadValue, InvalidCount, TooManyCells
 from urlab.geometry import Pose, Vec3, wxyz_from_euler_deg, xyzw_from_wxyz

@@ -4,7 +4,7 @@ from urlab.errors import BadValue
 from urlab.manager.play import DEFAULT_TIMEOUT_S
 from urlab.numbers import finite_number
 from urlab.ops.context import Context, handler
-from urlab.ops.handlers.hello import handshake
+from urlab.ops.handlers.session import handshake
 from urlab.ops.parsing import one_of
 from urlab_wire.enums import PIEState, StepMode
 from urlab_wire.ops import sim as wire
