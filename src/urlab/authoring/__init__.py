@@ -1,8 +1,8 @@
 """The edited world: the level that clients build, apart from the one that is being simulated.
 
 Requests of authoring ops in, levels out. `world` opens, edits and saves the level; `actor_index` finds its actors by
-name and by id; `placement` reads where an actor shall be; `imports` makes and removes imports; `outliner_rows` describes
-actors as the outliner shows them.
+name and by id; `placement` reads where an actor shall be; `imports` makes and removes imports; `outliner_rows`
+describes actors as the outliner shows them.
 """
 
 from urlab.authoring.actor_index import Placed
