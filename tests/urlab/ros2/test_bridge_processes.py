@@ -132,31 +132,38 @@ def rates(world: Any) -> dict[str, Any]:
     return found
 
 
-def check(found: dict[str, Any]) -> None:
-    """Rates of whoever waits for nobody, on a machine that runs other things as well: a reader that is waited for takes
-    100 ms a message. `make bench ARGS=ros2` is for the full ones.
+def check_that_all_goes_on(world: Any) -> None:
+    """Clock, states and pictures come, and no reader is waited for, which would take 100 ms a message: ten a second.
+
+    How many come is for `make bench ARGS=ros2`.
     """
-    assert found["clock"].rate_hz > 50, found
-    assert found["joints"].rate_hz > 30, found
-    assert found["pictures"].rate_hz > 2, found
+    found = rates(world)
+    assert min(found["clock"].rate_hz, found["joints"].rate_hz) > 20, found
     assert max(found["clock"].silence_s, found["joints"].silence_s) < 0.8 * WATCHED_S, found
+    wait_for_pictures(world.peer)
+
+
+def wait_for_pictures(peer: Any) -> None:
+    """Until one comes that was not there before; `pytest-timeout` is the limit."""
+    while peer.counted("pictures", 0.1).samples == 0:
+        pass
 
 
 def test_pictures_starve_neither_clock_nor_states(world: Any) -> None:
-    check(rates(world))
+    check_that_all_goes_on(world)
 
 
-def test_a_reader_that_never_takes_pictures_stalls_nobody(world: Any, start_peer: Any, tmp_path: Path) -> None:
+def test_a_reader_that_never_takes_pictures_stalls_no_other(world: Any, start_peer: Any, tmp_path: Path) -> None:
     other = start_peer(world.domain, tmp_path)
     try:
         other.do("stall", "idle", f"rt/{PICTURE_TOPIC}", dds_type(IMAGE))
         other.event("matched", "idle", "1")
-        check(rates(world))
+        check_that_all_goes_on(world)
     finally:
         other.close()
 
 
-def test_a_process_that_hangs_stalls_nobody(world: Any, start_peer: Any, tmp_path: Path) -> None:
+def test_a_process_that_hangs_stalls_no_other(world: Any, start_peer: Any, halt: Any, tmp_path: Path) -> None:
     other = start_peer(world.domain, tmp_path)
     try:
         for name, topic, type_name, qos in (
@@ -165,12 +172,12 @@ def test_a_process_that_hangs_stalls_nobody(world: Any, start_peer: Any, tmp_pat
         ):
             other.do("count", name, f"rt/{topic}", dds_type(type_name), *words(qos))
             other.event("matched", name, "1")
-        assert other.counted("pictures", 0.3).samples > 0
-        other.process.send_signal(signal.SIGSTOP)
-        check(rates(world))
+        wait_for_pictures(other)
+        halt(other.process.pid)
+        check_that_all_goes_on(world)
         other.process.send_signal(signal.SIGCONT)
         other.counted("pictures", 0.2)  # what had waited
-        assert other.counted("pictures", 0.5).samples > 2, "it goes on where it is again"
+        wait_for_pictures(other)
     finally:
         other.close()
 
