@@ -36,6 +36,7 @@ ROOMS_TO_COME = ("urlab/envs/", "urlab/editor/")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@cache
 def source_files() -> list[Path]:
     return sorted(SRC.rglob("*.py"))
 
@@ -48,6 +49,7 @@ def pages() -> list[Path]:
     return sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 
+@cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
@@ -136,6 +138,7 @@ def without_type_checking(node: ast.AST) -> Iterator[ast.AST]:
             yield from without_type_checking(child)
 
 
+@cache
 def imported_modules(path: Path, walk: Callable[[ast.AST], Iterator[ast.AST]] = ast.walk) -> set[str]:
     """The modules of ours that a file imports, wherever in it."""
     found: set[str] = set()
