@@ -8,12 +8,16 @@ import pytest
 from urlab.child_process import ChildProcess, ServerProcess, how_it_ended, last_line
 from urlab.errors import ChildFailed
 
-IGNORES_SIGTERM = """
-import signal, sys, time, pathlib
-signal.signal(signal.SIGTERM, signal.SIG_IGN)
-pathlib.Path(sys.argv[1]).write_text("{}")
-time.sleep(60)
+READY = """
+import os, signal, sys, time
+with open(sys.argv[1] + ".part", "w") as file:
+    file.write("{}")
+os.rename(sys.argv[1] + ".part", sys.argv[1])
 """
+"""Writes its ready file whole, as every child must."""
+
+IGNORES_SIGTERM = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN){READY}time.sleep(60)"
+READS_ITS_INPUT = f"{READY}sys.stdin.read()"
 
 
 def python(script: str, *words: object) -> list[str]:
@@ -42,8 +46,7 @@ def test_a_child_that_ignores_sigterm_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_child_that_reads_its_input_to_the_end_sees_the_end_when_it_is_stopped(tmp_path: Path) -> None:
-    script = "import sys, pathlib, os; pathlib.Path(sys.argv[1]).write_text('{}'); sys.stdin.read()"
-    with ChildProcess(python(script, tmp_path / "ready.json"), keep_stdin=True) as child:
+    with ChildProcess(python(READS_ITS_INPUT, tmp_path / "ready.json"), keep_stdin=True) as child:
         child.wait_for_file(tmp_path / "ready.json", 30)
         assert child.process.stdin is not None
         child.process.stdin.close()
