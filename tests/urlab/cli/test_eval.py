@@ -286,9 +286,13 @@ def _is_alive(pid: int) -> bool:
 @pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGHUP, signal.SIGINT])
 def test_a_run_that_ends_in_whatever_way_leaves_no_process(place: Workplace, way: signal.Signals):
     process = place.start("run", "--policy", "random", "--tasks", "patient.toml", "--episodes", "1", "--workers", "1")
-    until(lambda: len(_children(process.pid)) == 2 or process.poll() is not None)
-    left = _children(process.pid)
-    assert len(left) == 2, process.communicate()[1]
+    left: list[int] = []
+
+    def server_and_worker_run() -> bool:
+        left[:] = _children(process.pid)
+        return len(left) >= 2  # for a moment there may be one more, which asks something for a library
+
+    until(server_and_worker_run)
     process.send_signal(way)
     process.communicate(timeout=LIMIT_S)
     until(lambda: not any(map(_is_alive, left)))
