@@ -32,28 +32,35 @@ class Heartbeat:
     def __init__(self, beat: Callable[[], None], period_s: float) -> None:
         self._beat = beat
         self._period_s = period_s
-        self._wanted = threading.Event()
-        self._stopping = threading.Event()
+        self._changed = threading.Condition()
+        self._wanted = False
+        self._stopping = False
         self._thread = threading.Thread(target=self._run, name="urlab-heartbeat", daemon=True)
         self._thread.start()
 
     def want(self, wanted: bool) -> None:
         """Whether it shall beat."""
-        if wanted:
-            self._wanted.set()
-        else:
-            self._wanted.clear()
+        with self._changed:
+            self._wanted = wanted
+            self._changed.notify()
 
     def close(self) -> None:
         """End the thread. Once is enough."""
-        self._stopping.set()
-        self._wanted.set()
+        with self._changed:
+            self._stopping = True
+            self._changed.notify()
         self._thread.join(_STOP_LIMIT_S)
 
     def _run(self) -> None:
-        while self._wanted.wait() and not self._stopping.is_set():
+        while self._wait_until_wanted():
             self._beat()
-            self._stopping.wait(self._period_s)
+            with self._changed:
+                self._changed.wait_for(lambda: self._stopping, self._period_s)
+
+    def _wait_until_wanted(self) -> bool:
+        with self._changed:
+            self._changed.wait_for(lambda: self._wanted or self._stopping)
+            return not self._stopping
 
 
 class StatePublisher:

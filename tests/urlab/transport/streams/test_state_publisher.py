@@ -351,3 +351,22 @@ def test_one_that_was_never_wanted_can_be_closed() -> None:
     heartbeat = Heartbeat(lambda: None, period_s=1)
     heartbeat.close()
     assert not heartbeat._thread.is_alive()
+
+
+def test_a_subscriber_that_leaves_while_it_is_closed_does_not_keep_it_alive() -> None:
+    """`want` comes from the publishing thread, which goes on while the heartbeat ends."""
+    beaten, closed = threading.Event(), threading.Event()
+    heartbeat = Heartbeat(beaten.set, period_s=3600)
+    heartbeat.want(True)
+    assert beaten.wait(5)
+
+    def leave_again_and_again() -> None:
+        while not closed.is_set():
+            heartbeat.want(False)
+
+    leaving = threading.Thread(target=leave_again_and_again)
+    leaving.start()
+    heartbeat.close()
+    closed.set()
+    leaving.join()
+    assert not heartbeat._thread.is_alive()
