@@ -131,9 +131,22 @@ def test_a_camera_that_no_robot_owns_goes_by_the_name_of_the_handshake(builder: 
     eye = '<mujoco model="post"><worldbody><camera name="eye" resolution="16 12"/></worldbody></mujoco>'
     builder.spawn("post", builder.write("post.xml", eye))
     builder.spawn("seer", builder.seer_file)
-    (name,) = builder.play()["global_cameras"]
-    assert set(builder.wire.ok("step", include_cameras=True)["cameras"]) == {name, "eye", "far"}
+    ((name, topic),) = builder.play()["global_cameras"].items()
+    assert (name, topic["short_name"]) == ("post_eye", "eye")
+    assert set(builder.wire.ok("step", include_cameras=True)["cameras"]) == {name, "seer/eye", "far"}
     assert set(builder.wire.ok("step", include_cameras={name: "sync"})["cameras"]) == {name}
+    taken = builder.wire.ok("step", include_cameras={"eye": "sync"})["cameras"]["eye"]
+    assert (taken["width"], taken["height"]) == (80, 60), "that of the robot goes first"
+
+
+def test_a_camera_that_no_robot_owns_goes_by_its_bare_name_where_it_is_the_only_one(builder: Any) -> None:
+    side = '<mujoco model="post"><worldbody><camera name="side" resolution="16 12"/></worldbody></mujoco>'
+    builder.spawn("post", builder.write("post.xml", side))
+    builder.spawn("seer", builder.seer_file)
+    builder.play()
+    assert set(builder.wire.ok("step", include_cameras=True)["cameras"]) == {"side", "eye", "far"}
+    for name in ("side", "post_side"):
+        assert set(builder.wire.ok("step", include_cameras={name: "latest"})["cameras"]) == {name}
 
 
 def test_a_recording_keeps_how_cameras_were_drawn(seeing: Any) -> None:

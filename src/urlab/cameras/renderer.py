@@ -1,6 +1,7 @@
 """Pictures of a scene: what is asked for, what comes back, and the renderer that draws it on the GL thread."""
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -134,6 +135,11 @@ class SceneRenderer:
             return []
         self._asked = True
         return self._gl.run(lambda: self._draw_all(requests, snapshot))
+
+    def begin(self, requests: Sequence[RenderRequest], snapshot: Snapshot) -> "Future[list[Frame]]":
+        """Like `render`, without waiting: the frames are the result of what is returned."""
+        self._asked = True
+        return self._gl.post(lambda: self._draw_all(requests, snapshot))
 
     def close(self) -> None:
         """Give back the GL memory; nothing can be drawn afterwards. May be called twice."""

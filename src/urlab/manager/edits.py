@@ -85,7 +85,7 @@ def set_qpos(
         if velocities is not None:
             _write(data.qvel, [joint.qvel for joint in joints], speeds)
         manager.engine.forward()
-        manager.engine.publish()
+        manager.engine.publish(jumped=not only_speeds)
     return WrittenQpos(found, values.tolist(), shortcut)
 
 

@@ -147,7 +147,7 @@ class RecordReplay:
         with self._engine.locked():
             total = self._player.start(loop)
             self.is_playing = True
-            self._show_current()
+            self._show_current(jumped=True)
             return self._player.active_name or "", total
 
     def stop_replay(self) -> None:
@@ -165,11 +165,11 @@ class RecordReplay:
         self._player.advance(frames)
         self._show_current()
 
-    def _show_current(self) -> None:
+    def _show_current(self, *, jumped: bool = False) -> None:
         data = self._engine.data
         data.time = self._player.current(data.qpos, data.qvel)
         self._engine.forward()
-        self._engine.publish()
+        self._engine.publish(jumped=jumped)
 
 
 def _metadata(model: Any) -> dict[str, Any]:

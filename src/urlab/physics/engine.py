@@ -96,6 +96,9 @@ class Engine:
         self._rlock = threading.RLock()
         self._lock = TimedLock(self._rlock, _LOCK_S)
         self._frame_id = 0
+        self.jumped_at = 0
+        """The frame id of the first state after the last jump: a reset, a restored state, a time that went back."""
+
         self.worker_threads = 0
         """How many threads MuJoCo uses inside one step beside the caller's; `set_worker_threads` changes it."""
 
@@ -157,10 +160,21 @@ class Engine:
         """Recompute everything that follows from the state, without moving time."""
         mujoco.mj_forward(self.model, self.data)
 
-    def publish(self) -> None:
-        """Make the state as it is now the published one. It is copied when a thread asks for the snapshot."""
+    @property
+    def frame_id(self) -> int:
+        """That of the state which was published last."""
+        return self._frame_id
+
+    def publish(self, *, jumped: bool = False) -> None:
+        """Make the state as it is now the published one. It is copied when a thread asks for the snapshot.
+
+        ``jumped`` says that it does not follow from the one before: no picture of that one is shown any more.
+        """
         self._frame_id += 1
-        self.sim_time = self.data.time
+        time_s = self.data.time
+        if jumped or time_s < self.sim_time:
+            self.jumped_at = self._frame_id
+        self.sim_time = time_s
         for hook in self.on_publish:
             hook()
 

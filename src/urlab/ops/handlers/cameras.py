@@ -79,21 +79,26 @@ class CameraSelection:
         chosen = {timing: tuple(name for name, one in timings.items() if one is timing) for timing in CameraTiming}
         return cls(sync=chosen[CameraTiming.SYNC], latest=chosen[CameraTiming.LATEST])
 
-    def take(self, capture: Capture, snapshot: Snapshot | None) -> tuple[dict[str, Any], list[str]]:
-        """The frames by name, and what went wrong: a step that has been made is not lost for want of a picture."""
+    def take(
+        self, capture: Capture, snapshot: Snapshot, oldest_frame_id: int, *, runs_by_itself: bool
+    ) -> tuple[dict[str, Any], list[str]]:
+        """The frames by name, and what went wrong: a step that has been made is not lost for want of a picture.
+
+        ``snapshot`` is the state that the reply tells; no frame is older than ``oldest_frame_id``.
+        """
         frames: dict[str, Frame] = {}
         try:
-            if self.sync and snapshot is not None:
+            if self.sync:
                 frames |= capture.sync(self.sync, snapshot)
             if self.latest:
-                frames |= capture.latest(self.latest)
+                newest = capture.latest if runs_by_itself else capture.latest_of_steps
+                frames |= newest(self.latest, snapshot, oldest_frame_id)
         except (ViewError, OpTimeout) as dark:
             return {}, [f"there are no camera frames: {dark.message}"]
         return {name: {**frame.metadata(), "data": frame.data} for name, frame in frames.items()}, []
 
 
 def _names_of_all(capture: Capture) -> list[str]:
-    """Every camera once: a robot's by its bare name where that is unique, else as ``prefix/name``."""
-    bare = {name: name.rpartition("/")[2] for name in capture.cameras}
-    count = Counter(bare.values())
-    return [short if count[short] == 1 else name for name, short in bare.items()]
+    """Every camera once, by its bare name where only one has it, else by its full name."""
+    count = Counter(camera.slot.short for camera in capture.cameras.values())
+    return [one.slot.short if count[one.slot.short] == 1 else name for name, one in capture.cameras.items()]

@@ -57,8 +57,12 @@ def _step_and_look(context: Context, request: wire.StepRequest, view: View) -> w
     manager = context.manager
     cameras = CameraSelection.read(manager.capture, request.include_cameras)
     observed = _step(context, request, view, keep_state=True)
-    observed.snapshot = observed.snapshot or manager.engine.snapshot
-    frames, problems = cameras.take(manager.capture, observed.snapshot)
+    runs_by_itself = manager.mode is StepMode.LIVE
+    if observed.snapshot is None:  # it was only read
+        observed.snapshot = manager.engine.snapshot
+        observed.oldest_frame_id = manager.engine.jumped_at if runs_by_itself else observed.snapshot.frame_id
+    oldest = observed.oldest_frame_id
+    frames, problems = cameras.take(manager.capture, observed.snapshot, oldest, runs_by_itself=runs_by_itself)
     observed.extras["cameras"] = frames
     if problems:
         observed.extras["warnings"] = [*observed.extras.get("warnings", ()), *problems]
