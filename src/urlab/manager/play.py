@@ -53,6 +53,9 @@ class Play:
         self._pinned_mode = pinned_mode
         self._render_profile = render_profile
         self._save_debug = save_debug
+        self.cameras_switched: bool | None = None
+        """How the streams of all cameras were switched last; None when they never were."""
+
         self._manager: Manager | None = None
         self._state = PIEState.OFF
         self._compile_error = ""
@@ -83,6 +86,12 @@ class Play:
             return PlayStatus(self._state, self._compile_error)
         sim_time, paused = manager.engine.sim_time, manager.loop.paused
         return PlayStatus(self._state, self._compile_error, sim_time, manager.mode, paused)
+
+    def switch_cameras(self, on: bool) -> None:
+        """Switch the streams of all cameras, those of scenes to come included."""
+        self.cameras_switched = on
+        if self._manager is not None:
+            self._manager.capture.set_all_streaming(on)
 
     def begin(
         self, level_path: str | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S, mode: StepMode | None = None
@@ -177,6 +186,8 @@ class Play:
         self.counter.restart()
         with manager.engine.locked():
             manager.engine.set_worker_threads(self.level.options.get("num_worker_threads", 0))
+        if self.cameras_switched is not None:
+            manager.capture.set_all_streaming(self.cameras_switched)
         manager.start(mode)
         self._manager = manager
         _notify(self.on_start, manager)

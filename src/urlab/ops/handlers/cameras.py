@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from urlab.cameras import Capture, Frame, SceneCamera
-from urlab.errors import OpTimeout, ViewError
+from urlab.errors import BadValue, OpTimeout, ViewError
 from urlab.ops.context import Context, handler
 from urlab.ops.parsing import one_of
 from urlab.physics import Snapshot
@@ -26,18 +26,31 @@ def set_camera_mode(context: Context, request: wire.SetCameraModeRequest) -> wir
 
 @handler("set_camera_streaming")
 def set_camera_streaming(context: Context, request: wire.SetCameraStreamingRequest) -> wire.SetCameraStreamingReply:
-    """Switch cameras on or off; all of them or none."""
+    """Switch cameras on or off, all that are named or none; or every camera there is and will be."""
+    if isinstance(request.cameras, bool):
+        return _switch_all(context, request.cameras)
     cameras = context.manager.capture
     orders = {name: (cameras.resolve(name), _stream_order(order)) for name, order in request.cameras.items()}
     for name, (_, order) in orders.items():
         cameras.check_rate(name, order.rate_hz)
     for name, (camera, order) in orders.items():
-        cameras.set_streaming(name, camera.streaming if order.zmq is None else order.zmq, order.rate_hz)
+        cameras.set_streaming(name, order.zmq, order.rate_hz)
         if order.shm is not None and context.parts.shared_memory is not None:
             context.parts.shared_memory.streams.mute(camera.topic, not order.shm)
-    return wire.SetCameraStreamingReply(
-        cameras={name: _stream_block(context, one) for name, (one, _) in orders.items()}
-    )
+    return _streaming_reply(context, {name: one for name, (one, _) in orders.items()})
+
+
+def _switch_all(context: Context, on: bool) -> wire.SetCameraStreamingReply:
+    streams, cameras = context.parts.streams, context.manager.capture.cameras
+    if on and cameras and streams is not None and not streams.endpoints()["cameras"]:
+        raise BadValue("cameras cannot be switched on: the server was started with --no-camera-streams")
+    context.play.switch_cameras(on)
+    return _streaming_reply(context, cameras)
+
+
+def _streaming_reply(context: Context, cameras: Mapping[str, SceneCamera]) -> wire.SetCameraStreamingReply:
+    blocks = {name: _stream_block(context, one) for name, one in cameras.items()}
+    return wire.SetCameraStreamingReply(cameras=blocks, all_cameras=context.play.cameras_switched)
 
 
 def _stream_order(order: bool | wire.CameraStreamOrder) -> wire.CameraStreamOrder:
@@ -49,7 +62,7 @@ def _stream_block(context: Context, camera: SceneCamera) -> wire.CameraStreamBlo
     return wire.CameraStreamBlock(
         streaming=camera.streaming,
         zmq=camera.streaming,
-        shm=memory is not None and memory.streams.has_camera(camera.topic),
+        shm=not camera.muted and memory is not None and memory.streams.has_camera(camera.topic),
         rate_hz=camera.rate_hz,
         zmq_endpoint=context.parts.camera_endpoint(camera.name),
         zmq_topic=camera.topic,
