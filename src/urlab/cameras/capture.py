@@ -10,8 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from urlab.cameras.gl_thread import GlThread
-from urlab.cameras.renderer import Frame, RenderRequest, SceneRenderer
-from urlab.cameras.scene_camera import DEMAND_S, SceneCamera, scene_cameras
+from urlab.cameras.renderer import Frame, RenderRequest, SceneRenderer, rendering
+from urlab.cameras.scene_camera import DEMAND_S, SceneCamera, resolve_camera, scene_cameras
 from urlab.compile.compiled_scene import CompiledScene
 from urlab.config import RenderProfile
 from urlab.errors import BadValue, NoViewport, OpTimeout, UrlabError, known
@@ -55,6 +55,7 @@ class Capture:
         gl: GlThread | None = None,
     ) -> None:
         self.cameras: Mapping[str, SceneCamera] = scene_cameras(scene)
+        self._profile, self._gl = profile, gl
         self.renderer = SceneRenderer(scene, profile, gl)
         self.on_frame: list[Listener] = []
         self._snapshot = snapshot
@@ -90,29 +91,13 @@ class Capture:
 
     def rendering(self) -> dict[str, str]:
         """How cameras are drawn: ``profile`` and ``renderer``, or ``problem`` if nothing can be; {} without cameras."""
-        if not self.cameras:
-            return {}
-        try:
-            return {"profile": self.renderer.profile.value, "renderer": self.renderer.gl_name}
-        except NoViewport as dark:
-            return {"profile": RenderProfile.AUTO.value, "problem": dark.message}
+        return rendering(self._profile, self._gl) if self.cameras else {}
 
     # -- switches -----------------------------------------------------------------------------------------------
 
     def resolve(self, name: str) -> SceneCamera:
-        """The camera of that name: ``prefix/short``, or the bare name where only one camera has it.
-
-        A robot's camera goes before one that no robot owns, whose full name is its own.
-        """
-        if name in self.cameras:
-            return self.cameras[name]
-        called = [camera for camera in self.cameras.values() if camera.slot.short == name]
-        bare = [camera for camera in called if not camera.is_global] or called
-        if len(bare) > 1:
-            raise BadValue(f"several cameras are called {name!r}: {known(camera.name for camera in bare)}")
-        if not bare:
-            raise BadValue(f"there is no camera {name!r}; there are: {known(self.cameras)}")
-        return bare[0]
+        """The camera of that name, or of that bare name where only one camera has it; BadValue lists them."""
+        return resolve_camera(self.cameras, name)
 
     def set_mode(self, name: str, mode: CameraMode) -> None:
         """Let a camera's pixels mean something else, from its next frame on."""

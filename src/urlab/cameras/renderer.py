@@ -226,6 +226,15 @@ class SceneRenderer:
         return (x, y, z), ((qw, qx, qy, qz) if qw >= 0 else (-qw, -qx, -qy, -qz))
 
 
+def rendering(wanted: RenderProfile, gl: GlThread | None = None) -> dict[str, str]:
+    """How pictures are drawn here: ``profile`` in force and ``renderer``, or ``problem`` if nothing can be drawn."""
+    try:
+        name = (gl or shared_gl()).gl_name()
+    except NoViewport as dark:
+        return {"profile": RenderProfile.AUTO.value, "problem": dark.message}
+    return {"profile": effective_profile(wanted, name).value, "renderer": name}
+
+
 def set_positions(model: Any, data: Any, state: Any) -> None:
     """Take on the ``qpos``, ``mocap_pos`` and ``mocap_quat`` of a state, and what a picture needs of its consequences.
 

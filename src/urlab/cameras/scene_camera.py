@@ -1,11 +1,12 @@
 """One camera of a running scene: what it is asked for, when it is due, what it saw last."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from urlab.cameras.renderer import Frame
 from urlab.compile.compiled_scene import CameraSlot, CompiledScene
+from urlab.errors import BadValue, known
 from urlab.physics.snapshot import Snapshot
 from urlab_wire.enums import CameraMode
 from urlab_wire.pixels import MAX_BYTES_PER_PIXEL
@@ -131,6 +132,22 @@ class SceneCamera:
 def scene_cameras(scene: CompiledScene) -> dict[str, SceneCamera]:
     """Every camera of a scene, by its name; those of robots come first."""
     return {camera.name: camera for camera in _each_camera(scene)}
+
+
+def resolve_camera(cameras: Mapping[str, SceneCamera], name: str) -> SceneCamera:
+    """The camera of that name: ``prefix/short``, or the bare name where only one camera has it; else BadValue.
+
+    A robot's camera goes before one that no robot owns, whose full name is its own.
+    """
+    if name in cameras:
+        return cameras[name]
+    called = [camera for camera in cameras.values() if camera.slot.short == name]
+    bare = [camera for camera in called if not camera.is_global] or called
+    if len(bare) > 1:
+        raise BadValue(f"several cameras are called {name!r}: {known(camera.name for camera in bare)}")
+    if not bare:
+        raise BadValue(f"there is no camera {name!r}; there are: {known(cameras)}")
+    return bare[0]
 
 
 def _each_camera(scene: CompiledScene) -> Iterator[SceneCamera]:

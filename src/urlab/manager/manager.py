@@ -144,7 +144,7 @@ class Manager:
         """
         deadline = time.monotonic() + STEP_TIME_LIMIT_S
         with self.engine.locked(STEP_TIME_LIMIT_S):
-            mode, previous = self._mode, self.engine.frame_id
+            mode = self._mode
             if runs_paused and mode.runs_by_itself and self.loop.paused and (request.n_steps or 0) > 0:
                 mode = self._modes[StepMode.DIRECT]
             mode.step(request, deadline)
@@ -153,7 +153,6 @@ class Manager:
             observed = self._observe(view)
             if keep_state:
                 observed.snapshot = self.engine.snapshot
-                observed.oldest_frame_id = max(0 if mode.runs_by_itself else previous, self.engine.jumped_at)
             return observed
 
     def read(self, view: View, timeout_s: float = STEP_TIME_LIMIT_S) -> Observation:
@@ -185,6 +184,7 @@ class Manager:
             if scope is ResetScope.TIME:
                 self.record_replay.end_replay()
                 self.engine.data.time = 0.0
+                self.engine.jump()
                 self.engine.publish()
                 return self._observe(view)
             time_s = self.engine.data.time
@@ -199,7 +199,8 @@ class Manager:
             self.seed = seed if seed is not None else self.seed
             self.counter.restart()
             self.engine.forward()
-            self.engine.publish(jumped=True)
+            self.engine.jump()
+            self.engine.publish()
             return self._observe(view)
 
     def _go_to_start(self, key: int | None) -> None:

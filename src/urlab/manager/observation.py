@@ -49,9 +49,6 @@ class Observation:
     snapshot: Snapshot | None = None
     """A copy of that state, for cameras that draw it later; only when it was asked for."""
 
-    oldest_frame_id: int = 0
-    """With ``snapshot``: no camera frame beside this observation shows an older state than this one."""
-
 
 DATA_FIELDS = ("qpos", "qvel", "ctrl", "act", "sensordata", "xpos", "xquat", "actuator_force")
 """The arrays of MjData that observations are read from."""

@@ -147,7 +147,8 @@ class RecordReplay:
         with self._engine.locked():
             total = self._player.start(loop)
             self.is_playing = True
-            self._show_current(jumped=True)
+            self._engine.jump()
+            self._show_current()
             return self._player.active_name or "", total
 
     def stop_replay(self) -> None:
@@ -165,11 +166,13 @@ class RecordReplay:
         self._player.advance(frames)
         self._show_current()
 
-    def _show_current(self, *, jumped: bool = False) -> None:
-        data = self._engine.data
+    def _show_current(self) -> None:
+        data, before = self._engine.data, self._engine.data.time
         data.time = self._player.current(data.qpos, data.qvel)
+        if data.time < before:  # a loop begins again
+            self._engine.jump()
         self._engine.forward()
-        self._engine.publish(jumped=jumped)
+        self._engine.publish()
 
 
 def _metadata(model: Any) -> dict[str, Any]:

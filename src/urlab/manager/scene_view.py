@@ -5,6 +5,7 @@ from typing import Any
 
 import mujoco
 
+from urlab.cameras.scene_camera import scene_cameras
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.assemble import PlacedActor
 from urlab.geometry import Pose
@@ -22,6 +23,7 @@ class ViewportSource:
         self._play = play
         self._lock = threading.Lock()
         self._edited: tuple[Level, PosedModel] | None = None
+        self._running_actors: tuple[CompiledScene | None, dict[str, frozenset[int]]] = (None, {})
 
     def __call__(self) -> PosedModel:
         """The world as it is now; CompileError when the edited level cannot be compiled."""
@@ -34,8 +36,11 @@ class ViewportSource:
             return self._edited[1]
 
     def _running(self) -> PosedModel:
-        engine = self._play.manager.engine
-        snapshot = engine.snapshot
+        manager = self._play.manager
+        engine = manager.engine
+        snapshot, scene = engine.snapshot, manager.scene
+        if self._running_actors[0] is not scene:
+            self._running_actors = scene, actor_bodies(scene)
         return PosedModel(
             key=id(engine),
             model=engine.model,
@@ -43,7 +48,21 @@ class ViewportSource:
             mocap_pos=snapshot.mocap_pos,
             mocap_quat=snapshot.mocap_quat,
             sim_time=snapshot.sim_time,
+            qvel=snapshot.qvel,
+            act=snapshot.act,
+            ctrl=snapshot.ctrl,
+            actors=self._running_actors[1],
+            cameras=manager.capture.cameras,
+            held=getattr(manager, "perturbations", ()),
         )
+
+
+def actor_bodies(scene: CompiledScene) -> dict[str, frozenset[int]]:
+    """The ids of each actor's bodies, by its name."""
+    return {
+        placed.actor.name: frozenset(int(scene.model.body(name).id) for name in placed.body_names)
+        for placed in scene.placed
+    }
 
 
 def _at_start(scene: CompiledScene) -> PosedModel:
@@ -57,6 +76,8 @@ def _at_start(scene: CompiledScene) -> PosedModel:
         mocap_pos=data.mocap_pos.copy(),
         mocap_quat=data.mocap_quat.copy(),
         sim_time=None,
+        actors=actor_bodies(scene),
+        cameras=scene_cameras(scene),
     )
 
 

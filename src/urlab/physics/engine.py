@@ -96,8 +96,8 @@ class Engine:
         self._rlock = threading.RLock()
         self._lock = TimedLock(self._rlock, _LOCK_S)
         self._frame_id = 0
-        self.jumped_at = 0
-        """The frame id of the first state after the last jump: a reset, a restored state, a time that went back."""
+        self.first_frame_id = 0
+        """The frame id of the first state since the last `jump`: pictures of earlier ones are not to be shown."""
 
         self.worker_threads = 0
         """How many threads MuJoCo uses inside one step beside the caller's; `set_worker_threads` changes it."""
@@ -122,6 +122,11 @@ class Engine:
             finally:
                 self._rlock.release()
         return self._snapshot
+
+    @property
+    def frame_id(self) -> int:
+        """That of the state which was published last. Any thread, without the lock."""
+        return self._frame_id
 
     # -- stepping (the caller holds the lock) -------------------------------------------------------------------
 
@@ -160,23 +165,22 @@ class Engine:
         """Recompute everything that follows from the state, without moving time."""
         mujoco.mj_forward(self.model, self.data)
 
-    @property
-    def frame_id(self) -> int:
-        """That of the state which was published last."""
-        return self._frame_id
-
-    def publish(self, *, jumped: bool = False) -> None:
-        """Make the state as it is now the published one. It is copied when a thread asks for the snapshot.
-
-        ``jumped`` says that it does not follow from the one before: no picture of that one is shown any more.
-        """
+    def publish(self) -> None:
+        """Make the state as it is now the published one. It is copied when a thread asks for the snapshot."""
         self._frame_id += 1
         time_s = self.data.time
-        if jumped or time_s < self.sim_time:
-            self.jumped_at = self._frame_id
+        if time_s < self.sim_time:  # MuJoCo has reset itself, or a puppet went back
+            self.first_frame_id = self._frame_id
         self.sim_time = time_s
         for hook in self.on_publish:
             hook()
+
+    def jump(self) -> None:
+        """The state does not follow from the published one (a reset, a restored state, a replay's jump).
+
+        Call this before it is published. Pictures of what was before it are out of date, however new they are.
+        """
+        self.first_frame_id = self._frame_id + 1
 
     def warnings(self) -> list[str]:
         """MuJoCo's warnings since the last call."""

@@ -251,8 +251,8 @@ class CameraStreamOrder(msgspec.Struct, kw_only=True, omit_defaults=True):
 class SetCameraStreamingRequest(Request["SetCameraStreamingReply"], tag="set_camera_streaming"):
     """Switch cameras on or off, ``{name: true}`` or ``{name: {"zmq": true, "rate_hz": 10}}``. An extension.
 
-    A camera that is not switched on renders while it has a subscriber. ``true`` or ``false`` instead of names is for all
-    cameras, those of scenes to come included: switched off in this way, none streams, not to its subscribers either.
+    A camera that is not switched on renders while it has a subscriber. ``true`` or ``false`` instead of names is for
+    all cameras, those of scenes to come included: switched off in this way, none streams, not to subscribers either.
     """
 
     cameras: bool | dict[str, bool | CameraStreamOrder]
