@@ -1,4 +1,4 @@
-"""Every public name of the client reference, with the line that documents it: signatures, attributes, data classes, enums.
+"""Every public name of the client reference, with the line that documents it.
 
 A row is ``<line> <what it says>``. Calls are compared with the signature, attributes are read from a client of a
 running scene (the level arena, in direct mode, after a step at level full with a camera), and none is skipped.

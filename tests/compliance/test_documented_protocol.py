@@ -1,4 +1,4 @@
-"""Every op that the documents name, with every field, default, reply field and error: one row each, and none is skipped.
+"""Every op with every documented field, default, reply field and error: one row each, and none is skipped.
 
 The rows are in ``documented_protocol.toml``, with the document and line that state them. Here is how they are tried.
 """
@@ -49,9 +49,6 @@ CANNOT_HAPPEN = {
 }
 """Codes of states that this server does not have. They are known words all the same."""
 
-EXTENSIONS = {"set_camera_mode", "set_camera_streaming", "viewport_screenshot"}
-"""Ops that no document of the protocol names; `meta` lists them."""
-
 TYPES: dict[str, Callable[[Any], bool]] = {
     "str": lambda value: isinstance(value, str),
     "str?": lambda value: value is None or isinstance(value, str),
@@ -89,7 +86,7 @@ class Documented:
             self.wire.ok("set_mode", mode=mode)
         if op == "hello":
             reply = self.wire.hello(**fields)
-            self.wire.ok("set_mode", mode="direct")  # a play of this session begins in it
+            self.wire.ask("set_mode", mode="direct")  # a play of this session begins in it; an observer has none
             return reply
         return self.wire.ask(op, **self.filled(row.get("sample", {}) | fields))
 
@@ -122,7 +119,7 @@ def documented(stranger: Any, imported: Path, tmp_path: Path, plain: Any) -> Doc
 def rows(kind: str) -> list[Any]:
     """Every row of a kind, named op-field-line."""
     return [
-        pytest.param(op, field, row, id=f"{op}-{field}-{row['line']}")
+        pytest.param(op, field, row, id=f"{op}-{field}-{row.get('line', 'extension')}")
         for op, entry in TABLE.items()
         for field, row in entry.get(kind, {}).items()
     ]
@@ -143,7 +140,7 @@ def without_momentary(reply: Any) -> Any:
 
 
 def at(reply: Any, path: list[str]) -> list[Any]:
-    """All values at a path; ``*`` stands for every key or index, ``+`` for those that have the rest; there must be one."""
+    """All values at a path; ``*`` is every key or index, ``+`` those that have the rest. There must be one."""
     if not path:
         return [reply]
     here, rest = path[0], path[1:]
@@ -155,14 +152,22 @@ def at(reply: Any, path: list[str]) -> list[Any]:
     return at(reply[int(here)] if isinstance(reply, list) else reply[here], rest)
 
 
-def test_the_table_has_every_op_that_is_not_an_extension() -> None:
-    """An op that a document names and the catalogue lacks fails its own rows; this finds the ones without rows."""
-    assert set(TABLE) == set(CATALOGUE) - EXTENSIONS
+def test_the_table_has_every_op() -> None:
+    assert set(TABLE) == set(CATALOGUE)
+
+
+@pytest.mark.parametrize("op", TABLE)
+def test_the_table_has_every_field_of_a_request(op: str) -> None:
+    """A field that no document has is an extension, and has its row as well."""
+    known = {one.encode_name for one in msgspec.structs.fields(CATALOGUE[op].request)} - {"session_id"}
+    assert known == set(TABLE[op].get("request", {})) | set(TABLE[op].get("extensions", {}))
 
 
 @pytest.mark.parametrize("op", TABLE)
 def test_every_op_is_in_the_catalogue_where_the_documents_have_it(op: str) -> None:
     line = TABLE[op]["line"]
+    if line == "extension":
+        return
     documented = next((name for name, listed in NAMESPACES.items() if listed == line), None)
     assert documented in (None, CATALOGUE[op].namespace)
     assert (documented is not None) == (CATALOGUE[op].category == "editor_only")
@@ -173,14 +178,19 @@ def test_the_sample_of_every_op_is_served(documented: Documented, op: str) -> No
     assert documented.reply(op, {})["op"] == TABLE[op].get("reply_op", f"{op}_ok")
 
 
-@pytest.mark.parametrize(("op", "field", "row"), rows("request"))
+FIELDS = [*rows("request"), *rows("extensions")]
+
+
+@pytest.mark.parametrize(("op", "field", "row"), FIELDS)
 def test_every_request_field_is_taken(documented: Documented, op: str, field: str, row: dict[str, Any]) -> None:
     assert field in {one.encode_name for one in msgspec.structs.fields(CATALOGUE[op].request)}
     reply = documented.reply(op, row.get("sample", {}) | {field: row["value"]}, mode=row.get("mode"))
     assert reply["op"] == TABLE[op].get("reply_op", f"{op}_ok"), reply
 
 
-@pytest.mark.parametrize(("op", "field", "row"), [row for row in rows("request") if "default" in row.values[2]])
+@pytest.mark.parametrize(
+    ("op", "field", "row"), [row for row in [*rows("request"), *rows("extensions")] if "default" in row.values[2]]
+)
 def test_every_default_is_what_its_field_means_when_it_is_left_out(
     documented: Documented, op: str, field: str, row: dict[str, Any]
 ) -> None:
@@ -195,14 +205,15 @@ def test_every_reply_field_is_there_with_its_type(documented: Documented, op: st
     reply = documented.reply(op, {})
     wrong = {}
     for path, row in TABLE[op]["reply"].items():
+        where = f"{row.get('line', 'extension')} {path}"
         try:
             values = at(reply, path.split("."))
         except (KeyError, IndexError, AssertionError) as error:
-            wrong[f"{row['line']} {path}"] = repr(error)
+            wrong[where] = repr(error)
             continue
         unfit = [value for value in values if not TYPES[row["type"]](value)]
         if unfit:
-            wrong[f"{row['line']} {path}"] = unfit
+            wrong[where] = unfit
     assert wrong == {}
 
 
