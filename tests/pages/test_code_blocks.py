@@ -142,7 +142,7 @@ def test_every_program_runs(page: Path, home: Path, server: ServerProcess) -> No
         with contextlib.ExitStack() as stack:
             if "client = " not in code and "as client" not in code:
                 names["client"] = stack.enter_context(connected(server))
-            exec(compile(code, f"{page}:{block.line}", "exec"), names)  # noqa: S102 - that is the point
+            exec(compile(code, f"{page}:{block.line}", "exec"), names)
 
 
 @pytest.mark.parametrize("block", [block for block in BLOCKS if block.language == "toml"], ids=lambda block: block.name)
