@@ -1,6 +1,7 @@
 """What a view of the world shows: the running scene or the edited level as it would start, and where its actors are."""
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import mujoco
@@ -22,7 +23,7 @@ class ViewportSource:
     def __init__(self, play: Play) -> None:
         self._play = play
         self._lock = threading.Lock()
-        self._edited: tuple[Level, PosedModel] | None = None
+        self._edited: tuple[Level, CompiledScene, PosedModel] | None = None
         self._running_actors: tuple[CompiledScene | None, dict[str, frozenset[int]]] = (None, {})
 
     def __call__(self) -> PosedModel:
@@ -32,15 +33,16 @@ class ViewportSource:
         with self._lock:
             level = self._play.world.level
             if self._edited is None or self._edited[0] is not level:
-                self._edited = (level, _at_start(compile_scene(level, self._play.world.library)))
-            return self._edited[1]
+                scene = compile_scene(level, self._play.world.library)
+                self._edited = (level, scene, _at_start(scene))
+            _, scene, posed = self._edited
+            return replace(posed, selected_bodies=self._selected_bodies(scene))
 
     def _running(self) -> PosedModel:
         manager = self._play.manager
-        engine = manager.engine
-        snapshot, scene = engine.snapshot, manager.scene
-        if self._running_actors[0] is not scene:
-            self._running_actors = scene, actor_bodies(scene)
+        engine, snapshot = manager.engine, manager.engine.snapshot
+        if self._running_actors[0] is not manager.scene:
+            self._running_actors = manager.scene, actor_bodies(manager.scene)
         return PosedModel(
             key=id(engine),
             model=engine.model,
@@ -48,6 +50,7 @@ class ViewportSource:
             mocap_pos=snapshot.mocap_pos,
             mocap_quat=snapshot.mocap_quat,
             sim_time=snapshot.sim_time,
+            selected_bodies=self._selected_bodies(manager.scene),
             qvel=snapshot.qvel,
             act=snapshot.act,
             ctrl=snapshot.ctrl,
@@ -55,6 +58,11 @@ class ViewportSource:
             cameras=manager.capture.cameras,
             held=getattr(manager, "perturbations", ()),
         )
+
+    def _selected_bodies(self, scene: CompiledScene) -> tuple[int, ...]:
+        """Ids of the bodies of the actor that is selected, in that scene."""
+        names = _body_names(scene, self._play.world.selected)
+        return tuple(int(scene.model.body(name).id) for name in names)
 
 
 def actor_bodies(scene: CompiledScene) -> dict[str, frozenset[int]]:
@@ -98,8 +106,12 @@ def actor_poses(manager: Manager) -> dict[str, Pose]:
 def body_positions(manager: Manager, actor_name: str) -> dict[str, tuple[float, float, float]]:
     """World positions of an actor's bodies, by their compiled names, metres."""
     model, xpos = manager.engine.model, manager.engine.snapshot.xpos
-    placed = next(one for one in manager.scene.placed if one.actor.name == actor_name)
-    return {name: tuple(xpos[model.body(name).id].tolist()) for name in placed.body_names}
+    names = _body_names(manager.scene, actor_name)
+    return {name: tuple(xpos[model.body(name).id].tolist()) for name in names}
+
+
+def _body_names(scene: CompiledScene, actor_name: str | None) -> tuple[str, ...]:
+    return next((one.body_names for one in scene.placed if one.actor.name == actor_name), ())
 
 
 def _movable_root(model: Any, placed: PlacedActor) -> int | None:

@@ -48,6 +48,9 @@ class PosedModel:
     mocap_pos: Array
     mocap_quat: Array
     sim_time: float | None = None
+    selected_bodies: tuple[int, ...] = ()
+    """Ids of the bodies of the selected actor."""
+
     qvel: Array | None = None
     act: Array | None = None
     ctrl: Array | None = None

@@ -46,15 +46,11 @@ class Screenshot:
     rendering: Mapping[str, str]
 
 
-def _nothing() -> None:
-    return None
-
-
 class Viewport:
     """Shows what ``posed_model`` returns, and what is drawn over it. Any thread may call it.
 
     It keeps a state of its own for drawing, and never touches the one that is stepped. Until its camera is placed, it
-    frames the scene. ``selected`` names the actor that is outlined, if any.
+    frames the scene. The selected actor is outlined.
     """
 
     def __init__(
@@ -63,14 +59,12 @@ class Viewport:
         overlay: Overlay,
         *,
         profile: RenderProfile = RenderProfile.AUTO,
-        selected: Callable[[], str | None] = _nothing,
         gl: GlThread | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._posed_model = posed_model
         self._overlay = overlay
         self._profile = profile
-        self._selected = selected
         self._gl = gl or shared_gl()
         self._clock = clock
         self._lock = threading.RLock()
@@ -221,7 +215,7 @@ class Viewport:
             if not MIN_PIXELS <= pixel_count <= MAX_PIXELS:
                 raise BadValue(f"{name} must be between {MIN_PIXELS} and {MAX_PIXELS} pixels, but is {pixel_count}")
         posed, mode = self._posed_model(), self.mode
-        outlined = posed.actors.get(self._selected() or "", frozenset())
+        outlined = frozenset(posed.selected_bodies)
         with self._lock:
             self._aspect = width / height
             camera, flags = self._moved(posed), self._flags

@@ -341,16 +341,12 @@ def test_a_camera_that_is_not_there_is_refused_and_one_that_goes_leaves_the_view
 @pytest.mark.parametrize("profile", ["fast", "quality"])
 def test_the_selected_actor_is_outlined_and_no_other(studio: Any, make_posed: Any, profile: str) -> None:
     bodies = "".join(f"<body pos='0 {y} 0'><geom size='.3' rgba='0 0 1 1'/></body>" for y in (0.8, -0.8))
-    posed = make_posed(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
-    studio.posed = replace(posed, actors={"left": frozenset([1]), "right": frozenset([2])})
-    selected: list[str | None] = [None]
-    studio.viewport = Viewport(
-        lambda: studio.posed, Overlay(), profile=RenderProfile(profile), selected=lambda: selected[0]
-    )
+    studio.posed = make_posed(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    studio.viewport = Viewport(lambda: studio.posed, Overlay(), profile=RenderProfile(profile))
     studio.viewport.set_camera((-3.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 90.0)
     plain = studio.picture("lit")
     assert studio.find(OUTLINE, plain).count == 0
-    selected[0] = "left"
+    studio.posed = replace(studio.posed, selected_bodies=(1,))
     outline = studio.find(OUTLINE, studio.picture())
     assert outline.middle == pytest.approx(studio.pixel((0.0, 0.8, 0.0)), abs=1.5)
     left, top, right, bottom = outline.box
@@ -358,7 +354,7 @@ def test_the_selected_actor_is_outlined_and_no_other(studio: Any, make_posed: An
     assert (right - left, bottom - top) == pytest.approx((width, width), abs=5)
     changed = np.abs(studio.picture() - plain).sum(axis=2) > 10
     assert (changed == outline.mask).all(), "nothing else changes"
-    selected[0] = "gone"
+    studio.posed = replace(studio.posed, selected_bodies=())
     assert (studio.picture() == plain).all()
     studio.viewport.close()
 
@@ -366,8 +362,6 @@ def test_the_selected_actor_is_outlined_and_no_other(studio: Any, make_posed: An
 def test_what_hides_the_selected_actor_hides_its_outline(studio: Any, make_posed: Any) -> None:
     posed = make_posed("""<mujoco><worldbody><geom type="box" pos="-1 0 0" size=".1 1 1"/>
       <body><geom size=".3"/></body></worldbody></mujoco>""")
-    studio.posed = replace(posed, actors={"ball": frozenset([1])})
-    studio.viewport = Viewport(lambda: studio.posed, Overlay(), selected=lambda: "ball")
+    studio.posed = replace(posed, selected_bodies=(1,))
     studio.viewport.set_camera((-3.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 60.0)
     assert studio.find(OUTLINE).count == 0
-    studio.viewport.close()
