@@ -27,7 +27,7 @@ from urlab.scene.level_file import read_level
 from urlab.scene.names import ActorNames, level_name
 from urlab.scene.project import Project
 from urlab.transport import (
-    ReplyCache,
+    RequestRegistry,
     ScenePublisher,
     SharedMemory,
     ShmUnavailable,
@@ -78,7 +78,7 @@ class Server:
         self._viewport = Viewport(ViewportSource(self.play), overlay)
         self._parts = Parts(self.play, self.world, overlay, self._viewport)
         self.dispatcher = Dispatcher(self._parts)
-        self._too_large = ReplyCache()
+        self._registry = RequestRegistry()
         self._publishers: list[ScenePublisher] = []
         self.play.on_start.append(self._attach_publishers)
         self.play.on_stop.append(self._detach_publishers)
@@ -95,7 +95,7 @@ class Server:
     def bind_sockets(self) -> ZmqRpcServer:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
         base, ports = self.config.endpoint_base, self.config.ports
-        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._too_large)
+        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry)
         self._streams = self._parts.streams = Streams(base, ports)
         self._add_publisher(self._streams)
         return self._rpc
@@ -110,7 +110,7 @@ class Server:
     def _open_shared_memory(self) -> None:
         reply_bytes = _largest_reply(self.play.manager) if self.play.is_playing else 0
         try:
-            self._shm = SharedMemory(self.dispatcher.handle, self._too_large, reply_bytes=reply_bytes)
+            self._shm = SharedMemory(self.dispatcher.handle, self._registry, reply_bytes=reply_bytes)
         except ShmUnavailable as missing:
             log.warning("no shared memory, clients use ZeroMQ: %s (--no-shm ends this message)", missing)
             return

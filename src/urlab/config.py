@@ -15,8 +15,8 @@ from urlab_wire.enums import RowLayout, StepMode
 
 VERSION = importlib.metadata.version("urlab-headless")
 
-STEP_TIME_LIMIT_S = 5.0
-"""A step that runs longer stops at the next sub-step."""
+STEP_TIME_LIMIT_S = 4.5
+"""A step that runs longer stops at the next sub-step: before the original's clients give up, which is after 5 s."""
 
 _LAST_PORT = 65535
 
