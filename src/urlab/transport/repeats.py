@@ -19,17 +19,18 @@ TakeReply = Callable[[bytes], None]
 
 
 class RunningRequest:
-    """One request from its arrival to its reply; ``owner`` is the transport that serves it."""
+    """One request from its arrival to its reply; ``owner`` is the transport that serves it.
 
-    __slots__ = ("begun_s", "owner", "reply", "request", "takers")
+    ``takers`` are repeats on other transports: each is given the reply.
+    """
+
+    __slots__ = ("owner", "reply", "request", "takers")
 
     def __init__(self, request: bytes, owner: object) -> None:
         self.request = request
         self.owner = owner
-        self.begun_s = time.monotonic()
         self.reply: bytes | None = None
-        self.takers: list[TakeReply] = []
-        """Repeats on other transports: each is given the reply."""
+        self.takers: list[TakeReply] | None = None
 
 
 class _KeptReply:
@@ -61,23 +62,25 @@ class RequestRegistry:
         If the result has the same owner, that transport serves the request and calls `finish`. Otherwise the request
         is a repeat: `attach` gives it the reply.
         """
-        with self._lock:
-            if self._kept and (kept := self._take_kept(request, owner)) is not None:
+        running = RunningRequest(request, owner)
+        if self._kept:
+            with self._lock:
+                kept = self._take_kept(request, owner)
+            if kept is not None:
                 return kept
-            running = self._running.get(request)
-            if running is None:
-                running = self._running[request] = RunningRequest(request, owner)
-                return running
-            if running.owner is not owner and b"session_id" in request:
-                return running
-            return RunningRequest(request, owner)  # of another client, or meant to run again
+        first = self._running.setdefault(request, running)  # one operation: no other thread comes between
+        if first is running or first.owner is owner or b"session_id" not in request:
+            return running  # the first, of another client, or meant to run again
+        return first
 
     def attach(self, running: RunningRequest, take: TakeReply) -> None:
         """Give ``take`` the reply, once: now if there is one, else when it comes, on the thread that served it."""
         with self._lock:
             reply = running.reply
             if reply is None:
-                running.takers.append(take)
+                running.takers = [*(running.takers or ()), take]
+            elif (kept := self._kept.get(running.request)) is not None and kept.finished is running:
+                self._hand_over(kept)  # it ended between begin and attach
         if reply is not None:
             take(reply)
 
@@ -85,29 +88,33 @@ class RequestRegistry:
         """The reply is there, and its client will be sent it: repeats get it too."""
         with self._lock:
             takers = self._end(running, reply)
-        for take in takers:
+        for take in takers or ():
             take(reply)
 
     def finish_in_turn(
-        self, running: RunningRequest, reply: bytes, settle: Callable[[bool], bool], withdraw: Callable[[], None]
+        self,
+        running: RunningRequest,
+        reply: bytes,
+        took_s: float,
+        settle: Callable[[bool], bool],
+        withdraw: Callable[[], None],
     ) -> None:
         """The same for a transport whose replies do not name their request, so that none may come late.
 
         A repeat gets the reply alone. ``settle`` is told whether there was one; if not it sends the reply, and tells
-        whether it fits. One that does not is kept, and so is one whose client may have given up just before it came.
-        If that client asks again after all, ``withdraw`` takes back what was sent. Both are called with the registry
-        locked.
+        whether it fits. One that does not is kept, and so is one that took as long as clients wait: its own may have
+        given up just before it came. If that client asks again after all, ``withdraw`` takes back what was sent. Both
+        are called with the registry locked.
         """
         with self._lock:
             takers = self._end(running, reply)
-            fits = settle(bool(takers))
-            late = time.monotonic() - running.begun_s >= self._patience_s
-            if not takers and (late or not fits):
+            fits, late = settle(takers is not None), took_s >= self._patience_s
+            if takers is None and (late or not fits):
                 self._keep(_KeptReply(running, withdraw if late else None))
-        for take in takers:
+        for take in takers or ():
             take(reply)
 
-    def _end(self, running: RunningRequest, reply: bytes) -> list[TakeReply]:
+    def _end(self, running: RunningRequest, reply: bytes) -> list[TakeReply] | None:
         if self._running.get(running.request) is running:
             del self._running[running.request]
         running.reply = reply
@@ -125,9 +132,14 @@ class RequestRegistry:
             gone_on = kept.finished.owner is owner and (kept.withdraw is not None or key == request)
             if gone_on or kept.until_s < now:
                 del self._kept[key]
-        found = self._kept.pop(request, None)
+        found = self._kept.get(request)
         if found is None:
             return None
-        if found.withdraw is not None:
-            found.withdraw()
+        self._hand_over(found)
         return found.finished
+
+    def _hand_over(self, kept: _KeptReply) -> None:
+        """A repeat gets the reply: it is not kept any more, and a late one is taken back."""
+        del self._kept[kept.finished.request]
+        if kept.withdraw is not None:
+            kept.withdraw()

@@ -198,6 +198,6 @@ def test_only_so_many_replies_are_kept() -> None:
     registry, shm, zmq = RequestRegistry(), object(), object()
     for number in range(6):
         running = registry.begin(b"%d" % number, shm)
-        registry.finish_in_turn(running, b"reply", settle=lambda _: False, withdraw=lambda: None)
+        registry.finish_in_turn(running, b"reply", 0.0, settle=lambda _: False, withdraw=lambda: None)
     kept = [registry.begin(b"%d" % number, zmq).reply for number in range(6)]
     assert kept == [None, None, b"reply", b"reply", b"reply", b"reply"]

@@ -4,6 +4,7 @@ import contextlib
 import logging
 import queue
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,11 +114,13 @@ class ShmRpcServer:
         if running.owner is not self:
             self._settle(request, self._reply_of(running), seen)
             return
+        begun_s = time.monotonic()
         reply = self._run_handler(request)
         written = self._replies.region.sequence + 1
         self._registry.finish_in_turn(
             running,
             reply,
+            time.monotonic() - begun_s,
             settle=lambda is_repeated: self._settle(request, reply, seen, is_repeated),
             withdraw=lambda: self._replies.region.withdraw(written),
         )
