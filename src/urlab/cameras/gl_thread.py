@@ -216,7 +216,7 @@ def _in_child() -> None:
 
 
 def _forget_display() -> None:
-    """Leave the EGL display to the parent: to end it here, as it would be at exit, is to wait for the parent's threads."""
+    """Leave the EGL display to the parent: to end it, as is done at exit, is to wait for the parent's threads."""
     egl: Any = sys.modules.get("mujoco.egl")
     if egl is not None:
         for terminate in (egl.EGL.eglTerminate, getattr(egl, "_terminate_display", None)):  # of MuJoCo 3, of MuJoCo 4

@@ -1,0 +1,82 @@
+"""`urlab.launch`: a server and its client in one process."""
+
+import dataclasses
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import urlab
+from urlab.config import ServerConfig
+from urlab.errors import ConfigError
+from urlab.manager import Play
+
+BALL = '<mujoco model="ball"><worldbody><body><freejoint/><geom size=".1"/></body></worldbody></mujoco>'
+
+
+@pytest.fixture
+def ball(tmp_path: Path) -> Path:
+    path = tmp_path / "ball.xml"
+    path.write_text(BALL, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return tmp_path / "project"
+
+
+def test_it_waits_for_a_scene_that_takes_long_to_compile(
+    ball: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(Play.begin.__kwdefaults__, "timeout_s", 0.0)  # every scene takes too long
+    with urlab.launch(ball, project=project) as client:
+        assert client.manager_present
+        assert client.step()["step"] == 1
+
+
+def test_a_scene_that_does_not_compile_in_time_is_an_error(ball: Path, project: Path) -> None:
+    with pytest.raises(ConfigError, match="still compiling after start_timeout_s = 0 s"):
+        urlab.launch(ball, project=project, start_timeout_s=0)
+
+
+def test_a_scene_that_cannot_be_compiled_is_an_error(tmp_path: Path, project: Path) -> None:
+    wrong = tmp_path / "wrong.xml"
+    wrong.write_text('<mujoco><worldbody><body><joint type="odd"/></body></worldbody></mujoco>', encoding="utf-8")
+    with pytest.raises(ConfigError, match="odd"):
+        urlab.launch(wrong, project=project)
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        ("proyect", "did you mean 'project'?"),
+        ("observation", "did you mean 'observations'?"),
+        ("timestep", r"sim_options=\{'timestep': ...\}"),
+        ("zzz", "There are: .*sim_options, start_timeout_s, step_mode"),
+    ],
+)
+def test_an_unknown_option_is_an_error_that_says_what_to_write(option: str, advice: str) -> None:
+    options: dict[str, Any] = {option: 1}
+    with pytest.raises(TypeError, match=advice):
+        urlab.launch("box", **options)
+
+
+def test_physics_options_are_in_force_from_the_first_step(ball: Path, project: Path) -> None:
+    with urlab.launch(ball, project=project, sim_options={"timestep": 0.005, "gravity": [0, 0, -1]}) as client:
+        assert client.step(2)["time"] == pytest.approx(0.01)
+        assert client.model.opt.gravity.tolist() == [0, 0, -1]
+
+
+def test_physics_options_that_do_not_exist_are_refused(ball: Path, project: Path) -> None:
+    with pytest.raises(Exception, match="timestop"):
+        urlab.launch(ball, project=project, sim_options={"timestop": 0.005})
+
+
+def test_its_help_tells_every_option_and_its_default() -> None:
+    told = inspect.getdoc(urlab.launch) or ""
+    parameters = [name for name in inspect.signature(urlab.launch).parameters if name != "options"]
+    without_sockets = {"model_roots", "write_roots", "save_debug_xml"}
+    assert [name for name in (*parameters, *without_sockets) if f"``{name}``" not in told] == []
+    assert without_sockets <= {field.name for field in dataclasses.fields(ServerConfig)}
