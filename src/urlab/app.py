@@ -220,7 +220,7 @@ def launch(
     """Start a server inside this process and return a connected client; closing the client ends the server.
 
     ``target`` is a level's name, a model file, or several model files; None is the shipped demo level. There are no
-    ports and no second process. When this returns, the simulation is there; if it cannot be, `ConfigError` says why.
+    ports and no second process. When this returns, the simulation is there; if it cannot be, the error says why.
 
     - ``step_mode``: "direct" (default; time moves when you step), "live", "puppet", or "auto" for the mode in force.
     - ``observations``: what replies carry: "minimal", "standard" (default) or "full".
