@@ -1,7 +1,9 @@
 """`urlab.launch`: a server and its client in one process."""
 
 import dataclasses
+import gc
 import inspect
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import urlab
 from urlab.config import ServerConfig
 from urlab.errors import ConfigError
 from urlab.manager import Play
+from urlab.physics import Engine
 
 BALL = '<mujoco model="ball"><worldbody><body><freejoint/><geom size=".1"/></body></worldbody></mujoco>'
 
@@ -43,7 +46,7 @@ def test_a_scene_that_does_not_compile_in_time_is_an_error(ball: Path, project: 
 
 def test_a_scene_that_cannot_be_compiled_is_an_error(tmp_path: Path, project: Path) -> None:
     wrong = tmp_path / "wrong.xml"
-    wrong.write_text('<mujoco><worldbody><body><joint/></body></worldbody></mujoco>', encoding="utf-8")
+    wrong.write_text("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>", encoding="utf-8")
     with pytest.raises(ConfigError, match="mass and inertia"):
         urlab.launch(wrong, project=project)
 
@@ -80,3 +83,31 @@ def test_its_help_tells_every_option_and_its_default() -> None:
     without_sockets = {"model_roots", "write_roots", "save_debug_xml"}
     assert [name for name in (*parameters, *without_sockets) if f"``{name}``" not in told] == []
     assert without_sockets <= {field.name for field in dataclasses.fields(ServerConfig)}
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Only what the server collects by itself is collected."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_restarts_of_play_leave_no_large_model_behind(tmp_path: Path, project: Path, no_collector: None) -> None:
+    size = 1200
+    elevation = " ".join(["0"] * (size * size))
+    (tmp_path / "ground.xml").write_text(
+        f'<mujoco model="ground"><asset><hfield name="h" nrow="{size}" ncol="{size}" size="9 9 1 1" '
+        f'elevation="{elevation}"/></asset><worldbody><geom type="hfield" hfield="h"/></worldbody></mujoco>',
+        encoding="utf-8",
+    )
+    before = {id(one) for one in gc.get_objects() if isinstance(one, Engine)}
+    with urlab.launch(tmp_path / "ground.xml", project=project) as client:
+        assert client.model.nbuffer > 4 << 20
+        for _ in range(5):
+            client.sim.stop()
+            client.sim.start()
+            client.step()
+        engines = [one for one in gc.get_objects() if isinstance(one, Engine) and id(one) not in before]
+        assert len(engines) == 1
