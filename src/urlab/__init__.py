@@ -20,7 +20,7 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
 
 from typing import TYPE_CHECKING, Any
 
-from urlab.config import VERSION
+from urlab.config import VERSION, shadowing_client
 
 if TYPE_CHECKING:
     from urlab.app import launch
@@ -31,6 +31,8 @@ __version__ = VERSION
 def __getattr__(name: str) -> Any:
     if name != "launch":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if wrong := shadowing_client():
+        raise ImportError(wrong)
     from urlab.app import launch
 
     return launch
