@@ -33,6 +33,9 @@ class StepCounter:
 
     def __init__(self) -> None:
         self.total = 0
+        self.driver_start = 0
+        """The total at which the plain session began to count. The state stream counts from there too."""
+
         self._last_reset = 0
 
     def restart(self) -> None:
@@ -42,6 +45,10 @@ class StepCounter:
     def between(self, start: int, end: int) -> int:
         """Steps from ``start`` or the last reset, whichever is later, to ``end`` (both former totals)."""
         return max(0, end - max(start, self._last_reset))
+
+    def of_driver(self) -> int:
+        """Steps as the replies to the plain session count them."""
+        return self.between(self.driver_start, self.total)
 
 
 class Manager:

@@ -79,16 +79,22 @@ class EnsureManagerReply(Reply, tag="ensure_manager_ok"):
 
 
 class DestroyAssetRequest(Request["DestroyAssetReply"], tag="destroy_asset"):
-    """Delete a level or an import from the project."""
+    """Delete a level or an import from the project, in use or not. The open level is left for an empty one."""
 
     asset_path: str
 
 
 class DestroyAssetReply(Reply, tag="destroy_asset_ok"):
-    """Whether there was one."""
+    """Whether there was one.
+
+    Extensions, absent when empty: the actors of the open level that went with it, and the saved levels that still
+    name it.
+    """
 
     asset_path: str
     was_found: bool
+    destroyed_actors: list[str] | None = None
+    affected_levels: list[str] | None = None
 
 
 class SpawnActorRequest(Request["SpawnActorReply"], tag="spawn_actor"):

@@ -100,7 +100,7 @@ class StreamsBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class HelloReply(Reply, tag="hello_ok"):
-    """The handshake. Without a running simulation only the fields up to ``articulations`` are there."""
+    """The handshake. Without a running simulation only the fields up to ``shm_session_dir`` are there."""
 
     session_id: str
     urlab_version: str

@@ -27,6 +27,8 @@ def set_mode(context: Context, request: wire.SetModeRequest) -> wire.SetModeRepl
         raise BadMode(f"there is no mode {request.mode!r}; there are: {known(_MODE_WORDS)}")
     previous = manager.set_mode(_MODE_WORDS[word])
     context.session.wanted_mode = manager.mode
+    if not context.session.has_stepped:
+        context.count_from(context.play.counter.total)
     return wire.SetModeReply(previous_mode=_say(previous, word), current_mode=_say(manager.mode, word))
 
 

@@ -70,9 +70,14 @@ def ensure_manager(context: Context, request: wire.EnsureManagerRequest) -> wire
 
 @handler("destroy_asset")
 def destroy_asset(context: Context, request: wire.DestroyAssetRequest) -> wire.DestroyAssetReply:
-    """Delete a level or an import."""
-    found = context.world.destroy_asset(request.asset_path)
-    return wire.DestroyAssetReply(asset_path=request.asset_path, was_found=found)
+    """Delete a level or an import, in use or not."""
+    gone = context.world.destroy_asset(request.asset_path)
+    return wire.DestroyAssetReply(
+        asset_path=request.asset_path,
+        was_found=gone.found,
+        destroyed_actors=list(gone.actors) or None,
+        affected_levels=list(gone.levels) or None,
+    )
 
 
 @handler("spawn_actor")
