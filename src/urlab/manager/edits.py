@@ -156,9 +156,8 @@ def _write(array: Any, slots: list[slice], values: NDArray[np.float64]) -> None:
 
 def read_mocap_pose(manager: "Manager", body: str) -> _PositionAndQuat:
     """The pose of a mocap body, by compiled name."""
-    index = _mocap_index(manager, body)
-    with manager.engine.locked():
-        return _read_mocap(manager, index)
+    index, snapshot = _mocap_index(manager, body), manager.engine.snapshot
+    return snapshot.mocap_pos[index].tolist(), snapshot.mocap_quat[index].tolist()
 
 
 def set_mocap_pose(
@@ -181,12 +180,7 @@ def set_mocap_pose(
         if quat_wxyz is not None:
             data.mocap_quat[index] = quat_wxyz
         manager.engine.publish()
-        return _read_mocap(manager, index)
-
-
-def _read_mocap(manager: "Manager", index: int) -> _PositionAndQuat:
-    data = manager.engine.data
-    return data.mocap_pos[index].tolist(), data.mocap_quat[index].tolist()
+        return data.mocap_pos[index].tolist(), data.mocap_quat[index].tolist()
 
 
 def _mocap_index(manager: "Manager", body: str) -> int:
@@ -209,7 +203,7 @@ def _mocap_index(manager: "Manager", body: str) -> int:
 def set_sim_options(manager: "Manager", patch: Mapping[str, Any]) -> dict[str, Any]:
     """Apply a patch as a whole or not at all; returns every option in force."""
     checked = check_options(patch)
-    with manager.engine.locked():
+    with manager.engine.locked(), manager.engine.model_lock:
         try_options(manager.engine.model, checked)
         manager.engine.options_changed()
         if "num_worker_threads" in checked:

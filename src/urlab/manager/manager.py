@@ -5,6 +5,7 @@ Thread safety: every public method may be called from any thread and takes the p
 
 import time
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from urlab.manager.observation import Observation, ObservedArrays, Observer, Pla
 from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
 from urlab.physics import Engine, PhysicsLoop
-from urlab.physics.queries import find_keyframe
+from urlab.physics.queries import ContactNames, find_keyframe
 from urlab_wire.enums import ControlSource, ResetScope, StepMode
 from urlab_wire.ops.stepping import StepRequest
 
@@ -265,6 +266,11 @@ class Manager:
         if found is None:
             raise UnknownArticulation(f"there is no articulation {prefix!r}; there are: {known(self.articulations)}")
         return found
+
+    @cached_property
+    def contact_names(self) -> ContactNames:
+        """What can touch, by compiled and by short name."""
+        return ContactNames(self.engine.model, [one.actor.name for one in self.scene.placed])
 
     def body_id(self, name: str) -> int | None:
         """The body of that compiled name, or None."""

@@ -131,9 +131,8 @@ class RecordReplay:
         return session.name, session.total_frames
 
     def names(self) -> list[str]:
-        """What can be replayed."""
-        with self._engine.locked():
-            return self._player.names()
+        """What can be replayed. Any thread, at once."""
+        return self._player.names()
 
     def set_active(self, name: str) -> None:
         """Choose what to replay."""

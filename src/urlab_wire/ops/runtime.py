@@ -132,8 +132,11 @@ class ReadMocapPoseReply(MocapPoseReply, tag="read_mocap_pose_ok"):
     """The pose in force."""
 
 
-class ContactFilter(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Exact compiled names; those that are set must all match."""
+class ContactFilter(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Compiled names, or short ones where they are unique; those that are set must all match.
+
+    A flex counts as a geom and as a body. A key that is none of these is refused.
+    """
 
     body1: str | None = None
     body2: str | None = None
@@ -142,7 +145,7 @@ class ContactFilter(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class GetContactsRequest(Request["GetContactsReply"], tag="get_contacts"):
-    """Read the active contacts."""
+    """Read the active contacts, 64 unless ``max_contacts`` is another number above 0."""
 
     max_contacts: int | None = None
     filter: ContactFilter | None = None

@@ -109,9 +109,8 @@ def read_mocap_pose(context: Context, request: wire.ReadMocapPoseRequest) -> wir
 def get_contacts(context: Context, request: wire.GetContactsRequest) -> wire.GetContactsReply:
     """What touches what."""
     limit = request.max_contacts if request.max_contacts and request.max_contacts > 0 else queries.DEFAULT_MAX_CONTACTS
-    engine = context.manager.engine
-    with engine.locked():
-        found, more = queries.read_contacts(engine.model, engine.data, request.filter, limit)
+    manager = context.manager
+    found, more = queries.read_contacts(manager.engine.contacts, manager.contact_names, request.filter, limit)
     return wire.GetContactsReply(n_contacts=len(found), truncated=more, contacts=found)
 
 

@@ -77,7 +77,7 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool, o
     reply.mjb = manager.engine.model_binary()
     reply.articulations = [_articulation(context, one) for one in manager.articulations.values()]
     if include_assets:
-        with manager.engine.locked():
+        with manager.engine.model_lock:
             reply.mjcf_compiled, reply.vfs_assets = export_mjcf(scene)
     with contextlib.suppress(OpTimeout):  # while a long step runs there is no state to tell, and no reason to wait
         observed = manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
