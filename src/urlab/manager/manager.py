@@ -80,7 +80,7 @@ class Manager:
             )
             for row, one in enumerate(scene.articulations)
         }
-        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self.capture.rendering)
+        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self._about_recording)
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
         self._observer = Observer(scene, self.arrays)
         self.packed = PackedObserver(scene, self.arrays)
@@ -225,6 +225,10 @@ class Manager:
             for prefix, joints in asked.items()
             for joint, values in joints.items()
         ]
+
+    def _about_recording(self) -> dict[str, Any]:
+        seed = {} if self.seed is None else {"seed": self.seed}
+        return {"rendering": dict(self.capture.rendering()), **seed}
 
     def _before_step(self) -> None:
         model, data = self.engine.model, self.engine.data

@@ -61,6 +61,8 @@ class ArticulationBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
     controller: ControllerBlock | None = None
     setpoints: list[float] | None = None
     """The setpoints in force, in actuator order (extension)."""
+    control_source: str | None = None
+    """Whose setpoints count: ``zmq`` or ``ui`` (extension)."""
 
 
 class EntityBlock(msgspec.Struct, kw_only=True, omit_defaults=True):

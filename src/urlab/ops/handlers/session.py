@@ -124,6 +124,7 @@ def _articulation(context: Context, running: RunningArticulation) -> wire.Articu
         camera_topics={one.short: _camera(context, f"{compiled.prefix}/{one.short}") for one in compiled.cameras},
         controller=_controller(running),
         setpoints=running.staged.active.tolist(),
+        control_source=running.staged.source,
     )
 
 
