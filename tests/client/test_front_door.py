@@ -13,8 +13,8 @@ CameraStreaming CameraTiming Contact ContactsResult ControlMode ControlSource Co
 KeyframeInfo LightKind MocapPose ObservationLevel PIEStartResult PIEState PIEStatus RecordingHandle RecordingStatus
 RecordingSummary ReplaySession ReplayStatus SceneSnapshot SceneSnapshotActor SegmentInfo Sensor SimOptions SpaceMode
 StepMode Transport URLabArticulation URLabAsset URLabBlueprint URLabCameraView URLabClient URLabController URLabEntity
-URLabLightHandle URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle URLabTimeoutError
-URLabVersionMismatch ZmqTransport
+URLabLightHandle URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle
+URLabTimeoutError URLabVersionMismatch ZmqTransport
 """
 
 SIGNATURES = """

@@ -218,6 +218,8 @@ class Manager:
             if not key_name.startswith(f"{articulation.prefix}_"):
                 go_to_start(articulation.compiled, model, data)
             articulation.stage_from(data.ctrl)
+        if key is not None:
+            data.time = model.key_time[key]
 
     def _joint_writes(self, asked: Mapping[str, Mapping[str, list[float]]]) -> list[tuple[slice, Any]]:
         return [

@@ -81,7 +81,9 @@ class SetTwistReply(Reply, tag="set_twist_ok"):
 
 
 class SetQposRequest(Request["SetQposReply"], tag="set_qpos"):
-    """Write the qpos of one articulation or free entity, or the seven numbers of its free root.
+    """Write the qpos of an articulation or of free bodies, or the seven numbers of its free root.
+
+    ``target`` is an actor_id, an actor's name, or the name of one entity.
 
     ``qvel`` (extension) are the velocities of the same joints; with an empty ``qpos`` they alone are written.
     """
