@@ -209,6 +209,7 @@ class ActorInfo:
     driven_by_unreal: bool | None = None
     friction: Vec3 | None = None
     label: str = ""
+    selected: bool = False
 
 
 @dataclass
@@ -242,6 +243,7 @@ class SceneSnapshotActor:
     rotation_quat: Vec4
     tags: list[str] = field(default_factory=list)
     urlab: dict[str, Any] | None = None
+    selected: bool = False
 
 
 @dataclass

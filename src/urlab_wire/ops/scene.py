@@ -246,14 +246,18 @@ class DuplicateActorReply(PlacedActorReply, tag="duplicate_actor_ok"):
 
 
 class ActorHierarchyRequest(TargetedRequest["ActorHierarchyReply"], tag="actor_hierarchy"):
-    """Ask for the bodies of an actor as a tree."""
+    """Ask for the elements of an actor as a tree."""
 
     target: str
     target_by: str | None = None
 
 
 class HierarchyNode(msgspec.Struct, kw_only=True):
-    """An actor or a body, where it is in metres, and the bodies attached to it."""
+    """An actor or an element of its model: where it is in metres, and what is attached to it, bodies first.
+
+    Classes are ``MjBody``, ``MjFreeJoint``, ``MjJoint``, ``MjGeom``, ``MjSite``, ``MjCamera``; and, below the actor
+    itself and with its place, ``MjActuator`` and ``MjSensor``.
+    """
 
     name: str
     class_: str = msgspec.field(name="class")
