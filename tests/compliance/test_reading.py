@@ -41,6 +41,18 @@ def test_an_op_that_only_reads_waits_for_no_step(wire: Any, engine: Any, sample:
         wire.ok(op, **fields)
 
 
+@pytest.mark.parametrize(
+    ("op", "fields"),
+    [("set_sim_options", {"options": {}}), ("configure_controller", {"articulation": "walker", "params": {}})],
+)
+def test_an_op_that_changes_nothing_this_time_waits_for_no_step_either(
+    wire: Any, engine: Any, op: str, fields: Any
+) -> None:
+    before = wire.ok(op, **fields)
+    with held(engine()):
+        assert wire.ok(op, **fields) == before
+
+
 @contextmanager
 def long_step(wire: Any, engine: Any, n_steps: int) -> Iterator[None]:
     """A window of steps that stands in its second sub-step until the block ends."""

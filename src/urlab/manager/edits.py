@@ -21,7 +21,7 @@ from urlab.errors import (
     known,
 )
 from urlab.numbers import finite_numbers
-from urlab.physics import max_worker_threads
+from urlab.physics import Engine, max_worker_threads
 from urlab.physics.options import check_options, read_options, try_options
 
 if TYPE_CHECKING:
@@ -227,15 +227,22 @@ def _mocap_index(manager: "Manager", body: str) -> int:
 
 
 def set_sim_options(manager: "Manager", patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply a patch as a whole or not at all; returns every option in force."""
-    checked = check_options(patch)
-    with manager.engine.locked(), manager.engine.model_lock:
-        try_options(manager.engine.model, checked)
-        manager.engine.options_changed()
+    """Apply a patch as a whole or not at all; returns every option in force. An empty one only reads."""
+    checked, engine = check_options(patch), manager.engine
+    if not checked:
+        with engine.model_lock:
+            return _options_in_force(engine)
+    with engine.locked(), engine.model_lock:
+        try_options(engine.model, checked)
+        engine.options_changed()
         if "num_worker_threads" in checked:
-            manager.engine.set_worker_threads(checked["num_worker_threads"])
-        return {
-            **read_options(manager.engine.model.opt),
-            "num_worker_threads": manager.engine.worker_threads,
-            "max_worker_threads": max_worker_threads(),
-        }
+            engine.set_worker_threads(checked["num_worker_threads"])
+        return _options_in_force(engine)
+
+
+def _options_in_force(engine: Engine) -> dict[str, Any]:
+    return {
+        **read_options(engine.model.opt),
+        "num_worker_threads": engine.worker_threads,
+        "max_worker_threads": max_worker_threads(),
+    }

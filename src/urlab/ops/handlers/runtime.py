@@ -129,9 +129,10 @@ def configure_controller(context: Context, request: wire.ConfigureControllerRequ
     robot = context.manager.articulation(required("articulation", request.articulation))
     if robot.controller is None:
         raise NoController(f"{robot.prefix} has no controller: its sidecar names none")
-    with context.manager.engine.locked():
-        robot.controller.configure(request.params)
-        return wire.ConfigureControllerReply(articulation=robot.prefix, params=robot.controller.params())
+    if request.params:
+        with context.manager.engine.locked():
+            robot.controller.configure(request.params)
+    return wire.ConfigureControllerReply(articulation=robot.prefix, params=robot.controller.params())
 
 
 @handler("set_sim_options")
