@@ -75,7 +75,7 @@ def _start_key(model: Any, placed: PlacedActor) -> int | None:
 
 
 def bind_entities(model: Any, placed: PlacedActor, owned: Owned) -> Iterable[CompiledEntity]:
-    """The bodies that clients see as entities: all of a thing's; of a robot's, the free ones but its root.
+    """The bodies that clients see as entities: all of a thing's; of a robot's, mocap bodies and free ones but its root.
 
     A static mesh that takes no part in physics is none.
     """
@@ -86,7 +86,8 @@ def bind_entities(model: Any, placed: PlacedActor, owned: Owned) -> Iterable[Com
     for name in placed.body_names:
         body = model.body(name).id
         free = _free_joint(model, body)
-        if is_robot and (free is None or free.id == root_joint):
+        is_mocap = int(model.body_mocapid[body]) >= 0
+        if is_robot and not is_mocap and (free is None or free.id == root_joint):
             continue
         yield CompiledEntity(name, placed.actor.name, placed.actor.actor_id, body, free)
 
