@@ -9,12 +9,12 @@ difference.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.episode_result import EpisodeResult, Retries, sum_of
 from urlab.evaluation.runs.results import Run
 
 Z_95 = 1.959963984540054
@@ -100,7 +100,10 @@ def bootstrap_mean(differences: Sequence[float], resamples: int = RESAMPLES) -> 
 
 @dataclass(frozen=True)
 class TaskSummary:
-    """Episodes of one task, or of all: ``interval`` is the Wilson 95 % interval of the success rate."""
+    """Episodes of one task, or of all: ``interval`` is the Wilson 95 % interval of the success rate.
+
+    ``retries`` are the attempts at these episodes that came to no result, before those that did.
+    """
 
     task: str
     episodes: int
@@ -108,6 +111,7 @@ class TaskSummary:
     mean_score: float
     interval: ConfidenceInterval
     reasons: dict[str, int]
+    retries: Retries
 
     @property
     def rate(self) -> float:
@@ -146,6 +150,7 @@ def summary_of(task: str, episodes: Sequence[EpisodeResult]) -> TaskSummary:
         mean_score=sum(one.score for one in episodes) / len(episodes) if episodes else 0.0,
         interval=wilson(successes, len(episodes)),
         reasons=dict(Counter(one.reason or "not recorded" for one in episodes).most_common()),
+        retries=sum_of(one.retries for one in episodes if one.retries is not None),
     )
 
 
@@ -194,6 +199,9 @@ def _run_document(run: Run) -> dict[str, Any]:
                 "success": one.success,
                 "steps": one.steps,
                 "termination_reason": one.reason,
+                "termination_detail": one.detail,
+                "attempts": one.attempts,
+                "retries": None if one.retries is None else asdict(one.retries),
             }
             for one in run.episodes
         ],
@@ -208,6 +216,7 @@ def _numbers(summary: TaskSummary) -> dict[str, Any]:
         "wilson_95": [summary.interval.low, summary.interval.high],
         "mean_score": summary.mean_score,
         "termination_reasons": summary.reasons,
+        "retries": asdict(summary.retries),
     }
 
 

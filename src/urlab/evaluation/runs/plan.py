@@ -23,7 +23,8 @@ class RunPlan:
 
     Without ``url`` a server is started for it and ended after it. With ``url`` that server is asked to run ``tasks``;
     None goes on with the job that it has. ``cameras`` and ``videos`` are for our own server only. ``policy_arguments``
-    are those, as they were written, that make the policy another one.
+    are those, as they were written, that make the policy another one. An episode that the policy fails in counts as
+    failed; after ``max_policy_failures`` of them in a row the run ends.
     """
 
     policy: PolicySource
@@ -39,6 +40,7 @@ class RunPlan:
     token: str | None = None
     command: str = ""
     policy_arguments: tuple[str, ...] = ()
+    max_policy_failures: int = 3
 
 
 def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:

@@ -88,11 +88,9 @@ class Evidence:
         if self._videos is not None and pictures:
             self._writer.submit(lambda: self._add_frames(pictures))
 
-    def finish(self, terminal: Observation) -> None:
+    def finish(self, terminal: Observation, result: EpisodeResult) -> None:
         """The episode is done: write everything."""
-        result, times = self._episode.result, (self._begun, _now())
-        if result is None:
-            raise ValueError("the episode is not done")
+        times = (self._begun, _now())
         self._writer.submit(lambda: self._write(result, times, terminal))
 
     def discard(self) -> None:
