@@ -3,6 +3,10 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from urlab.evaluation.camera_config import CameraChoice
 
 BENCHMARK = "urlab"
 """The one benchmark there is: the first folder of the results and of every episode_id."""
@@ -43,7 +47,8 @@ class ServerSettings:
     """``tasks`` are names, files of one's own, or ``all``; the default job runs each with ``episodes`` seeds.
 
     ``port`` 0 is any free port. ``workers`` is the most worker processes at a time. ``absolute``: what an action
-    without ``is_rel`` means. ``videos`` needs ``cameras``. ``run_id`` of an earlier run resumes it.
+    without ``is_rel`` means. ``videos`` needs ``cameras``. ``camera_choice`` says which cameras there are, None that
+    they are those that we ship. ``run_id`` of an earlier run resumes it.
     """
 
     host: str = "127.0.0.1"
@@ -62,3 +67,4 @@ class ServerSettings:
     ready_file: Path | None = None
     max_body_bytes: int = 8 << 20
     limits: TimeLimits = TimeLimits()
+    camera_choice: "CameraChoice | None" = None

@@ -6,9 +6,9 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from urlab.compile import CompiledScene
-from urlab.config import RenderProfile
 from urlab.errors import known
 from urlab.evaluation.embodiments import ArmSlots, Embodiment
 from urlab.evaluation.simulation.actions import Action, ArmTarget, ControlType
@@ -117,9 +117,7 @@ class Simulation:
     Vectors of joints are in the order of actions (rad, and m for sliding fingers).
     """
 
-    def __init__(
-        self, task: Task, embodiment: Embodiment, *, cameras: bool, profile: RenderProfile = RenderProfile.AUTO
-    ) -> None:
+    def __init__(self, task: Task, embodiment: Embodiment, *, cameras: bool) -> None:
         self.task, self.embodiment = task, embodiment
         scene = build_scene(task, embodiment, cameras=cameras)
         self._engine = Engine(scene.model)
@@ -127,7 +125,7 @@ class Simulation:
         self._objects = ObjectPort(scene, task.objects)
         self._kinematics = Kinematics(embodiment)
         self._memory = CommandMemory(embodiment, self._kinematics)
-        self._rig = CameraRig(scene, embodiment.cameras, profile) if cameras else None
+        self._rig = CameraRig(scene, embodiment.cameras) if cameras and embodiment.cameras else None
 
     def reset(self, layout: Layout) -> None:
         """Put everything in its place, let it come to rest, and take the joints measured then as the command."""
@@ -189,6 +187,12 @@ class Simulation:
     def render(self) -> dict[str, CameraView]:
         """What the cameras see now, by name; nothing without cameras."""
         return {} if self._rig is None else self._rig.take(self._engine.snapshot)
+
+    def picture(self, camera: str) -> NDArray[np.uint8]:
+        """What one camera sees now, (height, width, 3) RGB; KeyError without that camera."""
+        if self._rig is None:
+            raise KeyError(camera)
+        return self._rig.picture(camera, self._engine.snapshot)
 
     def close(self) -> None:
         """Give back GL memory and threads. May be called twice."""

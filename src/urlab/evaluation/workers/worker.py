@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from urlab.evaluation.embodiments import EMBODIMENTS
@@ -131,7 +132,9 @@ class Worker:
         """Compiling takes longer than a reset: a scene is kept until another task comes. A new job has new workers."""
         if self._simulation is None or self._simulation.task.name != task.name:
             self._close_simulation()
-            self._simulation = Simulation(task, EMBODIMENTS[task.embodiment], cameras=self._settings.cameras)
+            robot = EMBODIMENTS[task.embodiment]
+            mounts = self._settings.camera_choice.mounts(robot.name, task.cameras or robot.cameras)
+            self._simulation = Simulation(task, replace(robot, cameras=mounts), cameras=self._settings.cameras)
         return self._simulation
 
     def _close_simulation(self) -> None:
