@@ -109,6 +109,8 @@ class Worker:
             evidence.add(action)
             if episode.done:
                 return self._ended(episode, evidence, step, executed)
+            if executed < len(step.actions):
+                evidence.add_overview()
         observation = episode.observe()
         evidence.add_pictures(observation)
         return self._observed(observation, step.body_format, executed)
