@@ -55,6 +55,7 @@ class Episode:
         self._tracker = GoalTracker(task, hold_steps)
         self._guard = StateGuard(simulation.embodiment)
         self._reason: str | None = None
+        self._floor = 0.0
 
     @property
     def instruction(self) -> str:
@@ -66,6 +67,7 @@ class Episode:
         self.simulation.reset(self._layout)
         self._guard.reset(self.simulation.joints)
         self._tracker = GoalTracker(self.task, self.hold_steps)
+        self._floor = self._tracker.floor(self.simulation.objects, self.simulation.object_joints)
         self.timestep, self._reason = 0, None
         return self.observe()
 
@@ -81,7 +83,8 @@ class Episode:
         self.timestep += 1
         self._reason = self._guard.check(simulation.joints, is_stable=simulation.is_stable)
         if self._reason is None:
-            self._tracker.update(self.timestep, simulation.objects, simulation.object_joints)
+            if self._tracker.is_due(self.timestep):
+                self._tracker.update(self.timestep, simulation.objects, simulation.object_joints, simulation.handling)
             self._reason = self._ending()
 
     def observe(self) -> Observation:
@@ -129,6 +132,7 @@ class Episode:
             hold_steps=self.hold_steps,
             instruction=self.instruction,
             nested=self._tracker.nested,
+            floor=self._floor,
         )
 
     def _ending(self) -> str | None:

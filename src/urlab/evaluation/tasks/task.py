@@ -115,7 +115,7 @@ def parse_task(text: str, *, name: str, source: str, folder: Path = Path()) -> T
         tuple(head.instructions),
         head.num_steps,
         objects,
-        read_goal(file, objects),
+        read_goal(file, objects, embodiment),
         read_oracle(file, objects, embodiment),
         _cameras(file, head, folder),
     )
