@@ -5,6 +5,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from urlab.config import RenderProfile
+
 if TYPE_CHECKING:
     from urlab.evaluation.camera_config import CameraChoice
 
@@ -18,6 +20,11 @@ HOLD_STEPS_FIRST_CLIENTS = 100
 """How long a subgoal must last for clients of the first generation of the protocol, in control steps."""
 HOLD_STEPS_LATER_CLIENTS = 50
 """The same for later clients."""
+
+RENDER_PROFILE = RenderProfile.FAST
+"""How evaluation draws, on every machine: a policy's numbers depend on its pictures, so those must not look different
+where there is a GPU. Fast is what a CPU can afford, and does without shadow maps and samples, in which drivers differ.
+"""
 
 
 class VideoChoice(StrEnum):

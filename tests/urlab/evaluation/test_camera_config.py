@@ -1,16 +1,24 @@
 """Files of cameras: what they say is what policies get, and what is wrong with them is said with file, line, field."""
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from urlab.cli.console import CommandError
+from urlab.cli.eval.options import camera_choice
+from urlab.cli.eval.run import RunOptions, plan_of
 from urlab.evaluation.camera_config import CameraChoice, CameraConfigError, parse_cameras
 from urlab.evaluation.embodiments import EMBODIMENTS, FRANKA_PANDA, load_rig
+from urlab.evaluation.encoding import BodyFormat, decode
+from urlab.evaluation.runs.runner import server_options
 from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.layout import Layout
-from urlab.evaluation.tasks.task import Task, TaskError, load_task
+from urlab.evaluation.tasks.task import Task, TaskError, load_task, parse_task
+from urlab.evaluation.workers.messages import Begin, WorkerFrame, WorkerSettings
+from urlab.evaluation.workers.worker import Worker
 
 SMALL = """\
 embodiment = "franka_panda"
@@ -145,3 +153,32 @@ def test_a_principal_point_beside_the_middle_is_kept() -> None:
     text = SMALL.replace("focal_px = [60, 60]", "focal_px = [60, 61]\ncenter_px = [40, 50]")
     wrist = parse_cameras(text, source="x.toml").mounts[1]
     assert (wrist.fx, wrist.fy, wrist.cx, wrist.cy) == (60, 61, 40, 50)
+
+
+def test_a_worker_draws_the_cameras_of_its_run(tmp_path: Path) -> None:
+    rig = load_rig(rig_file(tmp_path))
+    choice = CameraChoice({rig.embodiment: rig.mounts}, {"front": (64, 48)})
+    worker = Worker(WorkerSettings(cameras=True, privileged=False, videos=False, camera_choice=choice))
+    begin = Begin(0, 50, "urlab/a/b/000", str(tmp_path), BodyFormat.PICKLE)
+    answer = worker.answer(WorkerFrame(begin, pickle.dumps(parse_task(TASK, name="task", source="task.toml"))))
+    worker.close()
+    seen = decode(pickle.loads(answer.body))
+    assert {name: view["rgb"].shape for name, view in seen["camera_data"].items()} == {"front": (48, 64, 3)}
+    assert seen["video.front_view"].shape == (48, 64, 3)
+
+
+def test_the_command_line_hands_files_of_cameras_to_the_server(tmp_path: Path) -> None:
+    file = rig_file(tmp_path)
+    options = RunOptions("random", [], "panda_open_drawer", 1, 0, None, None, None, tmp_path, None, None, None)
+    plan = plan_of(replace(options, camera_files=(file,)))
+    words = server_options(plan, "first")
+    assert words[words.index("--camera-config") + 1] == str(file)
+    assert f"--camera-config {file}" in plan.command
+    choice = camera_choice([file])
+    assert choice is not None
+    assert choice.mounts("franka_panda", FRANKA_PANDA.cameras) == load_rig(file).mounts
+    file.write_text(SMALL.replace("hand", "hend"))
+    with pytest.raises(CameraConfigError, match="no body 'hend'"):
+        plan_of(replace(options, camera_files=(file,)))
+    with pytest.raises(CommandError, match="with --url the server chooses"):
+        plan_of(replace(options, camera_files=(file,), url="127.0.0.1:1"))

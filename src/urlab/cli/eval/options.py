@@ -2,14 +2,18 @@
 
 import importlib.util
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from urlab.cli.console import WRONG_USE, CommandError
 from urlab.errors import UrlabError
 from urlab.evaluation.settings import TOKEN_VARIABLE
+
+if TYPE_CHECKING:
+    from urlab.evaluation.camera_config import CameraChoice
 
 DEFAULT_PORT = 8087
 DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
@@ -32,6 +36,14 @@ Token = Annotated[
     str | None,
     typer.Option(
         "--token", metavar="TEXT", envvar=TOKEN_VARIABLE, help="The server's bearer token.", show_default=False
+    ),
+]
+CameraFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--camera-config",
+        metavar="FILE",
+        help="Cameras of a robot from a .toml file, in place of those that ship; may be given for each robot.",
     ),
 ]
 Url = Annotated[str, typer.Option("--url", metavar="URL", help="Where the server is; a bare host:port will do.")]
@@ -91,6 +103,17 @@ def check_drawing() -> None:
         raise CommandError(f"{none.message}. Policies that need no pictures run with --no-cameras.") from none
     finally:
         gl.close()
+
+
+def camera_choice(files: Sequence[Path]) -> "CameraChoice | None":
+    """The cameras that files give to robots; CameraConfigError says what is wrong with a file."""
+    if not files:
+        return None
+    from urlab.evaluation.camera_config import CameraChoice
+    from urlab.evaluation.embodiments import load_rig
+
+    rigs = [load_rig(path) for path in files]
+    return CameraChoice({one.embodiment: one.mounts for one in rigs})
 
 
 def known_tasks(text: str) -> tuple[str, ...]:

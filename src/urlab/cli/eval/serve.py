@@ -53,6 +53,7 @@ def serve(
     episodes: opt.Episodes = 10,
     seed: opt.Seed = 0,
     cameras: Cameras = True,
+    camera_config: opt.CameraFiles = None,
     absolute: Absolute = False,
     privileged: Privileged = False,
     videos: Videos = True,
@@ -78,6 +79,7 @@ def serve(
         opt.check_folder("--results", results)
         opt.check_file("--ready-file", ready_file)
         chosen = opt.known_tasks(tasks)
+        camera_choice = opt.camera_choice(camera_config or ())
         if cameras:
             opt.check_drawing()
         if end_with_stdin:
@@ -100,6 +102,7 @@ def serve(
             token=token,
             videos=videos and cameras,
             ready_file=ready_file,
+            camera_choice=camera_choice,
         )
         serve_until_stopped(settings, on_ready=lambda url: _say_where(url, results, chosen))
     log.info("stopped")

@@ -36,6 +36,9 @@ _RUN_INFO, _JOB_INFO = "run_info.json", "job.json"
 _COMPLETE, _PROGRESS = "result.json", "progress.json"
 _LONGEST_RUN_ID = 200
 _MAX_LISTED = 5
+NO_PICTURES = "none, as there are no cameras"
+"""The renderer of a run without pictures."""
+
 _OLD_SUFFIXES = ("_success", "_failure")
 
 
@@ -63,6 +66,14 @@ class Run:
     def hold_steps(self) -> tuple[int, ...]:
         """How many control steps subgoals had to last: one number, unless several kinds of clients took part."""
         return tuple(sorted({one.hold_steps for one in self.episodes if one.hold_steps is not None}))
+
+    @property
+    def drawing(self) -> str | None:
+        """What the policy's pictures were drawn by, in words; None without pictures, or if it was not written down."""
+        renderer, profile = self.info.get("renderer"), self.info.get("render_profile")
+        if renderer in (None, NO_PICTURES):
+            return None
+        return f"{renderer}, render profile {profile or 'not recorded'}"
 
     @property
     def policy(self) -> str:

@@ -103,6 +103,8 @@ def server_options(plan: RunPlan, run_id: str) -> list[str]:
     options += ["--seed", str(plan.seed), "--workers", str(plan.workers), "--results", str(plan.results)]
     options += ["--cameras" if plan.cameras else "--no-cameras"]
     options += ["--videos" if plan.cameras and plan.videos is not VideoChoice.NONE else "--no-videos"]
+    for file in plan.camera_files:
+        options += ["--camera-config", str(file)]
     return options + (["--privileged"] if plan.policy.needs_privileged else [])
 
 

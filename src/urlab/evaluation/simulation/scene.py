@@ -24,9 +24,9 @@ from urlab.cameras import Frame, RenderRequest, SceneRenderer
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.blueprint import Blueprint
 from urlab.compile.library import Library
-from urlab.config import RenderProfile
 from urlab.evaluation.camera_config import CameraMount, CameraMounts
 from urlab.evaluation.embodiments import Embodiment
+from urlab.evaluation.settings import RENDER_PROFILE
 from urlab.evaluation.tasks.objects import TABLE_NAME, TABLE_POSE_W, TABLE_SIZE_M, object_mjcf
 from urlab.evaluation.tasks.task import Task
 from urlab.geometry import Pose, Quat, multiply, normalised
@@ -42,9 +42,6 @@ _CAMERAS = "cameras"
 _FLOOR = "floor"
 
 SUBSTEP_S = 1 / 480
-RENDER_PROFILE = RenderProfile.FAST
-"""How evaluation draws on every machine. A policy's numbers depend on its pictures, so they must not change with the
-machine: fast is what the CPU can afford, and it leaves out the shadow maps and samples that drivers differ in."""
 _OPTIONS = {
     "timestep": SUBSTEP_S,
     "integrator": "implicitfast",
