@@ -16,6 +16,7 @@ from urlab.cli.console import WRONG_USE, CommandError, LogLevel, set_up_logging,
 from urlab.cli.eval import options as opt
 from urlab.cli.options import Log
 from urlab.cli.signals import StopSignals
+from urlab.evaluation.settings import FIRST_ROBOT
 
 log = logging.getLogger("urlab.cli")
 
@@ -30,11 +31,18 @@ Tasks = Annotated[
     typer.Option(
         "--tasks",
         metavar="NAME,...|all",
-        help="Tasks of the job that is there at once: names, .toml files of your own, or a robot's name.",
+        help="Tasks of the job that is there at once: names, .toml files of your own, or a robot's name. Those of "
+        "several robots are one job for each robot, one after the other.",
     ),
 ]
+OneJob = Annotated[bool, typer.Option("--one-job", help="One job for all robots, for clients that drive them all.")]
 Cameras = Annotated[bool, typer.Option("--cameras/--no-cameras", help="Pictures in observations.")]
-Absolute = Annotated[bool, typer.Option("--absolute", help="Actions that do not say is_rel are absolute, not deltas.")]
+Absolute = Annotated[
+    bool, typer.Option("--absolute", help="Actions that do not say is_rel are absolute, for all clients.")
+]
+Relative = Annotated[
+    bool, typer.Option("--relative", help="Actions that do not say is_rel are deltas, for all clients.")
+]
 Privileged = Annotated[bool, typer.Option("--privileged", help="Tell policies where objects are: oracles need it.")]
 Videos = Annotated[bool, typer.Option("--videos/--no-videos", help="Record videos of what the cameras see.")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="Allow a --host that others can reach without --token.")]
@@ -49,12 +57,14 @@ def serve(
     host: Host = "127.0.0.1",
     port: Port = opt.DEFAULT_PORT,
     workers: Workers = _DEFAULT_WORKERS,
-    tasks: Tasks = "all",
+    tasks: Tasks = FIRST_ROBOT,
+    one_job: OneJob = False,
     episodes: opt.Episodes = 10,
     seed: opt.Seed = 0,
     cameras: Cameras = True,
     camera_config: opt.CameraFiles = None,
     absolute: Absolute = False,
+    relative: Relative = False,
     privileged: Privileged = False,
     videos: Videos = True,
     results: opt.Results = opt.DEFAULT_RESULTS,
@@ -67,8 +77,11 @@ def serve(
 ) -> None:
     """Serve tasks to a controller of yours until Ctrl-C or SIGTERM. GenManip's clients work unchanged.
 
-    A job of all tasks is there from the start, so a client just resets and steps. [bold]urlab eval submit[/bold] starts
-    another one.
+    A job is there from the start, so a client just resets and steps; a client that comes after its end begins a new
+    run of it. [bold]urlab eval submit[/bold] starts another one.
+
+    What an action without is_rel means depends on the client's generation: a change for those that announce their
+    workers with /create_workers, absolute for later ones.
 
     Example: [bold]urlab eval serve --tasks panda_cube_on_plate --episodes 20[/bold]
     """
@@ -76,6 +89,8 @@ def serve(
     with StopSignals():
         opt.need_packages(opt.FOR_A_SERVER)
         _check_host(host, token, insecure)
+        if absolute and relative:
+            raise CommandError("--absolute and --relative exclude each other", WRONG_USE)
         opt.check_folder("--results", results)
         opt.check_file("--ready-file", ready_file)
         chosen = opt.known_tasks(tasks)
@@ -92,10 +107,12 @@ def serve(
             port=port,
             workers=workers,
             tasks=list(chosen),
+            one_job=one_job,
             episodes=episodes,
             seed=seed,
             cameras=cameras,
             absolute=absolute,
+            relative=relative,
             privileged=privileged,
             results=results,
             run_id=run_id,

@@ -158,6 +158,11 @@ class GoalTracker:
         self._objects = task.objects
         self._stages = [_StageTracker(stage, hold_steps) for stage in task.goal.stages]
 
+    def hold_for(self, hold_steps: int) -> None:
+        """Another number of steps from the next check on, for subgoals without one of their own."""
+        for stage in self._stages:
+            stage.hold_for(hold_steps)
+
     def floor(self, poses: Mapping[str, Pose], joints: Joints) -> float:
         """The score, 0 to 1, of a robot that never moves, from where the objects are at the start."""
         placed = PlacedObjects(self._objects, poses, joints)
@@ -220,6 +225,10 @@ class _StageTracker:
         """What the stage would be worth if everything stayed as it is."""
         return max(sum(one.value_at(placed) for one in subgoals) / len(subgoals) for subgoals in self._alternatives)
 
+    def hold_for(self, hold_steps: int) -> None:
+        for one in (one for subgoals in self._alternatives for one in subgoals):
+            one.hold_for(hold_steps)
+
     def due(self, timestep: int) -> "list[_SubgoalTracker]":
         return [one for subgoals in self._alternatives for one in subgoals if timestep % one.skip_steps == 0]
 
@@ -227,9 +236,12 @@ class _StageTracker:
 class _SubgoalTracker:
     def __init__(self, subgoal: Subgoal, hold_steps: int) -> None:
         self._subgoal, self.skip_steps = subgoal, subgoal.skip_steps
-        self._hold_steps = hold_steps if subgoal.hold_steps is None else subgoal.hold_steps
+        self.hold_for(hold_steps)
         self._counter = 0
         self.is_true = False
+
+    def hold_for(self, hold_steps: int) -> None:
+        self._hold_steps = hold_steps if self._subgoal.hold_steps is None else self._subgoal.hold_steps
 
     @property
     def value(self) -> float:

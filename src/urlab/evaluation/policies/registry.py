@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from urlab.errors import did_you_mean
-from urlab.evaluation.policies.base import METHODS, Policy, PolicyError, PolicyNotFound
+from urlab.evaluation.policies.base import Policy, PolicyError, PolicyNotFound
 
 BUILT_IN = {
     "oracle": ("urlab.evaluation.policies.oracle", "OraclePolicy"),
@@ -67,7 +67,7 @@ def load_class(word: str) -> Callable[..., Any]:
 
 
 def make_policy(word: str, kind: Callable[..., Any], options: dict[str, Any]) -> Policy:
-    """Call ``kind`` with ``options``, and see that what comes has the methods of a policy."""
+    """Call ``kind`` with ``options``, and see that what comes can act."""
     try:
         inspect.signature(kind).bind(**options)
     except TypeError as unfit:
@@ -81,11 +81,9 @@ def make_policy(word: str, kind: Callable[..., Any], options: dict[str, Any]) ->
         raise
     except (Exception, SystemExit) as failed:
         raise PolicyNotFound(f"policy {word} cannot be made: {in_a_line(failed)}") from failed
-    missing = [method for method in METHODS if not callable(getattr(policy, method, None))]
-    if missing:
-        wanted = ", ".join(f"{method}()" for method in missing)
+    if not callable(getattr(policy, "act", None)):
         raise PolicyNotFound(
-            f"policy {word} lacks {wanted}: a policy has reset(observation), act(observation), close()"
+            f"policy {word} lacks act(): a policy has act(observation) and, if it likes, reset(observation) and close()"
         )
     return policy  # type: ignore[no-any-return]
 

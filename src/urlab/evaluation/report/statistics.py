@@ -9,13 +9,13 @@ difference.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from urlab.errors import UrlabError
-from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.episode_result import EpisodeResult, Retries, sum_of
 from urlab.evaluation.runs.results import Run
 
 Z_95 = 1.959963984540054
@@ -104,6 +104,7 @@ class TaskSummary:
     """Episodes of one task, or of all: ``interval`` is the Wilson 95 % interval of the success rate.
 
     ``floor`` is the mean score of a robot that never moves, None if it was not written down for all episodes.
+    ``retries`` are the attempts at these episodes that came to no result, before those that did.
     """
 
     task: str
@@ -112,6 +113,7 @@ class TaskSummary:
     mean_score: float
     interval: ConfidenceInterval
     reasons: dict[str, int]
+    retries: Retries
     floor: float | None = None
 
     @property
@@ -152,6 +154,7 @@ def summary_of(task: str, episodes: Sequence[EpisodeResult]) -> TaskSummary:
         interval=wilson(successes, len(episodes)),
         reasons=dict(Counter(one.reason or "not recorded" for one in episodes).most_common()),
         floor=_mean_floor(episodes),
+        retries=sum_of(one.retries for one in episodes if one.retries is not None),
     )
 
 
@@ -225,6 +228,9 @@ def _run_document(run: Run) -> dict[str, Any]:
                 "success": one.success,
                 "steps": one.steps,
                 "termination_reason": one.reason,
+                "termination_detail": one.detail,
+                "attempts": one.attempts,
+                "retries": None if one.retries is None else asdict(one.retries),
             }
             for one in run.episodes
         ],
@@ -240,6 +246,7 @@ def _numbers(summary: TaskSummary) -> dict[str, Any]:
         "mean_score": summary.mean_score,
         "floor": summary.floor,
         "termination_reasons": summary.reasons,
+        "retries": asdict(summary.retries),
     }
 
 

@@ -92,6 +92,16 @@ class Episode:
                 self._tracker.update(self.timestep, simulation.objects, simulation.object_joints, simulation.handling)
             self._reason = self._ending()
 
+    def fail(self, reason: str) -> None:
+        """End it as failed, for a reason that lies outside of the simulation: its score is 0."""
+        self._reason = self._reason or reason
+
+    def hold_for(self, hold_steps: int) -> None:
+        """From now on a subgoal must last that long: what a client is may show only after the reset."""
+        if hold_steps != self.hold_steps:
+            self.hold_steps = hold_steps
+            self._tracker.hold_for(hold_steps)
+
     def observe(self) -> Observation:
         """The observation of now; without cameras nothing is drawn and there are no pictures in it.
 

@@ -66,6 +66,16 @@ class CommandMemory:
         """Per arm, whether the last action asked for a pose out of reach, so that the arm holds still."""
         return tuple(self._is_held)
 
+    def far_beyond_range(self) -> tuple[str, float, tuple[float, float]] | None:
+        """The first arm joint commanded more than half a turn beyond its range: name, command, range (rad)."""
+        for slot, arm in zip(self._slots, self._kinematics, strict=True):
+            commanded = self._joints[slot.joints]
+            beyond = np.maximum(arm.low - commanded, commanded - arm.high)
+            if beyond.max() > np.pi:
+                index = int(beyond.argmax())
+                return slot.arm.joints[index], float(commanded[index]), (float(arm.low[index]), float(arm.high[index]))
+        return None
+
     def reset(self, measured: Array) -> None:
         """Begin an episode with the joints as they were measured, in the order of actions."""
         self._joints = measured.copy()
@@ -169,6 +179,10 @@ class Simulation:
     def commanded_joints(self) -> Array:
         """The joints last commanded: what the next relative action adds to."""
         return self._memory.joints
+
+    def far_beyond_range(self) -> tuple[str, float, tuple[float, float]] | None:
+        """An arm joint that is commanded more than half a turn beyond its range: its name, the command, the range."""
+        return self._memory.far_beyond_range()
 
     @property
     def is_held(self) -> tuple[bool, ...]:

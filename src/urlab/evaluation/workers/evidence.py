@@ -96,11 +96,9 @@ class Evidence:
         if self._overview is not None and self._episode.timestep % _DRAWN_EVERY == 0:
             self._submit({self._overview: self._episode.simulation.picture(self._overview)})
 
-    def finish(self, terminal: Observation) -> None:
+    def finish(self, terminal: Observation, result: EpisodeResult) -> None:
         """The episode is done: write everything."""
-        result, times = self._episode.result, (self._begun, _now())
-        if result is None:
-            raise ValueError("the episode is not done")
+        times = (self._begun, _now())
         self._writer.submit(lambda: self._write(result, times, terminal))
 
     def discard(self) -> None:
@@ -237,6 +235,8 @@ class EpisodeVideos:
             if camera not in self._encoders:
                 self._encoders[camera] = self._open(camera, picture)
             before, shown = self._last.get(camera, (timestep - 1, picture))
+            if before == timestep:
+                continue
             try:
                 for _ in range(before + 1, timestep):
                     self._encoders[camera].add(shown)

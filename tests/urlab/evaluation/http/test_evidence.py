@@ -85,7 +85,7 @@ def test_without_ffmpeg_there_are_no_films_and_one_word_about_it(
     raw.pickled("/reset", {"worker_ids": ["0"]})
     for steps in (12, 150):
         reply = raw.pickled("/step_chunk", [{"0": HOLD}] * steps)["obs"]["0"]
-    assert (reply["obs"], reply["metric"].keys()) == (None, {"short", "easy"})
+    assert (reply["obs"], reply["metric"].keys()) == (None, {"(1/1)short", "(1/1)easy"})
     (problem,) = raw.status()["problems"]
     assert "ffmpeg cannot begin the video of obs_camera" in problem
     names = {path.name for path in (server.results / "urlab" / "unfilmed" / "short" / "000").iterdir()}

@@ -114,7 +114,7 @@ def test_a_function_may_make_the_policy(own: str):
         ("nowhere/at/all.py:Policy", "there is no file nowhere/at/all.py"),
         ("{own}:Missing", "has no class 'Missing'; it has: Broken, Half, Still"),
         ("{own}:not a name", "write module:Class or file.py:Class"),
-        ("{own}:Half", r"lacks act\(\), close\(\)"),
+        ("{own}:Half", r"lacks act\(\)"),
         ("{own}:Broken", r"cannot be made: OSError: no checkpoint here \(.*, line 16, in __init__\)"),
     ],
 )

@@ -29,7 +29,7 @@ def record(folder: Path, chunk: int) -> Path:
     worker.answer(WorkerFrame(begin, pickle.dumps(task)))
     answer = WorkerAnswer()
     while answer.result is None:
-        answer = worker.answer(WorkerFrame(Step((SWING,) * chunk, BodyFormat.PICKLE))).message
+        answer = worker.answer(WorkerFrame(Step((SWING,) * chunk, BodyFormat.PICKLE, 50))).message
     assert worker.answer(WorkerFrame(Flush())).message.problems == ()
     worker.close()
     assert answer.result.steps == STEPS
