@@ -53,7 +53,7 @@ _CONDITIONS = (
     ("machine", "machine"),
     ("versions", "versions"),
 )
-_COLUMNS = ("seed", "result", "score", "steps", "ended by", "took", "instruction")
+_COLUMNS = ("seed", "result", "score", "steps", "attempts", "ended by", "took", "instruction")
 _FEW_EPISODES = 12
 """A run of so many shows them all at once."""
 SURE_BELOW = 0.05
@@ -252,6 +252,7 @@ def _card(run: Run, summary: RunSummary, place: int) -> Markup:
         tag("p", f"{overall.successes} of {overall.episodes} episodes solved by {summary.policy}"),
         tag("p", f"95 % interval {percent(overall.interval.low)} to {percent(overall.interval.high)}", cls="note"),
         tag("p", f"mean score {overall.mean_score:.2f}{_above(overall)}", cls="note"),
+        _retried(overall),
         warning,
         cls="card",
     )
@@ -260,6 +261,16 @@ def _card(run: Run, summary: RunSummary, place: int) -> Markup:
 def _above(summary: TaskSummary) -> str:
     """The score of doing nothing, which a reader has to subtract."""
     return "" if summary.floor is None else f" (a robot that never moves: {summary.floor:.2f})"
+
+
+def _retried(summary: TaskSummary) -> Markup:
+    """Attempts that came to no result: an episode that is begun again until it goes well is no first try."""
+    retries = summary.retries
+    if not retries.attempts:
+        return Markup("")
+    counts = ((retries.resets, "reset"), (retries.kills, "kill"), (retries.worker_deaths, "worker death"))
+    words = ", ".join(_counted(count, thing) for count, thing in counts if count)
+    return tag("p", f"{_counted(retries.attempts, 'attempt')} without a result: {words}", cls="bad")
 
 
 def _other_episodes(runs: Sequence[Run]) -> Markup:
@@ -308,7 +319,9 @@ def _episode_row(one: EpisodeResult) -> Markup:
     result = tag("td", "solved" if one.success else "failed", cls="good" if one.success else "bad")
     took = "" if one.seconds is None else f"{one.seconds:.1f} s"
     steps = "" if one.steps is None else str(one.steps)
-    values = (f"{one.score:.2f}", steps, one.reason or "", took, one.instruction or "")
+    attempts = "" if one.attempts is None else str(one.attempts)
+    ended_by = ": ".join(part for part in (one.reason, one.detail) if part)
+    values = (f"{one.score:.2f}", steps, attempts, ended_by, took, one.instruction or "")
     return tag("tr", tag("td", one.seed), result, *(tag("td", value) for value in values))
 
 

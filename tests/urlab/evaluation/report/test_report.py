@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from urlab.evaluation.episode_result import Retries
 from urlab.evaluation.report import RunFolderError, UnlikeRuns, document, page, read_run, summarise, write_report
 from urlab.evaluation.report.page import MAX_EMBEDDED_BYTES
 from urlab.evaluation.report.statistics import wilson
@@ -350,3 +351,19 @@ def test_the_score_of_doing_nothing_is_told(write_run: WriteRun, tmp_path: Path)
     text = checked(page([run], tmp_path)).text
     assert "mean score 0.40 (a robot that never moves: 0.15)" in text
     assert "score 0.60 above 0.20" in text
+
+
+def test_attempts_without_a_result_are_counted_where_the_answer_is(write_run: WriteRun, tmp_path: Path):
+    run = read_run(write_run("first", {"stack": [1.0, 0.0]}, policy="one"))
+    first, second = run.episodes
+    again = replace(
+        run,
+        episodes=(
+            replace(first, retries=Retries(resets=5, steps=500)),
+            replace(second, retries=Retries(worker_deaths=1), reason="policy_failed", detail="out of memory"),
+        ),
+    )
+    text = checked(page([again], tmp_path)).text
+    assert "6 attempts without a result: 5 resets, 1 worker death" in text
+    assert "policy_failed: out of memory" in text
+    assert "without a result" not in page([run], tmp_path)

@@ -94,7 +94,12 @@ def test_bodies_of_every_size_come_back_as_they_were(talk: Any, size: int) -> No
             True, False, True, CameraChoice({"aloha": ALOHA.cameras}, {"top_camera": (224, 224)}, depth=False)
         ),
         Begin(3, 100, "urlab/a/b/003", "/results/a", BodyFormat.JSON),
-        Step((Action(ControlType.JOINT_POSITION, is_rel=True, joints=(0.1, -2.0)),), BodyFormat.MSGPACK, terminal=True),
+        Step(
+            (Action(ControlType.JOINT_POSITION, is_rel=True, joints=(0.1, -2.0)),),
+            BodyFormat.MSGPACK,
+            50,
+            terminal=True,
+        ),
         Step(
             (
                 Action(
@@ -105,6 +110,7 @@ def test_bodies_of_every_size_come_back_as_they_were(talk: Any, size: int) -> No
                 ),
             ),
             BodyFormat.PICKLE,
+            100,
         ),
         Stop(),
         WorkerAnswer(
