@@ -54,7 +54,7 @@ class ClientGeneration:
 FIRST_CLIENTS = ClientGeneration("first", HOLD_STEPS_FIRST_CLIENTS, is_rel=True, metric=MetricShape.RATES)
 """Announce their workers with /create_workers."""
 SECOND_CLIENTS = ClientGeneration("second", HOLD_STEPS_LATER_CLIENTS, is_rel=False, metric=MetricShape.RATES)
-"""Choose their task with /load_config."""
+"""Announce their workers too, but choose their task with /load_config, or send ``base_motion``."""
 LATER_CLIENTS = ClientGeneration("later", HOLD_STEPS_LATER_CLIENTS, is_rel=False, metric=MetricShape.COUNTED)
 """Look at /docs before they reset."""
 OWN_CLIENTS = ClientGeneration("our own", HOLD_STEPS_LATER_CLIENTS, is_rel=True, metric=MetricShape.NAMED)

@@ -1,9 +1,9 @@
 """Which generation of clients a worker belongs to, and whether its client is a new one, by what its requests show.
 
 HTTP requests do not say who sends them, so this is told by signs. A client of the first generation announces its
-workers with /create_workers. Later ones look at /docs before they reset, or use what the first ones do not know:
-/load_config, /start_new_job, /reset_result, /step_chunk, ``base_motion`` and ``is_rel``. A client that shows nothing of
-all this is taken for one of the first generation.
+workers with /create_workers; so does one of the second, which also knows /load_config and ``base_motion``. Later ones
+look at /docs before they reset, or use what the first ones do not know: /start_new_job, /reset_result, /step_chunk,
+``base_motion`` and ``is_rel``. A client that shows nothing of all this is taken for one of the first generation.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ class ClientSigns:
         if self._job is SECOND_CLIENTS:
             return SECOND_CLIENTS
         if worker_id in self._announced:
-            return FIRST_CLIENTS
+            return SECOND_CLIENTS if worker_id in self._later else FIRST_CLIENTS
         is_later = worker_id in self._later or self._job is LATER_CLIENTS or caller.host in self._visits
         return LATER_CLIENTS if is_later else FIRST_CLIENTS
 

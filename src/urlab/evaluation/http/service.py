@@ -57,10 +57,8 @@ class EvaluationService:
         bodies = self._bodies(replies, wanted, is_first=True)
         for one, body in bodies.items():
             body["actions_without_is_rel"] = "relative" if self._is_rel(self.pool.generation(one)) else "absolute"
-            if note is not None:
-                body["warning"] = "; ".join(filter(None, (note, body.get("warning"))))
         self._log_generations(generations)
-        return bodies
+        return bodies if note is None else _with_notes(bodies, dict.fromkeys(bodies, note))
 
     async def _after_the_end(self, worker_ids: Sequence[str], caller: Caller) -> str:
         """The run is complete: a new client gets another one of the server's own tasks. What to say about it."""
@@ -94,15 +92,15 @@ class EvaluationService:
         """Where the workers stand; without ids, all of them."""
         ids = self.pool.worker_ids if worker_ids is None else worker_ids
         self._signs.show_later(ids)
-        self._settle_generations(ids, caller)
-        return self._bodies(await self.pool.look(ids), wanted)
+        notes = self._settle_generations(ids, caller)
+        return _with_notes(self._bodies(await self.pool.look(ids), wanted), notes)
 
     async def step(self, actions: Mapping[str, object], wanted: ReplyFormat, caller: Caller) -> Bodies:
         """One action for each of some workers."""
         chunks = {one: [raw] for one, raw in actions.items()}
         self._signs.look_at(chunks)
-        self._settle_generations(chunks, caller)
-        return self._bodies(await self.pool.step(chunks, wanted), wanted)
+        notes = self._settle_generations(chunks, caller)
+        return _with_notes(self._bodies(await self.pool.step(chunks, wanted), wanted), notes)
 
     async def give_up(self, worker_ids: Sequence[str], reason: str, wanted: ReplyFormat) -> Bodies:
         """The policy has failed: the episodes of these workers end as failed, and the next ones begin."""
@@ -117,13 +115,13 @@ class EvaluationService:
         """
         chunks = _by_worker(chunk)
         self._signs.show_later(chunks)
-        self._settle_generations(chunks, caller)
+        notes = self._settle_generations(chunks, caller)
         replies = await self.pool.step(chunks, wanted)
         executed = {one: reply.executed for one, reply in replies.items()}
         farthest = max(executed.values())
         left = any(reply.is_over and reply.executed < len(chunks[one]) for one, reply in replies.items())
         return {
-            "obs": self._bodies(replies, wanted),
+            "obs": _with_notes(self._bodies(replies, wanted), notes),
             "executed_steps": farthest,
             "stopped_early": left or farthest < max(map(len, chunks.values())),
             "executed_by_worker": executed,
@@ -152,10 +150,20 @@ class EvaluationService:
         await run.find_finished()
         log.info("run %s: %s", run.job.run_id, run.job.in_a_line)
 
-    def _settle_generations(self, worker_ids: Iterable[str], caller: Caller) -> None:
-        """Requests after the reset may show more of the client."""
+    def _settle_generations(self, worker_ids: Iterable[str], caller: Caller) -> dict[str, str]:
+        """Requests after the reset may show more of the client; what that changes, in words, by worker."""
+        notes = {}
         for one in worker_ids:
-            self.pool.set_generation(one, self._signs.generation(one, caller))
+            generation = self._signs.generation(one, caller)
+            before = self.pool.set_generation(one, generation)
+            if before not in (None, generation):
+                meaning = "changes" if self._is_rel(generation) else "absolute"
+                notes[one] = (
+                    f"by this request the client is one of the {generation.name} generation: from here on actions "
+                    f"without is_rel are {meaning} and a subgoal must last {generation.hold_steps} steps"
+                )
+                log.info("worker %s: %s", one, notes[one])
+        return notes
 
     async def status(self, *, refresh: bool) -> dict[str, Any]:
         """How far the job is."""
@@ -184,6 +192,13 @@ def _check_run(run: ActiveRun, caller: Caller) -> None:
     """Our own client says which run it means; other clients' run ids may be those of a hosted service."""
     if caller.is_own and caller.run_id not in (None, run.job.run_id):
         raise BadJob(f"the server has the run {run.job.run_id!r} by now, not {str(caller.run_id)[:60]!r}")
+
+
+def _with_notes(bodies: Bodies, notes: Mapping[str, str]) -> Bodies:
+    """The replies with what is said of some workers before other warnings."""
+    for one, note in notes.items():
+        bodies[one]["warning"] = "; ".join(filter(None, (note, bodies[one].get("warning"))))
+    return bodies
 
 
 def _by_worker(chunk: Sequence[Mapping[str, object]]) -> dict[str, list[object]]:

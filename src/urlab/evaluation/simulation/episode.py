@@ -216,8 +216,8 @@ def _state(simulation: Simulation) -> dict[str, Any]:
         "ee_pose_state": ee_pose,
         "state.joints": np.concatenate([joints[slot.joints] for slot in slots]),
         "state.gripper": np.concatenate([joints[slot.gripper] for slot in slots]),
-        "state.base": [0.0, 0.0, 0.0],
         "state.ee_pose": ee_pose,
+        **simulation.frames,
     }
 
 

@@ -141,6 +141,7 @@ class Simulation:
         self._kinematics = Kinematics(embodiment)
         self._memory = CommandMemory(embodiment, self._kinematics)
         self._rig = CameraRig(scene, embodiment.cameras) if cameras and embodiment.cameras else None
+        self.frames = _frames(embodiment, self._kinematics)
 
     def reset(self, layout: Layout) -> None:
         """Put everything in its place, let it come to rest, and take the joints measured then as the command."""
@@ -229,6 +230,22 @@ class Simulation:
     @property
     def _data(self) -> Any:
         return self._engine.data
+
+
+def _frames(embodiment: Embodiment, kinematics: Kinematics) -> dict[str, Any]:
+    """The entries of an observation that say where the robot stands in the world, and which point its poses are of.
+
+    Bases do not move, so these are the same in every observation.
+    """
+    x, y, _ = stands = np.array(embodiment.base_pos_w)
+    poses = [[np.float32(stands + arm.base_pos), np.float32(arm.base_quat)] for arm in kinematics.arms]
+    offsets = [arm.tcp_offset_m for arm in embodiment.arms]
+    is_single = len(poses) == 1
+    return {
+        "state.base": [float(x), float(y), 0.0],
+        "state.base_pose": poses[0] if is_single else poses,
+        "state.ee_tcp_offset": offsets[0] if is_single else offsets,
+    }
 
 
 class RobotPort:

@@ -362,10 +362,13 @@ class WorkerPool:
         """Of the client that the worker works for."""
         return self._slot(worker_id).generation
 
-    def set_generation(self, worker_id: str, generation: ClientGeneration) -> None:
-        """What is known of the client by now; of no effect for a worker that does not exist."""
-        if worker_id in self._slots:
-            self._slots[worker_id].generation = generation
+    def set_generation(self, worker_id: str, generation: ClientGeneration) -> ClientGeneration | None:
+        """What is known of the worker's client by now; what was before, or None if there is no such worker."""
+        slot = self._slots.get(worker_id)
+        if slot is None:
+            return None
+        before, slot.generation = slot.generation, generation
+        return before
 
     def metric_shape(self, worker_id: str) -> MetricShape:
         """As the worker's client knows it."""

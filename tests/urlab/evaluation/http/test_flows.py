@@ -30,6 +30,7 @@ EE = {"action": (np.zeros(3), (1.0, 0.0, 0.0, 0.0), [0.04, 0.04]), "control_type
 
 P2_KEYS = {"camera_data", "instruction", "joint_position_state", "ee_pose_state", "timestep", "reset"}
 P4_KEYS = {"state.joints", "state.gripper", "state.base", "state.ee_pose", "episode_id", "robot_id"}
+OUR_KEYS = {"state.base_pose", "state.ee_tcp_offset"}
 
 
 def _array(encoded: dict[str, Any]) -> np.ndarray:
@@ -73,7 +74,7 @@ def test_the_first_generation_runs_its_job_to_the_end(raw: RawClient) -> None:
 def test_an_observation_has_the_keys_of_both_generations(raw: RawClient) -> None:
     raw.start("short")
     observation = raw.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]
-    assert observation.keys() == P2_KEYS | P4_KEYS
+    assert observation.keys() == P2_KEYS | P4_KEYS | OUR_KEYS
     assert observation["camera_data"] == {}
     assert observation["instruction"] == "Put the grey cube on the grey plate."
     joints = _array(observation["joint_position_state"])
@@ -124,11 +125,12 @@ def test_a_goal_must_hold_longer_for_the_first_generation(
     raw.start("easy", episodes=1)
     if generation == "first":
         raw.json("/create_workers", {"data": {"worker_ids": ["0"]}})
-    raw.pickled("/reset", {"worker_ids": ["0"]})
-    answer = raw.pickled("/step_chunk", [{"0": HOLD}] * 150)
-    assert answer["executed_steps"] == steps
-    assert answer["obs"]["0"]["episode_result"]["termination_reason"] == "success"
-    assert answer["obs"]["0"]["metric"] == metric
+    reply, taken = raw.pickled("/reset", {"worker_ids": ["0"]})["0"], 0
+    while reply["obs"] is not None:
+        reply, taken = raw.pickled("/step", {"0": HOLD})["0"], taken + 1
+    assert taken == steps
+    assert reply["episode_result"]["termination_reason"] == "success"
+    assert reply["metric"] == metric
     raw.json("/kill", {"data": {"worker_ids": ["0"]}})
 
 

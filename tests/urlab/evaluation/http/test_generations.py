@@ -91,18 +91,23 @@ def test_an_action_without_is_rel_is_a_change_for_clients_of_the_first_generatio
     assert _joints(client.step(HOLD, 5))[0] - _joints(reply)[0] == pytest.approx(0.1, abs=0.01)
 
 
-@pytest.mark.parametrize("sign", ["docs", "base_motion", "reset_result"])
+@pytest.mark.parametrize("sign", ["docs", "base_motion", "create_workers and base_motion", "reset_result"])
 def test_an_action_without_is_rel_is_absolute_for_later_clients(client: Client, sign: str) -> None:
+    """Clients of the second generation announce their workers too: what they send shows what they are."""
     if sign == "docs":
         client.docs()
+    if "create_workers" in sign:
+        client.announce()
     reply = client.reset()
     assert reply["actions_without_is_rel"] == ("absolute" if sign == "docs" else "relative")
     first = _joints(reply)
     if sign == "reset_result":
         client.look()
     there = {**HOLD, "action": [0.02, *first[1:7].tolist(), 0.04, 0.04]}
-    there |= {"base_motion": [0.0] * 3} if sign == "base_motion" else {}
-    client.step(there, 5)
+    there |= {"base_motion": [0.0] * 3} if "base_motion" in sign else {}
+    said = client.step(there).get("warning", "")
+    assert ("from here on actions without is_rel are absolute" in said) is ("base_motion" in sign)
+    client.step(there, 4)
     moved = _joints(client.step(there, 5))[:7] - first[:7]
     assert moved == pytest.approx([0.02 - first[0], *[0.0] * 6], abs=0.01)
 

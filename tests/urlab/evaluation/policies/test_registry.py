@@ -8,7 +8,7 @@ import pytest
 
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.policies import Policy, PolicyError, PolicyNotFound, find_policy
-from urlab.evaluation.policies.base import embodiment_of, episode_of
+from urlab.evaluation.policies.base import embodiment_of, episode_of, optional_method
 from urlab.evaluation.policies.random_policy import MAX_DELTA_RAD, RandomPolicy
 
 OWN = """
@@ -20,6 +20,10 @@ class Still:
     def act(self, observation):
         return {"control_type": "joint_position", "action": [0.0] * 9}
     def close(self): pass
+
+class Least:
+    def act(self, observation):
+        return {"control_type": "joint_position", "action": [0.0] * 9}
 
 class Half:
     def reset(self, observation): pass
@@ -103,6 +107,13 @@ def test_a_function_may_make_the_policy(own: str):
     assert source.make().checkpoint == "from a function"  # type: ignore[attr-defined]
 
 
+def test_a_policy_needs_act_alone(own: str):
+    policy = find_policy(f"{own}:Least").make()
+    assert isinstance(policy, Policy)
+    assert optional_method(policy, "reset")({}) is None
+    assert optional_method(policy, "close")() is None
+
+
 @pytest.mark.parametrize(
     ("word", "says"),
     [
@@ -112,10 +123,10 @@ def test_a_function_may_make_the_policy(own: str):
         ("http://127.0.0.1:8000", "asked over a websocket: ws://127.0.0.1:8000"),
         ("nowhere_at_all:Policy", "there is no module 'nowhere_at_all' in /.*file.py:Class"),
         ("nowhere/at/all.py:Policy", "there is no file nowhere/at/all.py"),
-        ("{own}:Missing", "has no class 'Missing'; it has: Broken, Half, Still"),
+        ("{own}:Missing", "has no class 'Missing'; it has: Broken, Half, Least, Still"),
         ("{own}:not a name", "write module:Class or file.py:Class"),
         ("{own}:Half", r"lacks act\(\)"),
-        ("{own}:Broken", r"cannot be made: OSError: no checkpoint here \(.*, line 16, in __init__\)"),
+        ("{own}:Broken", r"cannot be made: OSError: no checkpoint here \(.*, line 20, in __init__\)"),
     ],
 )
 def test_a_policy_that_is_not_one_is_told_with_what_there_is(own: str, word: str, says: str):
