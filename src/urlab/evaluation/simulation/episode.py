@@ -1,9 +1,9 @@
 """One attempt at a task: a layout, actions until the goal is reached or time is up, a result.
 
-It also ends when the robot is in a state that no robot can be in (`StateGuard`). What the protocol allows of the
-Panda's fingers (a hundredth beyond 0 to 0.04 m, jumps of 0.05 m) is a quarter of their travel; every gripper is allowed
-that. A hand that pushes hard bends its fingers farther for a moment, which is legal: only what lasts, or goes beyond a
-whole travel, ends an episode. Bases do not move here, so nothing watches them.
+It also ends when the robot is in a state that no robot can be in (`StateGuard`). The protocol allows the Panda's fingers a
+hundredth beyond 0 to 0.04 m and jumps of 0.05 m; the jump is one and a quarter of their travel, which every gripper is
+allowed. A hand that pushes hard bends its fingers by a third of their travel, for seconds, which is legal here: only what
+is a whole travel beyond the range is impossible. Bases do not move here, so nothing watches them.
 
 An observation has the keys of the first protocol and of the later one, side by side. Arrays are NumPy arrays; states
 are float32, as the protocol's own server sends them.
@@ -25,11 +25,9 @@ Observation = dict[str, Any]
 
 FARTHEST_ARM_RAD = 10.0
 FARTHEST_ARM_JUMP_RAD = 1.0
-_GRIPPER_SLACK = 0.25
-_GRIPPER_BROKEN = 1.0
-"""Shares of a finger's travel that it may be beyond its range: for a moment, and never."""
-LONGEST_PRESS_STEPS = 15
-"""Control steps that a finger may be pressed out of its range: half a second."""
+_FARTHEST_BEYOND = 1.0
+_FARTHEST_GRIPPER_JUMP = 1.25
+"""Shares of a finger's travel."""
 
 
 class Episode:
@@ -168,14 +166,14 @@ class StateGuard:
             np.concatenate([getattr(slot.arm.gripper, end) for slot in slots]) for end in ("open", "closed")
         )
         travel = np.abs(open_ - closed)
-        self._low, self._high = np.minimum(open_, closed), np.maximum(open_, closed)
-        self._travel, self._pressed_steps = travel, 0
-        self._farthest_jump = (1 + _GRIPPER_SLACK) * travel
+        self._low = np.minimum(open_, closed) - _FARTHEST_BEYOND * travel
+        self._high = np.maximum(open_, closed) + _FARTHEST_BEYOND * travel
+        self._farthest_jump = _FARTHEST_GRIPPER_JUMP * travel
         self._before: Array | None = None
 
     def reset(self, joints: Array) -> None:
         """Begin an episode with these joints."""
-        self._before, self._pressed_steps = joints.copy(), 0
+        self._before = joints.copy()
 
     def check(self, joints: Array, *, is_stable: bool = True) -> str | None:
         """Why the episode must end after the step that led here; None when it may go on.
@@ -200,9 +198,7 @@ class StateGuard:
     def _gripper_problem(self, gripper: Array, jump: Array) -> str | None:
         if not np.isfinite(gripper).all():
             return "non_finite_gripper_state"
-        beyond = float((np.maximum(self._low - gripper, gripper - self._high) / self._travel).max())
-        self._pressed_steps = self._pressed_steps + 1 if beyond > _GRIPPER_SLACK else 0
-        if beyond > _GRIPPER_BROKEN or self._pressed_steps > LONGEST_PRESS_STEPS:
+        if (gripper < self._low).any() or (gripper > self._high).any():
             return "gripper_out_of_range"
         return "gripper_jump" if (jump > self._farthest_jump).any() else None
 

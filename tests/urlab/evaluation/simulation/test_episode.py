@@ -8,7 +8,7 @@ import pytest
 
 from urlab.evaluation.embodiments import FRANKA_PANDA
 from urlab.evaluation.goals import sample_layout
-from urlab.evaluation.simulation.episode import LONGEST_PRESS_STEPS, Episode, StateGuard
+from urlab.evaluation.simulation.episode import Episode, StateGuard
 from urlab.evaluation.simulation.scene import ROBOT
 from urlab.evaluation.simulation.simulation import Simulation
 
@@ -184,20 +184,14 @@ def test_every_gripper_may_open_and_close_at_once(embodiment):
         (8, 0.049, None),
     ],
 )
-def test_the_limits_of_the_panda_are_the_protocol_s(guard, index, value, reason):
+def test_a_state_that_no_panda_can_be_in_ends_the_episode(guard, index, value, reason):
     assert guard.check(changed(index, value)) == reason
 
 
-@pytest.mark.parametrize(("index", "value", "back"), [(7, -0.011, 0.0), (8, 0.051, 0.04)])
-def test_a_finger_may_be_pressed_out_of_its_range_for_a_moment_but_not_for_long(guard, index, value, back):
-    for _ in range(3):
-        assert guard.check(changed(index, back)) is None
-        for _ in range(LONGEST_PRESS_STEPS):
-            assert guard.check(changed(index, value)) is None
-    assert guard.check(changed(index, back)) is None
-    for _ in range(LONGEST_PRESS_STEPS):
+@pytest.mark.parametrize(("index", "value"), [(7, -0.0095), (8, 0.06)])
+def test_a_finger_may_be_pressed_out_of_its_range_however_long(guard, index, value):
+    for _ in range(600):
         assert guard.check(changed(index, value)) is None
-    assert guard.check(changed(index, value)) == "gripper_out_of_range"
 
 
 def test_a_finger_that_jumps_farther_than_it_can_travel_ends_the_episode(guard):
