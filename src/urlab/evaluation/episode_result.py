@@ -47,8 +47,8 @@ class EpisodeResult:
     ``seed`` is spelled as its folder is named. ``steps`` are control steps, ``hold_steps`` how many of them a subgoal
     had to last. ``reason`` is `SUCCESS`, `STEP_LIMIT`, `WORKER_FAILED`, `POLICY_FAILED`, or what made the state invalid
     (then the score is 0, as for the failures); ``detail`` says more of a failure. ``retries`` came before this result.
-    ``nested`` are the scores of the goal's stages, alternatives and subgoals. ``seconds`` and ``videos`` (by camera)
-    are known only to those who read a run's folder.
+    ``nested`` are the scores of the goal's stages, alternatives and subgoals, ``floor`` is what a robot that never
+    moves would score. ``seconds`` and ``videos`` (by camera) are known only to those who read a run's folder.
     """
 
     task: str
@@ -60,6 +60,7 @@ class EpisodeResult:
     hold_steps: int | None = None
     instruction: str | None = None
     nested: list[Any] = field(default_factory=list)
+    floor: float | None = None
     seconds: float | None = None
     videos: dict[str, Path] = field(default_factory=dict)
     detail: str | None = None

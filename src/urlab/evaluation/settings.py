@@ -3,6 +3,12 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from urlab.config import RenderProfile
+
+if TYPE_CHECKING:
+    from urlab.evaluation.camera_config import CameraChoice
 
 BENCHMARK = "urlab"
 """The one benchmark there is: the first folder of the results and of every episode_id."""
@@ -14,6 +20,11 @@ HOLD_STEPS_FIRST_CLIENTS = 100
 """How long a subgoal must last for clients of the first generation of the protocol, in control steps."""
 HOLD_STEPS_LATER_CLIENTS = 50
 """The same for later clients."""
+
+RENDER_PROFILE = RenderProfile.FAST
+"""How evaluation draws, on every machine: a policy's numbers depend on its pictures, so those must not look different
+where there is a GPU. Fast is what a CPU can afford, and does without shadow maps and samples, in which drivers differ.
+"""
 
 
 class MetricShape(StrEnum):
@@ -86,7 +97,7 @@ class ServerSettings:
     Tasks of several robots become one job for each robot, which follow each other, unless ``one_job``. ``port`` 0 is
     any free port. ``workers`` is the most worker processes at a time. ``absolute`` or ``relative``: what an action
     without ``is_rel`` means; without them that depends on the client's generation. ``videos`` needs ``cameras``.
-    ``run_id`` of an earlier run resumes it.
+    ``run_id`` of an earlier run resumes it. ``camera_choice`` says which cameras there are, None those that we ship.
     """
 
     host: str = "127.0.0.1"
@@ -107,6 +118,7 @@ class ServerSettings:
     ready_file: Path | None = None
     max_body_bytes: int = 8 << 20
     limits: TimeLimits = TimeLimits()
+    camera_choice: "CameraChoice | None" = None
 
     @property
     def is_rel(self) -> bool | None:

@@ -475,6 +475,8 @@ def test_a_taken_port_is_named(place: Workplace):
             2,
             "no task 'nothing', nor is it a .toml file; allowed: all, aloha, ",
         ),
+        (("serve", "--draw", "obs_cam"), 2, "no robot has a camera 'obs_cam'; there are: left_camera, obs_camera, "),
+        (("serve", "--draw", "obs_camera=9"), 2, "is not CAMERA or CAMERA=WIDTHxHEIGHT with 16 to 4096 pixels"),
         (("serve", "--host", "0.0.0.0"), 2, "give it a --token, or say --insecure"),
         (("serve", "--ready-file", "."), 2, "--ready-file . is a folder; name a file in it"),
         (("status", "--url", "127.0.0.1:9"), 1, "Is there a server at http://127.0.0.1:9?"),

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -113,6 +113,7 @@ def run(
     results: opt.Results = opt.DEFAULT_RESULTS,
     run_id: opt.RunId = None,
     videos: Videos = None,
+    camera_config: opt.CameraFiles = None,
     report: Report = None,
     min_success: MinSuccess = None,
     max_policy_failures: MaxPolicyFailures = 3,
@@ -148,6 +149,7 @@ def run(
         token,
         max_policy_failures,
     )
+    options = replace(options, camera_files=tuple(camera_config or ()))
     with redirect_stdout(sys.stderr):  # a policy may print: stdout is for the results
         plan = plan_of(options)
         if plan.url is None and plan.cameras:
@@ -250,6 +252,7 @@ class RunOptions:
     url: str | None
     token: str | None
     max_policy_failures: int = 3
+    camera_files: Sequence[Path] = ()
 
 
 def plan_of(options: RunOptions) -> "RunPlan":
@@ -271,6 +274,7 @@ def plan_of(options: RunOptions) -> "RunPlan":
         url=None if options.url is None else opt.server_url(options.url),
         token=options.token,
         command=_command(options),
+        camera_files=_camera_files(options),
         policy_arguments=tuple(word for word in options.policy_args if not _key(word).endswith(_NOT_THE_POLICY)),
         max_policy_failures=options.max_policy_failures,
     )
@@ -306,6 +310,14 @@ def _pictures(options: RunOptions, policy: "PolicySource") -> tuple[bool, VideoC
     return cameras, options.videos or (VideoChoice.FAILURES if cameras else VideoChoice.NONE)
 
 
+def _camera_files(options: RunOptions) -> tuple[Path, ...]:
+    """Checked here, so that a mistake is told before a server is started."""
+    if options.url is not None and options.camera_files:
+        raise CommandError("with --url the server chooses: say --camera-config to `urlab eval serve`", WRONG_USE)
+    opt.camera_choice(options.camera_files)
+    return tuple(path.expanduser().resolve() for path in options.camera_files)
+
+
 def _command(options: RunOptions) -> str:
     """The line that runs the same episodes again; where results go and secrets are no part of it."""
     words = ["urlab", "eval", "run", "--policy", options.policy]
@@ -313,6 +325,8 @@ def _command(options: RunOptions) -> str:
         words += ["--policy-arg", f"{_key(argument)}=..." if _key(argument).endswith(_SECRETS) else argument]
     words += ["--tasks", options.tasks or "all", "--episodes", str(options.episodes), "--seed", str(options.seed)]
     words += ["--workers", str(options.workers)] if options.workers else []
+    for file in options.camera_files:
+        words += ["--camera-config", str(file)]
     words += ["--url", options.url] if options.url else []
     return shlex.join(words)
 

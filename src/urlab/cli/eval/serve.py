@@ -37,6 +37,16 @@ Tasks = Annotated[
 ]
 OneJob = Annotated[bool, typer.Option("--one-job", help="One job for all robots, for clients that drive them all.")]
 Cameras = Annotated[bool, typer.Option("--cameras/--no-cameras", help="Pictures in observations.")]
+Draw = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--draw",
+        metavar="CAMERA[=WIDTHxHEIGHT]",
+        help="Draw this camera only, in this size; may be repeated.",
+        show_default="all cameras as they are",
+    ),
+]
+Depth = Annotated[bool, typer.Option("--depth/--no-depth", help="Depth beside the colours of pictures.")]
 Absolute = Annotated[
     bool | None,
     typer.Option(
@@ -64,6 +74,9 @@ def serve(
     episodes: opt.Episodes = 10,
     seed: opt.Seed = 0,
     cameras: Cameras = True,
+    camera_config: opt.CameraFiles = None,
+    draw: Draw = None,
+    depth: Depth = True,
     absolute: Absolute = None,
     privileged: Privileged = False,
     videos: Videos = True,
@@ -87,11 +100,9 @@ def serve(
     with StopSignals():
         opt.need_packages(opt.FOR_A_SERVER)
         _check_host(host, token, insecure)
-        opt.check_folder("--results", results)
-        opt.check_file("--ready-file", ready_file)
+        _check_places(results, ready_file)
         chosen = opt.known_tasks(tasks)
-        if cameras:
-            opt.check_drawing()
+        camera_choice = opt.camera_choice(camera_config or (), draw or (), depth=depth)
         settings = ServerSettings(
             host=host,
             port=port,
@@ -109,6 +120,7 @@ def serve(
             token=token,
             videos=videos and cameras,
             ready_file=ready_file,
+            camera_choice=camera_choice,
         )
         _serve_until_stopped(settings, end_with_stdin)
     log.info("stopped")
@@ -117,6 +129,8 @@ def serve(
 def _serve_until_stopped(settings: ServerSettings, end_with_stdin: bool) -> None:
     from urlab.evaluation.http.app import serve as serve_requests
 
+    if settings.cameras:
+        opt.check_drawing()
     if end_with_stdin:
         threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
     serve_requests(settings, on_ready=lambda url: _say_where(url, settings.results, settings.tasks))
@@ -127,6 +141,11 @@ def _stop_at_end_of_stdin() -> None:
     while os.read(sys.stdin.fileno(), 1 << 10):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _check_places(results: Path, ready_file: Path | None) -> None:
+    opt.check_folder("--results", results)
+    opt.check_file("--ready-file", ready_file)
 
 
 def _check_host(host: str, token: str | None, insecure: bool) -> None:

@@ -25,8 +25,11 @@ class Policy(Protocol):
     """One policy drives one robot, episode after episode, on a thread of its own.
 
     A class may state ``needs_cameras`` and ``needs_privileged`` (bool); without them a policy gets pictures and nothing
-    that a robot could not know. It may have ``reset(observation)``, called when a new episode begins with this
-    observation, perhaps with another task and another robot; and ``close()``, called after the last episode.
+    that a robot could not know. ``cameras`` says which pictures it looks at, as a list of names or with their sizes,
+    ``{"obs_camera": (224, 224)}``, and ``depth = False`` that it needs colours only: `urlab eval run` draws no others.
+
+    It may have ``reset(observation)``, called when a new episode begins with this observation, perhaps with another
+    task and another robot; and ``close()``, called after the last episode.
     """
 
     def act(self, observation: Observation) -> Action | list[Action]:

@@ -32,6 +32,7 @@ class OpenPiPolicy:
 
     needs_cameras = True
     needs_privileged = False
+    depth = False
 
     def __init__(
         self,

@@ -14,9 +14,11 @@ from statistics import fmean
 from typing import Any
 
 from urlab.errors import UrlabError, known
+from urlab.evaluation.camera_config import CameraChoice, CameraMount
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
 from urlab.evaluation.episode_result import WORKER_FAILED, EpisodeResult, Retries, seed_text
 from urlab.evaluation.errors import BadJob
+from urlab.evaluation.runs.plan import drawing
 from urlab.evaluation.runs.results import RunFolder, check_run_id, new_run_id, write_result_info
 from urlab.evaluation.settings import BENCHMARK, MetricShape, ServerSettings
 from urlab.evaluation.tasks.task import Task, find_task, own_tasks, task_names
@@ -413,8 +415,20 @@ class JobFactory:
         seeds = range(request.seed, request.seed + request.episodes)
         run = ActiveRun(tasks, seeds, self._settings.results, request.run_id)
         meaning = {None: "by the client's generation", True: "relative", False: "absolute"}[self._settings.is_rel]
-        run.write_description({"cameras": self._settings.cameras, "actions_without_is_rel": meaning})
+        run.write_description({**self._pictures(tasks), "actions_without_is_rel": meaning})
         return run
+
+    def _pictures(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        """What policies see, for those who read the numbers: which cameras, how large, and what draws them."""
+        cameras, choice = self._settings.cameras, self._settings.camera_choice or CameraChoice()
+        described: dict[str, Any] = {"cameras": cameras, **drawing(cameras=cameras)}
+        if cameras:
+            robots = {task.name: (EMBODIMENTS[task.embodiment], task) for task in tasks}
+            described["camera_sizes"] = {
+                name: {one.name: _size(one) for one in choice.mounts(robot.name, task.cameras or robot.cameras)}
+                for name, (robot, task) in robots.items()
+            }
+        return described
 
     def read(self, data: Mapping[str, object]) -> JobRequest:
         """A request from the body of /start_new_job; ``episodes`` and ``seed`` are ours and optional."""
@@ -439,6 +453,10 @@ class JobFactory:
                 + (_FILES if word.endswith(".toml") else "")
             )
         return found
+
+
+def _size(mount: CameraMount) -> str:
+    return f"{mount.width} x {mount.height}{' and depth' if mount.depth else ''}"
 
 
 def _words(value: object) -> tuple[str, ...]:

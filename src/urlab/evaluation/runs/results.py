@@ -37,6 +37,9 @@ _COMPLETE, _PROGRESS = "result.json", "progress.json"
 _ATTEMPTS = "attempts.jsonl"
 _LONGEST_RUN_ID = 200
 _MAX_LISTED = 5
+NO_PICTURES = "none, as there are no cameras"
+"""The renderer of a run without pictures."""
+
 _OLD_SUFFIXES = ("_success", "_failure")
 
 
@@ -64,6 +67,14 @@ class Run:
     def hold_steps(self) -> tuple[int, ...]:
         """How many control steps subgoals had to last: one number, unless several kinds of clients took part."""
         return tuple(sorted({one.hold_steps for one in self.episodes if one.hold_steps is not None}))
+
+    @property
+    def drawing(self) -> str | None:
+        """What the policy's pictures were drawn by, in words; None without pictures, or if it was not written down."""
+        renderer, profile = self.info.get("renderer"), self.info.get("render_profile")
+        if renderer in (None, NO_PICTURES):
+            return None
+        return f"{renderer}, render profile {profile or 'not recorded'}"
 
     @property
     def policy(self) -> str:
@@ -173,6 +184,7 @@ def write_result_info(folder: Path, result: EpisodeResult, times: tuple[str, str
             "retries": None if result.retries is None else asdict(result.retries),
             "steps": result.steps,
             "hold_steps": result.hold_steps,
+            "floor": result.floor,
             "task_name": result.task,
             "seed": result.seed,
             "instruction": result.instruction,
@@ -254,6 +266,7 @@ def _result(task: str, seed: str, document: dict[str, Any], folder: Path) -> Epi
         reason=_optional(str, document.get("termination_reason", log.get("termination_reason"))),
         hold_steps=_optional(int, document.get("hold_steps")),
         instruction=_optional(str, document.get("instruction")),
+        floor=_optional(_finite, document.get("floor")),
         nested=nested if isinstance(nested, list) else [],
         seconds=_seconds(log.get("episode_start_time"), log.get("episode_end_time")),
         videos={path.stem: path for path in sorted(folder.glob("*.mp4"))},

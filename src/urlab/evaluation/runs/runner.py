@@ -109,6 +109,11 @@ def server_options(plan: RunPlan, run_id: str) -> list[str]:
     options += ["--seed", str(plan.seed), "--workers", str(plan.workers), "--results", str(plan.results)]
     options += ["--cameras" if plan.cameras else "--no-cameras"]
     options += ["--videos" if plan.cameras and plan.videos is not VideoChoice.NONE else "--no-videos"]
+    for file in plan.camera_files:
+        options += ["--camera-config", str(file)]
+    for camera, size in (plan.policy.cameras or {}).items():
+        options += ["--draw", camera if size is None else f"{camera}={size[0]}x{size[1]}"]
+    options += [] if plan.policy.depth else ["--no-depth"]
     return options + (["--privileged"] if plan.policy.needs_privileged else [])
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from urlab.evaluation.camera_config import CameraChoice
 from urlab.evaluation.encoding import BodyFormat
 from urlab.evaluation.episode_result import EpisodeResult, Retries
 from urlab.evaluation.simulation.actions import Action
@@ -28,6 +29,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, array_like=True, tag=True):
     cameras: bool
     privileged: bool
     videos: bool
+    camera_choice: CameraChoice = CameraChoice()
 
 
 class Begin(msgspec.Struct, frozen=True, array_like=True, tag=True):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 from urlab.errors import known
+from urlab.evaluation.camera_config import CameraChoice
 from urlab.evaluation.encoding import BodyFormat, EncodedObservation
 from urlab.evaluation.episode_result import POLICY_FAILED, EpisodeResult
 from urlab.evaluation.errors import RefusedRequest, UnknownWorker, WorkerTimeLimit
@@ -451,7 +452,9 @@ class WorkerPool:
                 f"or kill some; workers that exist: {known(self._slots)}"
             )
         cameras = self._settings.cameras
-        settings = WorkerSettings(cameras, self._settings.privileged, self._settings.videos and cameras)
+        videos = self._settings.videos and cameras
+        choice = self._settings.camera_choice or CameraChoice()
+        settings = WorkerSettings(cameras, self._settings.privileged, videos, choice)
         for one in missing:
             self._slots[one] = WorkerSlot(one, self.run, settings, self._settings.limits)
 

@@ -117,6 +117,8 @@ class Worker:
             warning = warning or _beyond_range(episode, action)
             if episode.done:
                 break
+            if executed < len(step.actions):
+                evidence.add_overview()
         warnings = () if warning is None else (warning,)
         if episode.done:
             return self._ended(step, executed, warnings)
@@ -161,7 +163,9 @@ class Worker:
         """Compiling takes longer than a reset: a scene is kept until another task comes. A new job has new workers."""
         if self._simulation is None or self._simulation.task.name != task.name:
             self._close_simulation()
-            self._simulation = Simulation(task, EMBODIMENTS[task.embodiment], cameras=self._settings.cameras)
+            robot = EMBODIMENTS[task.embodiment]
+            mounts = self._settings.camera_choice.mounts(robot.name, task.cameras or robot.cameras)
+            self._simulation = Simulation(task, replace(robot, cameras=mounts), cameras=self._settings.cameras)
         return self._simulation
 
     def _close_simulation(self) -> None:

@@ -115,6 +115,29 @@ def test_a_policy_needs_act_alone(own: str):
 
 
 @pytest.mark.parametrize(
+    ("stated", "cameras"),
+    [
+        ("None", None),
+        ("['obs_camera', 'realsense']", {"obs_camera": None, "realsense": None}),
+        ("{'obs_camera': (224, 200), 'realsense': None}", {"obs_camera": (224, 200), "realsense": None}),
+    ],
+)
+def test_a_class_says_through_which_cameras_it_looks(tmp_path: Path, stated: str, cameras: Any):
+    file = tmp_path / f"looks_{abs(hash(stated))}.py"
+    file.write_text(f"class Looks:\n    cameras = {stated}\n    depth = False\n    def act(self, seen): ...\n")
+    source = find_policy(f"{file}:Looks")
+    assert (source.cameras, source.depth) == (cameras, False)
+
+
+@pytest.mark.parametrize("stated", ["'obs_camera'", "{'obs_camera': 224}", "[]", "{'obs_camera': (224, 'x')}"])
+def test_cameras_that_cannot_be_meant_are_refused(tmp_path: Path, stated: str):
+    file = tmp_path / f"odd_{abs(hash(stated))}.py"
+    file.write_text(f"class Odd:\n    cameras = {stated}\n    def act(self, seen): ...\n")
+    with pytest.raises(PolicyNotFound, match="write a list of names, or names with their sizes"):
+        find_policy(f"{file}:Odd")
+
+
+@pytest.mark.parametrize(
     ("word", "says"),
     [
         ("banana", "there is no policy 'banana'; there are: .*random, or module:Class"),

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgpack
 import numpy as np
@@ -171,6 +171,29 @@ def test_a_policy_server_that_is_lost_costs_an_episode_and_is_connected_to_again
     assert "has gone" in lost.detail
     (complaint,) = outcome.complaints
     assert "that the policy failed in, and that count as failed: 1" in complaint
+
+
+class Looking:
+    """Notes what it sees; it looks through one camera, and needs no depth."""
+
+    cameras: ClassVar = {"realsense": (64, 48)}
+    depth = False
+    seen: ClassVar[list[Any]] = []
+
+    def act(self, observation: dict[str, Any]) -> list[dict[str, Any]]:
+        Looking.seen.append({name: (view["rgb"].shape, view["depth"]) for name, view in _views(observation)})
+        return [{"control_type": "joint_position", "action": [0.0] * 9, "is_rel": True}] * 24
+
+
+def _views(observation: dict[str, Any]) -> Any:
+    return observation["camera_data"].items()
+
+
+def test_only_what_a_policy_looks_at_is_drawn(plan: RunPlan):
+    policy = replace(find_policy("random"), make=Looking, cameras=Looking.cameras, depth=Looking.depth)
+    outcome = run_plan(replace(plan, policy=policy, cameras=True, workers=1, episodes=1), Notes(), threading.Event())
+    assert outcome.problem is None
+    assert Looking.seen == [{"realsense": ((48, 64, 3), None)}]
 
 
 class Fragile:

@@ -178,14 +178,20 @@ def test_every_gripper_may_open_and_close_at_once(embodiment):
         (0, -10.1, "arm_out_of_range"),
         (0, HOME[0] + 1.01, "arm_jump"),
         (0, HOME[0] + 0.99, None),
-        (7, -0.011, "gripper_out_of_range"),
+        (7, -0.041, "gripper_out_of_range"),
         (7, -0.009, None),
-        (8, 0.051, "gripper_out_of_range"),
+        (8, 0.081, "gripper_out_of_range"),
         (8, 0.049, None),
     ],
 )
-def test_the_limits_of_the_panda_are_the_protocol_s(guard, index, value, reason):
+def test_a_state_that_no_panda_can_be_in_ends_the_episode(guard, index, value, reason):
     assert guard.check(changed(index, value)) == reason
+
+
+@pytest.mark.parametrize(("index", "value"), [(7, -0.0095), (8, 0.06)])
+def test_a_finger_may_be_pressed_out_of_its_range_however_long(guard, index, value):
+    for _ in range(600):
+        assert guard.check(changed(index, value)) is None
 
 
 def test_a_finger_that_jumps_farther_than_it_can_travel_ends_the_episode(guard):
