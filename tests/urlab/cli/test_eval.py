@@ -475,7 +475,6 @@ def test_a_taken_port_is_named(place: Workplace):
             2,
             "no task 'nothing', nor is it a .toml file; allowed: all, aloha, ",
         ),
-        (("serve", "--absolute", "--relative"), 2, "--absolute and --relative exclude each other"),
         (("serve", "--host", "0.0.0.0"), 2, "give it a --token, or say --insecure"),
         (("serve", "--ready-file", "."), 2, "--ready-file . is a folder; name a file in it"),
         (("status", "--url", "127.0.0.1:9"), 1, "Is there a server at http://127.0.0.1:9?"),

@@ -16,7 +16,7 @@ from urlab.cli.console import WRONG_USE, CommandError, LogLevel, set_up_logging,
 from urlab.cli.eval import options as opt
 from urlab.cli.options import Log
 from urlab.cli.signals import StopSignals
-from urlab.evaluation.settings import FIRST_ROBOT
+from urlab.evaluation.settings import FIRST_ROBOT, ServerSettings
 
 log = logging.getLogger("urlab.cli")
 
@@ -38,10 +38,12 @@ Tasks = Annotated[
 OneJob = Annotated[bool, typer.Option("--one-job", help="One job for all robots, for clients that drive them all.")]
 Cameras = Annotated[bool, typer.Option("--cameras/--no-cameras", help="Pictures in observations.")]
 Absolute = Annotated[
-    bool, typer.Option("--absolute", help="Actions that do not say is_rel are absolute, for all clients.")
-]
-Relative = Annotated[
-    bool, typer.Option("--relative", help="Actions that do not say is_rel are deltas, for all clients.")
+    bool | None,
+    typer.Option(
+        "--absolute/--relative",
+        help="What actions without is_rel mean, for all clients.",
+        show_default="by the client's generation",
+    ),
 ]
 Privileged = Annotated[bool, typer.Option("--privileged", help="Tell policies where objects are: oracles need it.")]
 Videos = Annotated[bool, typer.Option("--videos/--no-videos", help="Record videos of what the cameras see.")]
@@ -63,8 +65,7 @@ def serve(
     seed: opt.Seed = 0,
     cameras: Cameras = True,
     camera_config: opt.CameraFiles = None,
-    absolute: Absolute = False,
-    relative: Relative = False,
+    absolute: Absolute = None,
     privileged: Privileged = False,
     videos: Videos = True,
     results: opt.Results = opt.DEFAULT_RESULTS,
@@ -77,11 +78,9 @@ def serve(
 ) -> None:
     """Serve tasks to a controller of yours until Ctrl-C or SIGTERM. GenManip's clients work unchanged.
 
-    A job is there from the start, so a client just resets and steps; a client that comes after its end begins a new
-    run of it. [bold]urlab eval submit[/bold] starts another one.
-
-    What an action without is_rel means depends on the client's generation: a change for those that announce their
-    workers with /create_workers, absolute for later ones.
+    A job is there from the start, so a client just resets and steps; one that comes after its end begins a new run.
+    [bold]urlab eval submit[/bold] starts another job. Actions without is_rel are changes for clients that announce
+    their workers with /create_workers, and absolute for later ones.
 
     Example: [bold]urlab eval serve --tasks panda_cube_on_plate --episodes 20[/bold]
     """
@@ -89,19 +88,11 @@ def serve(
     with StopSignals():
         opt.need_packages(opt.FOR_A_SERVER)
         _check_host(host, token, insecure)
-        if absolute and relative:
-            raise CommandError("--absolute and --relative exclude each other", WRONG_USE)
         opt.check_folder("--results", results)
         opt.check_file("--ready-file", ready_file)
         chosen = opt.known_tasks(tasks)
-        camera_choice = opt.camera_choice(camera_config or ())
         if cameras:
             opt.check_drawing()
-        if end_with_stdin:
-            threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
-        from urlab.evaluation.http.app import serve as serve_until_stopped
-        from urlab.evaluation.settings import ServerSettings
-
         settings = ServerSettings(
             host=host,
             port=port,
@@ -111,18 +102,26 @@ def serve(
             episodes=episodes,
             seed=seed,
             cameras=cameras,
-            absolute=absolute,
-            relative=relative,
+            absolute=absolute is True,
+            relative=absolute is False,
             privileged=privileged,
             results=results,
             run_id=run_id,
             token=token,
             videos=videos and cameras,
             ready_file=ready_file,
-            camera_choice=camera_choice,
+            camera_choice=opt.camera_choice(camera_config or ()),
         )
-        serve_until_stopped(settings, on_ready=lambda url: _say_where(url, results, chosen))
+        _serve_until_stopped(settings, end_with_stdin)
     log.info("stopped")
+
+
+def _serve_until_stopped(settings: ServerSettings, end_with_stdin: bool) -> None:
+    from urlab.evaluation.http.app import serve as serve_requests
+
+    if end_with_stdin:
+        threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
+    serve_requests(settings, on_ready=lambda url: _say_where(url, settings.results, settings.tasks))
 
 
 def _stop_at_end_of_stdin() -> None:
