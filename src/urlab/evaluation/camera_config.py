@@ -9,7 +9,7 @@ fovy_deg = 56.0               # or focal_px = [450, 450], and center_px if that 
 pos = [0.65, 0.0, 1.85]       # metres, in the world, or in the frame of `body`
 look_at = [0.0, 0.0, 1.0]     # a point in the same frame; or quat_wxyz, looking along +X with +Z up
 body = "hand"                 # a body of the robot; left out, the camera stands in the world
-depth = true                  # false draws no depth, which takes about a third of the time
+depth = true                  # false draws no depth, and takes less time
 ```
 
 Every error is about the file, a line and a field.

@@ -102,7 +102,6 @@ def serve(
         _check_host(host, token, insecure)
         _check_places(results, ready_file)
         chosen = opt.known_tasks(tasks)
-        camera_choice = opt.camera_choice(camera_config or (), draw or (), depth=depth)
         settings = ServerSettings(
             host=host,
             port=port,
@@ -120,7 +119,7 @@ def serve(
             token=token,
             videos=videos and cameras,
             ready_file=ready_file,
-            camera_choice=camera_choice,
+            camera_choice=opt.camera_choice(camera_config or (), draw or (), depth=depth),
         )
         _serve_until_stopped(settings, end_with_stdin)
     log.info("stopped")

@@ -1,6 +1,6 @@
 """One attempt at a task: a layout, actions until the goal is reached or time is up, a result.
 
-It also ends when the robot is in a state that no robot can be in (`StateGuard`). The protocol allows the Panda's fingers
+It also ends when the robot is in a state that no robot can be in: see `StateGuard`. The protocol allows Panda fingers
 a hundredth beyond 0 to 0.04 m and jumps of 0.05 m; the jump is one and a quarter of their travel, which every gripper
 is allowed. A hand that pushes hard bends its fingers by a third of their travel, for seconds, which is legal here: only
 what is a whole travel beyond the range is impossible. Bases do not move here, so nothing watches them.
