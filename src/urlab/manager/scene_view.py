@@ -103,11 +103,11 @@ def actor_poses(manager: Manager) -> dict[str, Pose]:
     return poses
 
 
-def body_positions(manager: Manager, actor_name: str) -> dict[str, tuple[float, float, float]]:
-    """World positions of an actor's bodies, by their compiled names, metres."""
-    model, xpos = manager.engine.model, manager.engine.snapshot.xpos
-    names = _body_names(manager.scene, actor_name)
-    return {name: tuple(xpos[model.body(name).id].tolist()) for name in names}
+def body_poses(manager: Manager, actor_name: str) -> dict[str, Pose]:
+    """World poses of an actor's bodies, by their compiled names."""
+    model, snapshot = manager.engine.model, manager.engine.snapshot
+    ids = {name: int(model.body(name).id) for name in _body_names(manager.scene, actor_name)}
+    return {name: Pose.of(snapshot.xpos[body], snapshot.xquat[body]) for name, body in ids.items()}
 
 
 def _body_names(scene: CompiledScene, actor_name: str | None) -> tuple[str, ...]:
