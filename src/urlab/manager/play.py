@@ -64,14 +64,13 @@ class Play:
         self._pinned_mode = pinned_mode
         self._render_profile = render_profile
         self._save_debug = save_debug
-        self.cameras_switched: bool | None = None
-        """How the streams of all cameras were switched last; None when they never were."""
-
         self._manager: Manager | None = None
         self._ended_bytes = 0
         self._state = PIEState.OFF
         self._compile_error = ""
         self._lock = threading.Lock()
+        self.cameras_switched: bool | None = None
+        """How the streams of all cameras were switched last; None when they never were."""
 
     @property
     def manager(self) -> Manager:
