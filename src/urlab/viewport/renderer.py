@@ -138,7 +138,8 @@ class ViewportRenderer:
         if self._drawn is None or self._drawn.maxgeom < needed:
             self._drawn = mujoco.MjvScene(self._model, maxgeom=needed)
         self._aim(camera, request.aspect)
-        self._add_model(style, request.flags, _perturb(request.posed, self._data))
+        perturb = _perturb(request.posed, self._data) if request.flags.chosen.get("perturbation") else None
+        self._add_model(style, request.flags, perturb)
         geoms = OverlayGeoms(self._drawn, camera.location)
         has_sky = np.any(self._model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX))
         if not (style.wires or has_sky):

@@ -1,6 +1,6 @@
 """What MuJoCo draws over a model, looked at in the pictures."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mujoco
@@ -170,3 +170,40 @@ def test_a_sleeping_body_has_its_contacts_where_it_is_shown(studio: Any, make_po
     studio.posed = make_posed(asleep.replace('name="crate"', 'name="crate" sleep="init"'))
     studio.viewport.set_camera((-1.0, 0.0, 0.25), (1.0, 0.0, 0.0, 0.0), 60.0)
     assert near(changed(studio, contacts=True), studio.pixel((-0.1, 0.1, 0.0)))
+
+
+# -- bodies that are pushed and dragged ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Held:
+    """What holds a body, by default nothing."""
+
+    body_id: int = 1
+    point: Any = (0.0, 0.0, 0.0)
+    force: Any = None
+    torque: Any = None
+    target: Any = None
+
+
+def test_a_push_is_an_arrow_along_its_force(resting: Any) -> None:
+    resting.posed = replace(resting.posed, held=(Held(force=np.array([0.0, 500.0, 0.0])),))
+    mask = changed(resting, perturbation=True)
+    columns = np.flatnonzero(mask.any(axis=0))
+    middle = resting.pixel((0.0, 0.0, 0.1))[0]
+    assert columns.size
+    assert columns.min() < middle - 10, "+Y is to the left"
+    assert columns.max() < middle + 10
+
+
+def test_a_drag_is_drawn_from_the_body_to_its_target(resting: Any) -> None:
+    resting.posed = replace(resting.posed, held=(Held(target=np.array([0.0, 0.3, 0.4])),))
+    mask = changed(resting, perturbation=True)
+    assert near(mask, resting.pixel((0.0, 0.3, 0.4)), within=12)
+    assert near(mask, resting.pixel((0.0, 0.2, 0.3)), within=12), "and on the way"
+
+
+def test_without_the_overlay_nothing_is_drawn_of_it(resting: Any) -> None:
+    before = resting.picture()
+    resting.posed = replace(resting.posed, held=(Held(target=np.array([0.0, 0.3, 0.4])), Held(force=np.ones(3))))
+    assert (resting.picture() == before).all()
