@@ -172,7 +172,7 @@ def test_a_sleeping_body_has_its_contacts_where_it_is_shown(studio: Any, make_po
     assert near(changed(studio, contacts=True), studio.pixel((-0.1, 0.1, 0.0)))
 
 
-# -- bodies that are pushed and dragged ---------------------------------------------------------------------------------
+# -- bodies that are pushed and dragged --------------------------------------------------------------------------------
 
 
 @dataclass
