@@ -1,5 +1,6 @@
 """The play lifecycle: from a level to a running scene and back."""
 
+import gc
 import logging
 import threading
 import time
@@ -19,6 +20,10 @@ from urlab_wire.enums import ControlSource, PIEState, StepMode
 log = logging.getLogger("urlab.play")
 
 DEFAULT_TIMEOUT_S = 30.0
+
+_COLLECT_BYTES = 4 << 20
+"""So much of models that have ended is collected at once. The parts of a scene refer to each other, and each scene has
+copies of its model; the collector's own rule counts objects, of which a large model is few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,7 @@ class Play:
         self._render_profile = render_profile
         self._save_debug = save_debug
         self._manager: Manager | None = None
+        self._ended_bytes = 0
         self._state = PIEState.OFF
         self._compile_error = ""
         self._lock = threading.Lock()
@@ -200,7 +206,11 @@ class Play:
         if manager is not None:
             _notify(self.on_stop, manager)
             manager.stop()
+            self._ended_bytes += int(manager.scene.model.nbuffer)
             del manager
+            if self._ended_bytes > _COLLECT_BYTES:
+                gc.collect()
+                self._ended_bytes = 0
             give_memory_back()
 
 
