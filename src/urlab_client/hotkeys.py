@@ -15,6 +15,7 @@ from urlab_client.enums import StepMode
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
+    from urlab_client.namespaces.viewport import ViewportOverlays
 
 SPEED_FACTOR = 2.0
 """What "faster" and "slower" multiply and divide by."""
@@ -89,7 +90,6 @@ class Hotkeys:
         self._client = client
         self._robot = robot
         self._switched_to_direct = False
-        self._overlays: set[str] = set()
         self._hotkeys = {one.key: one for one in HOTKEYS}
         self._twist_keys = {one.key: one for one in TWIST_KEYS}
         self._actions: dict[str, Callable[[str], str]] = {
@@ -147,9 +147,8 @@ class Hotkeys:
         return f"{self._client.runtime.set_sim_speed(percent * factor):g} % of real time"
 
     def _toggle_overlay(self, name: str) -> str:
-        on = self._client.viewport.set_overlays(**{name: name not in self._overlays})
-        self._overlays = {one for one, drawn in on.items() if drawn}
-        return f"viewport overlays: {', '.join(sorted(self._overlays)) or 'none'}"
+        wanted: ViewportOverlays = {name: not self._client.viewport.set_overlays()[name]}  # type: ignore[misc]
+        return f"{name} in the viewport: {'on' if self._client.viewport.set_overlays(**wanted)[name] else 'off'}"
 
     def _next_robot(self, _argument: str) -> str:
         robots = list(self._client.articulations)

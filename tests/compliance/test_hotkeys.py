@@ -82,8 +82,9 @@ def test_twist_keys_drive_the_chosen_robot(hotkeys: Hotkeys, wire: Any) -> None:
     assert wire.ok("step")["per_articulation"]["walker"]["twist"]["angular"] == [0.0, 0.0, 0.0]
 
 
-def test_an_overlay_goes_on_and_off(hotkeys: Hotkeys) -> None:
-    assert hotkeys.press("c") == "viewport overlays: contacts"
-    assert hotkeys.press("j") == "viewport overlays: contacts, joints"
-    assert hotkeys.press("c") == "viewport overlays: joints"
-    assert hotkeys.press("j") == "viewport overlays: none"
+def test_an_overlay_goes_on_and_off(hotkeys: Hotkeys, operator: URLabClient) -> None:
+    operator.viewport.set_overlays(contacts=False)
+    assert hotkeys.press("c") == "contacts in the viewport: on"
+    assert operator.viewport.set_overlays()["contacts"] is True
+    assert hotkeys.press("c") == "contacts in the viewport: off"
+    assert operator.viewport.set_overlays()["contacts"] is False
