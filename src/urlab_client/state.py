@@ -139,7 +139,8 @@ class SceneState(LocalData):
             if authoritative or self.step_mode is not _PUPPET:
                 self._take_state(reply, at_once=authoritative)
             elif self._mirror is not None:
-                self._mirror.absorb_drag(reply.get("perturbation"))
+                held = reply.get("perturbation")
+                self._mirror.absorb_drags(reply.get("perturbations") or ([held] if held else []))
             cameras = reply.get("cameras")
             if cameras:
                 self._absorb_frames(cameras)

@@ -11,10 +11,10 @@ NAMES = """
 ActorBounds ActorHierarchyNode ActorInfo Actuator ActuatorType BlueprintInfo Body CameraFrame CameraMode CameraPose
 CameraStreaming CameraTiming Contact ContactsResult ControlMode ControlSource ControllerKind InProcessTransport Joint
 KeyframeInfo LightKind MocapPose ObservationLevel PIEStartResult PIEState PIEStatus RecordingHandle RecordingSummary
-ReplaySession ReplayStatus SceneSnapshot SceneSnapshotActor SegmentInfo Sensor SimOptions SpaceMode StepMode Transport
-URLabArticulation URLabAsset URLabBlueprint URLabCameraView URLabClient URLabController URLabEntity URLabLightHandle
-URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle URLabTimeoutError
-URLabVersionMismatch ZmqTransport
+ReplaySession ReplayStatus SceneSnapshot SceneSnapshotActor SegmentInfo Sensor SimOptions SpaceMode StateInfo StepMode
+Transport URLabArticulation URLabAsset URLabBlueprint URLabCameraView URLabClient URLabController URLabEntity
+URLabLightHandle URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle
+URLabTimeoutError URLabVersionMismatch ZmqTransport
 """
 
 SIGNATURES = """

@@ -46,6 +46,12 @@ class Dispatcher:
         self._parts = parts
         self._play = parts.play
         self._draining = False
+        self.sessions.on_end.append(self._let_go)
+
+    def _let_go(self, ended: Session) -> None:
+        """Release what an ended session holds in the running scene."""
+        if self._play.is_playing:
+            self._play.manager.release(ended.id)
 
     def drain(self) -> None:
         """From now on every request is answered `shutting_down`."""

@@ -96,6 +96,9 @@ class Engine:
         self._rlock = threading.RLock()
         self._lock = TimedLock(self._rlock, _LOCK_S)
         self._frame_id = 0
+        self.first_frame_id = 0
+        """The frame id of the first state since the last `jump`: pictures of earlier ones are not to be shown."""
+
         self.worker_threads = 0
         """How many threads MuJoCo uses inside one step beside the caller's; `set_worker_threads` changes it."""
 
@@ -163,6 +166,13 @@ class Engine:
         self.sim_time = self.data.time
         for hook in self.on_publish:
             hook()
+
+    def jump(self) -> None:
+        """The state does not follow from the published one (a reset, a restored state, a replay's jump).
+
+        Call this before it is published. Pictures of what was before it are out of date, however new they are.
+        """
+        self.first_frame_id = self._frame_id + 1
 
     def warnings(self) -> list[str]:
         """MuJoCo's warnings since the last call."""
