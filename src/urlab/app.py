@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from urlab import robots
+from urlab import plugins, robots
 from urlab.authoring import Importer, World
 from urlab.compile.blueprint import model_name_of
 from urlab.compile.library import Library
@@ -58,6 +58,7 @@ class Server:
     def __init__(self, config: ServerConfig, targets: Sequence[str | Path] = ()) -> None:
         route_mujoco_log()
         self.config = config.checked()
+        callbacks = plugins.load(self.config.plugins)
         self.project = open_project(self.config.project)
         _warn_of_unwritable(self.project.folder)
         self._decomposer = Decomposer(self.project.converted_meshes_dir)
@@ -73,6 +74,7 @@ class Server:
             pinned_mode=None if self.config.step_mode is StepMode.AUTO else self.config.step_mode,
             render_profile=self.config.render_profile,
             save_debug=self.config.save_debug_xml,
+            callbacks=callbacks,
         )
         overlay = Overlay()
         self._viewport = Viewport(ViewportSource(self.play), overlay)

@@ -101,6 +101,19 @@ def _op(
     )
 
 
+def describe_op(
+    request: type[Request[Reply]],
+    namespace: str,
+    category: OpCategory,
+    *,
+    reads: bool = False,
+    limit_s: float = DEFAULT_LIMIT_S,
+) -> OpSpec:
+    """An op of a plugin, for the table: its request has its name for a tag, and names its reply."""
+    described = _op(request, reads=reads, limit_s=limit_s)
+    return msgspec.structs.replace(described, namespace=namespace, category=category)
+
+
 def _namespace(name: str, category: OpCategory, *ops: OpSpec) -> Iterator[OpSpec]:
     for one in ops:
         yield msgspec.structs.replace(one, namespace=name, category=category)
