@@ -203,7 +203,7 @@ def launch(target: str | Path | Sequence[str | Path] | None = None, **options: A
 
     ``target`` is a level's name, a model file, or several model files; None is the shipped demo level.
     ``step_mode`` (default direct) and ``observations`` are the client's; every other option is a field of
-    `ServerConfig`. There are no ports and no second process.
+    `ServerConfig`; ``plugins`` are names of modules (`urlab.plugins`). There are no ports and no second process.
     """
     step_mode = StepMode(options.pop("step_mode", StepMode.DIRECT))
     observations = options.pop("observations", "standard")
