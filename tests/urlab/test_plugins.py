@@ -58,7 +58,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with a model, a sidecar that names the example's controller, and the example."""
-    (example,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (example,) = re.findall(r"^```py\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
     (tmp_path / "my_plugin.py").write_text(example)
     (tmp_path / "cart.xml").write_text(CART)
     (tmp_path / "cart.urlab.toml").write_text('[controller]\nkind = "bang"\n')

@@ -1,9 +1,7 @@
 """Forces, states, constraints and setpoints of a user interface: what the client shows is what the server has."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -164,13 +162,3 @@ def test_setpoints_of_a_user_interface_count_when_it_is_in_force(client: URLabCl
     client.step()
     assert client.articulations["rig"].last_applied_ctrl.tolist() == [0.3, 0]
     assert "control source" in caplog.text
-
-
-def test_the_examples_of_the_page_run_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    page = (Path(__file__).parents[3] / "docs" / "forces-and-states.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {}
-    for block in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
-        exec(block, names)
-    assert names["client"].runtime.list_states() == []
-    names["client"].close()
