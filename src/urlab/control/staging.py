@@ -66,6 +66,10 @@ class StagedControl:
         """Replace the wire's setpoints by what `check` has seen or `merged` returned."""
         self._from_wire[:] = checked
 
+    def replace(self, source: ControlSource, checked: Float64Array) -> None:
+        """Replace all setpoints of a source by finite numbers, one per actuator."""
+        self._staged[source][:] = checked
+
     def merged(
         self,
         ctrl: Sequence[float] | None,

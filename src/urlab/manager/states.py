@@ -65,7 +65,7 @@ class StateCodec:
         numbers = np.frombuffer(blob, np.float64, len(self._state) + self._setpoints, _HEADER.size)
         if not np.isfinite(numbers).all():
             raise BadValue("the state holds numbers that are not finite")
-        state, setpoints = np.split(numbers, [len(self._state)])
+        state, setpoints = numbers[: len(self._state)], numbers[len(self._state) :]
         model, data = self._engine.model, self._engine.data
         mujoco.mj_setState(model, data, state, FULL_STATE)
         self._engine.forward()
@@ -80,7 +80,7 @@ class StateCodec:
         for robot in self._robots:
             width = len(robot.compiled.actuators)
             for source in ControlSource:
-                robot.staged.stage(setpoints[start : start + width], source=source)
+                robot.staged.replace(source, setpoints[start : start + width])
                 start += width
 
     def _check(self, blob: bytes) -> None:
