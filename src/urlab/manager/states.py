@@ -41,7 +41,7 @@ class StateCodec:
         self._robots = tuple(robots)
         self._signature = _signature(engine.model)
         self._state = np.empty(mujoco.mj_stateSize(engine.model, FULL_STATE))
-        self._setpoints = sum(2 * len(one.compiled.actuators) for one in self._robots)
+        self._setpoints = sum(len(ControlSource) * len(one.staged.active) for one in self._robots)
         self._head_bytes = _HEADER.size + 8 * (len(self._state) + self._setpoints)
 
     def take(self) -> bytes:
@@ -62,23 +62,26 @@ class StateCodec:
         """Go to a state, and evaluate it; BadValue, and nothing is changed, when it is not one of this model."""
         self._check(blob)
         memories = self._read_memories(blob)
+        for robot, memory in zip(self._robots, memories, strict=True):
+            if memory and robot.controller is None:
+                raise BadValue(f"the state has a memory for a controller of {robot.prefix}, which has none")
         numbers = np.frombuffer(blob, np.float64, len(self._state) + self._setpoints, _HEADER.size)
         if not np.isfinite(numbers).all():
             raise BadValue("the state holds numbers that are not finite")
         state, setpoints = numbers[: len(self._state)], numbers[len(self._state) :]
+        for robot, memory in zip(self._robots, memories, strict=True):
+            if robot.controller is not None:
+                robot.controller.remember(memory)
         model, data = self._engine.model, self._engine.data
         mujoco.mj_setState(model, data, state, FULL_STATE)
         self._engine.forward()
         mujoco.mj_setState(model, data, state, FULL_STATE)  # an evaluation may have moved the warm start
         self._stage(setpoints)
-        for robot, memory in zip(self._robots, memories, strict=True):
-            if robot.controller is not None:
-                robot.controller.remember(memory)
 
     def _stage(self, setpoints: NDArray[np.float64]) -> None:
         start = 0
         for robot in self._robots:
-            width = len(robot.compiled.actuators)
+            width = len(robot.staged.active)
             for source in ControlSource:
                 robot.staged.replace(source, setpoints[start : start + width])
                 start += width
