@@ -51,6 +51,25 @@ with urlab.launch("cart.xml", project=".", plugins=["my_plugin"]) as client:
 """
 
 
+REMOTE = """
+import json
+from urlab.child_process import ServerProcess
+from urlab_client import URLabClient
+
+with ServerProcess("cart.xml", "--project", ".", "--plugin", "my_plugin") as server:
+    port = int(server.endpoints["step"].rpartition(":")[2])
+    with URLabClient("tcp://127.0.0.1", step_port=port, step_mode="direct") as client:
+        client.discover()
+        mode = client.runtime.set_camera_mode("eye", "nearness")
+        client.step(1, include_cameras={"eye": "sync"})
+        frame = client.articulations["cart"].cameras["eye"].latest
+        refused = client._channel.transport.rpc(
+            {"op": "set_wind", "session_id": client.session_id, "force": "hard"}, rcv_timeout_ms=5000
+        )
+        print(json.dumps({"mode": mode, "type": str(frame.pixels.dtype), "code": refused["code"]}))
+"""
+
+
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True, timeout=120)
 
@@ -75,6 +94,12 @@ def test_the_example_of_the_page_works(folder: Path) -> None:
     assert told["gained"] == pytest.approx(3.0 / 2 * 100 * 0.002)
     assert (told["mode"], told["namespace"]) == ("nearness", "plugin")
     assert told["nearest"] == pytest.approx(1 / 0.9, rel=0.01)
+
+
+def test_a_client_in_another_process_knows_the_plugins_of_the_server(folder: Path) -> None:
+    ran = run(folder, "-c", REMOTE)
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == {"mode": "nearness", "type": "float32", "code": "bad_value"}
 
 
 TWICE = """
