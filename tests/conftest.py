@@ -51,6 +51,7 @@ STARTS_PROCESSES = (
     "urlab/ros2/dds",
     "urlab/ros2/test_bridge_processes.py",
     "urlab/test_child_process.py",
+    "urlab/test_fork.py",
     "urlab/test_plugins.py",
     "wire/test_shm_wait.py",
 )

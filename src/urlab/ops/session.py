@@ -17,9 +17,10 @@ MAX_OBSERVERS = 256
 class Session:
     """``steps_at_start`` is the step counter's total at its hello; ``wanted_mode`` the mode it last asked for.
 
-    ``warned_of_source`` are the articulations of which it knows that its controls do nothing.
+    ``warned_of_source`` are the articulations of which it knows that its controls do nothing. ``has_stepped`` says
+    whether it has sent a step: until then a switch of the mode begins its count anew.
 
-    An observer may only look. An operator may do everything, and is not the one whose mode and level the server keeps.
+    An observer may only look. An operator may do everything, and is not the one whose mode the server keeps.
     """
 
     observer: bool = False
@@ -29,6 +30,7 @@ class Session:
     steps_at_start: int = 0
     wanted_mode: StepMode | None = None
     warned_of_source: set[str] = field(default_factory=set)
+    has_stepped: bool = False
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
@@ -56,10 +58,6 @@ class SessionTable:
         for one in ended:
             for listener in self.on_end:
                 listener(one)
-
-    def last_level(self) -> ObservationLevel:
-        """The observation level of the plain session, which the next one keeps unless it says otherwise."""
-        return self._driver.observations if self._driver is not None else ObservationLevel.STANDARD
 
     def wanted_mode(self, session: Session) -> StepMode | None:
         """The mode in which a play that this session begins is wanted: an operator begins it for the plain one."""

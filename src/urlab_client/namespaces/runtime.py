@@ -105,7 +105,7 @@ class RuntimeNamespace(RpcNamespace):
         geom2: str | None = None,
         max_contacts: int = 64,
     ) -> ContactsResult:
-        """The active contacts that match every given compiled name."""
+        """The active contacts that match every given name: a compiled one, or a short one that is unique."""
         names = wire.ContactFilter(body1=body1, body2=body2, geom1=geom1, geom2=geom2)
         request = wire.GetContactsRequest(
             max_contacts=int(max_contacts), filter=None if names == wire.ContactFilter() else names
