@@ -350,12 +350,16 @@ class StateInfo:
 
 @dataclass
 class CameraPose:
-    """The viewport camera. ``rotation_quat`` is x, y, z, w; euler in degrees; ``fov`` horizontal degrees."""
+    """The viewport camera. ``rotation_quat`` is x, y, z, w; euler in degrees; ``fov`` horizontal degrees.
+
+    ``camera`` (extension) is the camera of the model that the view looks through, if it does.
+    """
 
     location: Vec3
     rotation_quat: Vec4
     rotation_euler: Vec3
     fov: float
+    camera: str | None = None
 
 
 @dataclass(frozen=True)

@@ -152,6 +152,11 @@ class Engine:
         if self._contacts.frame_id != self._frame_id:
             self._contacts = ContactSnapshot(self.model, self.data, self._frame_id)
 
+    @property
+    def frame_id(self) -> int:
+        """That of the state which was published last. Any thread, without the lock."""
+        return self._frame_id
+
     # -- stepping (the caller holds the lock) -------------------------------------------------------------------
 
     def advance(self, n_steps: int, deadline: float) -> int:
@@ -195,7 +200,10 @@ class Engine:
     def publish(self) -> None:
         """Make the state as it is now the published one. It is copied when a thread asks for the snapshot."""
         self._frame_id += 1
-        self.sim_time = self.data.time
+        time_s = self.data.time
+        if time_s < self.sim_time:  # MuJoCo has reset itself, or a puppet went back
+            self.first_frame_id = self._frame_id
+        self.sim_time = time_s
         for hook in self.on_publish:
             hook()
 
