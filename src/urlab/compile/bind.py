@@ -16,6 +16,7 @@ from urlab.compile.compiled_scene import (
     SensorSlot,
 )
 from urlab.errors import CompileError, known
+from urlab.mujoco_versions import ACTUATOR_COUNT, authored_actuator
 from urlab.scene.blueprint_record import BlueprintKind
 from urlab.scene.sidecar import CameraConfig, Sidecar
 from urlab_wire.enums import ActuatorType, CameraMode
@@ -23,7 +24,7 @@ from urlab_wire.enums import ActuatorType, CameraMode
 DEFAULT_RESOLUTION = (640, 480)
 _QPOS_DIM = {0: 7, 1: 4, 2: 1, 3: 1}
 _QVEL_DIM = {0: 6, 1: 3, 2: 1, 3: 1}
-_COUNTS = {"joint": "njnt", "actuator": "nactuator", "sensor": "nsensor", "body": "nbody", "camera": "ncam"}
+_COUNTS = {"joint": "njnt", "actuator": ACTUATOR_COUNT, "sensor": "nsensor", "body": "nbody", "camera": "ncam"}
 
 Owned = Mapping[str, Mapping[str, list[int]]]
 """By kind of element and actor name: the ids of what the actor owns, ascending."""
@@ -158,7 +159,7 @@ def _actuator(model: Any, spec: Any, index: int, prefix: str, joints: dict[int, 
 
 def _authored_kind(actuator: Any) -> str:
     """The word for how the author wrote the actuator; ``general`` has none and is reported as a motor."""
-    word = actuator.type.name.removeprefix("mjACTUATOR_").lower()
+    word = authored_actuator(actuator)
     return word if word in set(ActuatorType) else ActuatorType.MOTOR.value
 
 
