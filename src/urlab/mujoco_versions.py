@@ -62,27 +62,27 @@ def authored_actuator(actuator: Any) -> str:
     """
     if hasattr(actuator, "type"):
         return str(actuator.type.name.removeprefix("mjACTUATOR_").lower())
-    gain, bias = mujoco.mjtGain(actuator.gaintype), mujoco.mjtBias(actuator.biastype)
-    if gain is mujoco.mjtGain.mjGAIN_MUSCLE:
+    gain, bias = int(actuator.gaintype), int(actuator.biastype)
+    if gain == mujoco.mjtGain.mjGAIN_MUSCLE:
         return "muscle"
-    if mujoco.mjtTrn(actuator.trntype) is mujoco.mjtTrn.mjTRN_BODY:
+    if int(actuator.trntype) == mujoco.mjtTrn.mjTRN_BODY:
         return "adhesion"
-    if gain is mujoco.mjtGain.mjGAIN_AFFINE and bias is mujoco.mjtBias.mjBIAS_NONE:
+    if gain == mujoco.mjtGain.mjGAIN_AFFINE and bias == mujoco.mjtBias.mjBIAS_NONE:
         return "damper"
-    if gain is not mujoco.mjtGain.mjGAIN_FIXED:
+    if gain != mujoco.mjtGain.mjGAIN_FIXED:
         return "general"
-    return "motor" if bias is mujoco.mjtBias.mjBIAS_NONE else _servo(actuator)
+    return "motor" if bias == mujoco.mjtBias.mjBIAS_NONE else _servo(actuator)
 
 
 def _servo(actuator: Any) -> str:
     """What an actuator with a fixed gain and an affine bias was written as."""
     stiffness, (offset, of_length, of_velocity) = float(actuator.gainprm[0]), map(float, actuator.biasprm[:3])
-    dynamics = mujoco.mjtDyn(actuator.dyntype)
+    dynamics = int(actuator.dyntype)
     if of_length == -stiffness and not offset:
-        return "intvelocity" if dynamics is mujoco.mjtDyn.mjDYN_INTEGRATOR else "position"
+        return "intvelocity" if dynamics == mujoco.mjtDyn.mjDYN_INTEGRATOR else "position"
     if not of_length and of_velocity == -stiffness and not offset:
         return "velocity"
-    return "cylinder" if dynamics is mujoco.mjtDyn.mjDYN_FILTER else "general"
+    return "cylinder" if dynamics == mujoco.mjtDyn.mjDYN_FILTER else "general"
 
 
 def log_without_files() -> None:

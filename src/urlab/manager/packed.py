@@ -156,7 +156,7 @@ def _find(sources: ObservedArrays, wanted: Indices) -> tuple[Array, Indices, Cop
     held = [array for array in arrays if array.size]
     lowest = min(held, key=_address)
     nbytes = max(_address(array) + array.nbytes for array in held) - _address(lowest)
-    if any(array.base is not lowest.base for array in held):
+    if any(array.base is None or array.base is not lowest.base for array in held):
         return _gathered(arrays, wanted)
     if nbytes > sources.buffer_bytes:
         raise RuntimeError(f"MjData's arrays span {nbytes} bytes, but its buffer has {sources.buffer_bytes}")
