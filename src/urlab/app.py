@@ -69,11 +69,13 @@ class Server:
         self.project = open_project(self.config.project)
         _warn_of_unwritable(self.project.folder)
         self._decomposer = Decomposer(self.project.converted_meshes_dir)
+        level = open_targets(self.project, targets)
         self.world = World(
             self.project,
-            open_targets(self.project, targets),
+            level,
             Library(self.project.record, self._decomposer),
             Importer(self.project, self.config.roots()),
+            from_project=_is_of_project(self.project, targets, level),
         )
         self.play = Play(
             self.world,
@@ -83,7 +85,7 @@ class Server:
             save_debug=self.config.save_debug_xml,
         )
         overlay = Overlay()
-        self._viewport = Viewport(ViewportSource(self.play), overlay)
+        self._viewport = Viewport(ViewportSource(self.play), overlay, profile=self.config.render_profile)
         self._parts = Parts(self.play, self.world, overlay, self._viewport)
         self.dispatcher = Dispatcher(self._parts)
         self._registry = RequestRegistry()
@@ -311,6 +313,15 @@ def open_targets(project: Project, targets: Sequence[str | Path]) -> Level:
         return read_level(Path(names[0]))
     _refuse_unknown(project, names[0])
     return project.open_level(names[0])
+
+
+def _is_of_project(project: Project, targets: Sequence[str | Path], level: Level) -> bool:
+    """Whether the level was opened by its name in the project, or by its file there: then it is saved there again."""
+    names = [str(target) for target in targets] or [DEFAULT_LEVEL]
+    if len(names) > 1 or _is_model(project, names[0]):
+        return False
+    path = Path(names[0])
+    return path.suffix.lower() != ".toml" or path.resolve() == project.level_file(level.name).resolve()
 
 
 def _is_model(project: Project, name: str) -> bool:

@@ -250,6 +250,10 @@ class Region:
             return None
         return sequence, payload
 
+    def outdate(self) -> None:
+        """Let the newest payload count no more: readers find none until the next write. For the thread that writes."""
+        _SIZE.pack_into(self._slots[self._words[_LATEST]], 0, 0)
+
     def release(self) -> None:
         """Let go of the buffer, so that a mapping can be closed. Nothing else works afterwards."""
         self.address = 0

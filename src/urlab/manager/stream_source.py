@@ -177,7 +177,7 @@ class StreamSource:
     def state(self) -> bytes:
         """The payload of ``state/full``. MuJoCo's warnings are left for the replies."""
         blocks = self._manager.packed.pack(ObservationLevel.STANDARD)
-        return _STATE_FRAME.build(self._engine.data.time, self._manager.counter.total, time.time_ns(), blocks, {})
+        return _STATE_FRAME.build(self._engine.data.time, self._manager.counter.of_driver(), time.time_ns(), blocks, {})
 
     # -- control and info (any thread) --------------------------------------------------------------------------
 

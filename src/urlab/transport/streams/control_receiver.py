@@ -53,7 +53,7 @@ class ControlReceiver:
         self._thread.start()
 
     def attach(self, take: Take, hint: Hint) -> None:
-        """Hand messages, (topic, payload) each, to ``take``, which tells what became of it; ``hint`` is for the log."""
+        """Hand messages, (topic, payload), to ``take``, which tells what became of each; ``hint`` helps the log."""
         self._take, self._hint = take, hint
 
     def detach(self) -> None:
