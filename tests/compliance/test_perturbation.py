@@ -7,6 +7,8 @@ import mujoco
 import numpy as np
 import pytest
 
+from urlab.mujoco_versions import VERSION
+
 
 @pytest.fixture
 def alone(wire: Any, plain: Any, engine: Any, full_state: Any) -> Any:
@@ -56,6 +58,7 @@ def test_a_drag_is_that_of_mujocos_viewer(
     assert np.allclose(engine().data.qvel, alone.data.qvel, rtol=0, atol=1e-7)
 
 
+@pytest.mark.skipif(VERSION < (4,), reason="older viewers turn with another torque; here it is MuJoCo 4's everywhere")
 def test_a_body_is_turned_as_in_mujocos_viewer(wire: Any, alone: Any, engine: Any) -> None:
     both = int(mujoco.mjtPertBit.mjPERT_TRANSLATE) | int(mujoco.mjtPertBit.mjPERT_ROTATE)
     drag = viewer_drag(alone, "crate", [0.1, 0, 0], both)
