@@ -76,7 +76,7 @@ class RuntimeNamespace(RpcNamespace):
                 client._mirror.write_qpos(index, written)
             robot = self._written_robot(reply)
             if written and robot is not None:
-                robot.observed.qpos = [*written, *robot.observed.qpos[len(written) :]]
+                robot._observed.qpos = [*written, *robot._observed.qpos[len(written) :]]
 
     def set_mocap_pose(self, body: str, *, pos: Vector | None = None, quat: Vector | None = None) -> MocapPose:
         """Move a mocap body, by compiled name: ``pos`` metres, ``quat`` w, x, y, z. Returns the pose in force."""
@@ -175,11 +175,9 @@ class RuntimeNamespace(RpcNamespace):
         if view is None:
             return
         switches = [order] if isinstance(order, bool) else [order.zmq, order.shm]
-        if any(one is not None for one in switches):
-            view.wanted = any(switches)
-        if in_force is not None:
-            view.zmq_endpoint = in_force.zmq_endpoint or view.zmq_endpoint
-            view.zmq_topic = in_force.zmq_topic or view.zmq_topic
+        wanted = any(switches) if any(one is not None for one in switches) else None
+        where = (None, None) if in_force is None else (in_force.zmq_endpoint, in_force.zmq_topic)
+        view.follow_stream(wanted, *where)
 
     def _written_index(self, reply: wire.SetQposReply) -> Index | None:
         """Where a set_qpos reply's numbers are in ``client.data.qpos``."""

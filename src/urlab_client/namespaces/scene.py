@@ -7,7 +7,7 @@ from typing import Any
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.enums import LightKind, coerce
 from urlab_client.errors import URLabRPCError
-from urlab_client.namespaces.base import RpcNamespace, Target, rotated, targeted
+from urlab_client.namespaces.base import RpcNamespace, Target, found_path, rotated, targeted
 from urlab_client.types import (
     ActorHierarchyNode,
     SceneSnapshot,
@@ -51,8 +51,11 @@ class SceneNamespace(RpcNamespace):
         return self._ask(wire.EnsureManagerRequest()).was_existing
 
     def import_xml(self, xml_path: str | os.PathLike[str], *, force_reimport: bool = False) -> URLabBlueprint:
-        """Import a model file of the server's machine."""
-        reply = self._ask(wire.ImportXmlRequest(path=os.fspath(xml_path), force_reimport=force_reimport))
+        """Import a model file of the server's machine; returns what `spawn_actor` takes.
+
+        A relative path with a folder in it is looked for from this program's folder first.
+        """
+        reply = self._ask(wire.ImportXmlRequest(path=found_path(xml_path), force_reimport=force_reimport))
         return URLabBlueprint(reply.blueprint_class_path, reply.blueprint_short_name, reply.imported_now)
 
     def destroy_asset(self, asset_path: str) -> bool:
@@ -235,13 +238,15 @@ class SceneNamespace(RpcNamespace):
 
 
 def _class_path(blueprint: Blueprint) -> str:
-    return blueprint.class_path if isinstance(blueprint, URLabBlueprint) else blueprint
+    return blueprint.class_path if isinstance(blueprint, URLabBlueprint) else found_path(blueprint)
 
 
 def _heightfield(given: Mapping[str, Any]) -> wire.HeightfieldBlock:
     if "size" not in given:
         raise ValueError(f"heightfield needs a size (x, y, height in metres), not only {', '.join(given) or 'nothing'}")
-    return wire.HeightfieldBlock(size=given["size"], heights=given.get("heights"), image=given.get("image"))
+    image = given.get("image")
+    path = None if image is None else found_path(image)
+    return wire.HeightfieldBlock(size=given["size"], heights=given.get("heights"), image=path)
 
 
 def _node(block: wire.HierarchyNode) -> ActorHierarchyNode:

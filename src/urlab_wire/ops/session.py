@@ -121,6 +121,8 @@ class HelloReply(Reply, tag="hello_ok"):
     segmentation: dict[str, list[SegmentBlock]] | None = None
     streams: StreamsBlock | None = None
     warnings: list[str] | None = None
+    step_mode: str | None = None
+    """The step mode in force (extension)."""
 
 
 class MetaRequest(Request["MetaReply"], tag="meta"):

@@ -82,9 +82,8 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool) -
     if include_assets:
         with manager.engine.locked():
             reply.mjcf_compiled, reply.vfs_assets = export_mjcf(scene)
-    with contextlib.suppress(OpTimeout):  # while a long step runs there is no state to tell, and no reason to wait
-        observed = manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
-        reply.state = plain_reply(StepReply, context, observed)
+    reply.step_mode = str(manager.mode)
+    reply.state = state_now(context)
     reply.entities = {one.name: _entity(one) for one in scene.entities}
     reply.global_cameras = {one.name: _camera(context, one.name) for one in scene.global_cameras}
     if manager.capture.cameras:
@@ -92,6 +91,14 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool) -
         reply.segmentation = _segmentation(manager)
     reply.streams = _streams(context)
     reply.warnings = list(scene.notes) or None
+
+
+def state_now(context: Context) -> StepReply | None:
+    """The state as a step would tell it; None while a long step runs: there is no reason to wait for that."""
+    with contextlib.suppress(OpTimeout):
+        observed = context.manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
+        return plain_reply(StepReply, context, observed)
+    return None
 
 
 def _segmentation(manager: Manager) -> dict[str, list[wire.SegmentBlock]]:
