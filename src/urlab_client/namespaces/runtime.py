@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Unpack
 
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.enums import CameraMode, ControlSource, StepMode, coerce
@@ -18,6 +18,7 @@ from urlab_client.types import (
     KeyframeInfo,
     MocapPose,
     SimOptions,
+    SimOptionValues,
     result_of,
 )
 from urlab_wire.codec import Tree
@@ -116,9 +117,13 @@ class RuntimeNamespace(RpcNamespace):
         """The keyframes of the compiled model."""
         return [result_of(KeyframeInfo, block) for block in self._ask(wire.ListKeyframesRequest()).keyframes]
 
-    def set_sim_options(self, **opts: Any) -> SimOptions:
-        """Patch physics options (timestep, gravity, integrator, ...) on the server and in ``client.model.opt``."""
-        given = {name: value for name, value in opts.items() if value is not None}
+    def set_sim_options(self, **opts: Unpack[SimOptionValues]) -> SimOptions:
+        """Patch physics options (timestep, gravity, integrator, ...) on the server and in ``client.model.opt``.
+
+        The fields are those of `SimOptions`, SI units; None is left out. Returns those in force. All or nothing: an
+        unknown option or a wrong value is ``bad_value``, and nothing is changed.
+        """
+        given: Tree = {name: value for name, value in opts.items() if value is not None}
         if not given:
             raise ValueError("set_sim_options needs at least one field")
         echoed = self._ask(wire.SetSimOptionsRequest(options=given)).options

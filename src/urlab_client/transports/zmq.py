@@ -11,7 +11,7 @@ from urlab_client.errors import TRANSPORT_ERROR, URLabRPCError, URLabTimeoutErro
 from urlab_client.transports.base import DEFAULT_TIMEOUT_MS
 from urlab_client.transports.zmq_streams import StreamingTransport
 
-PROBE_TIMEOUT_S = 0.2
+PROBE_TIMEOUT_S = 0.5
 
 _NOBLOCK = int(zmq.NOBLOCK)
 
@@ -45,8 +45,8 @@ class ZmqTransport(StreamingTransport):
     """One REQ socket, shared by all threads, and a SUB socket per stream.
 
     A request waits at most ``connect_timeout_ms`` for a server that listens, and for both that and the answer its own
-    timeout. Any failure drops the socket, so that the next request starts with a fresh connection. Streams are looked for on the host of
-    ``step_endpoint``.
+    timeout. Any failure drops the socket, so that the next request starts with a fresh connection. Streams are looked
+    for on the host of ``step_endpoint``.
     """
 
     def __init__(
