@@ -33,6 +33,7 @@ from urlab_wire.stream_messages import StateFull
 P = ParamSpec("P")
 T = TypeVar("T")
 Wrapped = TypeVar("Wrapped")
+Wrapped_co = TypeVar("Wrapped_co", covariant=True)
 
 
 class ClientWorker:
@@ -57,10 +58,10 @@ class ClientWorker:
             threads.shutdown(wait=False)
 
 
-class AsyncPart(FixedAttributes, Generic[Wrapped]):
+class AsyncPart(FixedAttributes, Generic[Wrapped_co]):
     """An object whose methods are awaited; ``_wrapped`` has them, and runs on the client's worker."""
 
-    def __init__(self, wrapped: Wrapped, worker: ClientWorker) -> None:
+    def __init__(self, wrapped: Wrapped_co, worker: ClientWorker) -> None:
         self._wrapped = wrapped
         self._worker = worker
 

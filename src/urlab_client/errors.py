@@ -40,7 +40,8 @@ class PicklableError(Exception):
 
 
 def _rebuilt(kind: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
-    error = kind.__new__(kind, *args)
+    maker: Any = OSError if issubclass(kind, OSError) else kind
+    error: BaseException = maker.__new__(kind, *args)
     error.args = args
     error.__dict__.update(attributes)
     return error

@@ -38,11 +38,12 @@ _MOST_ITEMS = 7
 
 
 class ShortRepr:
-    """A result whose ``repr`` fits on a line: without what is empty, and of long lists only their length."""
+    """A result whose ``repr`` fits on a line: without what is empty or the default, and of long lists the length."""
 
     def __repr__(self) -> str:
-        shown = [(one.name, getattr(self, one.name)) for one in fields(self) if one.repr]  # type: ignore[arg-type]
-        words = [f"{name}={_short(value)}" for name, value in shown if value not in (None, "", [], {})]
+        shown = [(one, getattr(self, one.name)) for one in fields(self) if one.repr]  # type: ignore[arg-type]
+        told = [(one.name, value) for one, value in shown if value not in (one.default, None, "", [], {})]
+        words = [f"{name}={_short(value)}" for name, value in told]
         return f"{type(self).__name__}({', '.join(words)})"
 
 

@@ -2,8 +2,6 @@
 
 import gc
 import logging
-import subprocess
-import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -258,23 +256,3 @@ def test_an_embedded_server_ends_with_its_dropped_client(tmp_path: Path) -> None
     gc.collect()
     while threading.active_count() > before:
         pass
-
-
-def test_a_program_that_ends_without_closing_gives_the_mode_back(
-    serve: Callable[..., Server], connect: Connect
-) -> None:
-    server = serve(ports=Ports.any(), shm=False)
-    server.open_sockets()
-    base, _, port = str(server.endpoints()["step"]).rpartition(":")
-    program = (
-        "from urlab_client import URLabClient\n"
-        f"client = URLabClient({base!r}, step_port={port}, step_mode='direct')\n"
-        "client.discover()\n"
-        "print(client.sim.status().mode)\n"
-    )
-    ended = subprocess.run(
-        [sys.executable, "-W", "always", "-c", program], capture_output=True, text=True, timeout=60, check=True
-    )
-    assert ended.stdout.strip() == "direct"
-    assert "never closed: use `with URLabClient" in ended.stderr
-    assert mode_of(connect(server=server, observer=True)) == "live"
