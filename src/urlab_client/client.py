@@ -247,7 +247,7 @@ class URLabClient(ClientSession):
         request = self._step_request(n_steps)
         request["observations"] = level
         request["include_cameras"] = cameras_field(include_cameras)
-        reply = self._rpc("step", request, expected_op="step_ok")
+        reply = self._channel.call("step", request, expected_op="step_ok")
         self._absorb_step_reply(reply)
         self._show_streamed_frames(reply)
         return reply
@@ -336,9 +336,11 @@ def level_word(observations: str) -> str:
 
 def cameras_field(include_cameras: Cameras) -> bool | dict[str, str]:
     """``include_cameras`` as it travels; cameras by name alone are those of exactly this step."""
-    if isinstance(include_cameras, bool):
+    if include_cameras is False or include_cameras is True:
         return include_cameras
     if isinstance(include_cameras, Mapping):
         return {name: wire(timing) for name, timing in include_cameras.items()}
-    names = [include_cameras] if isinstance(include_cameras, str) else list(include_cameras or ())
+    if not isinstance(include_cameras, Iterable):
+        return bool(include_cameras)
+    names = [include_cameras] if isinstance(include_cameras, str) else list(include_cameras)
     return dict.fromkeys(names, _SYNC) if names else False

@@ -211,10 +211,7 @@ class ClientSession(SceneState):
         rcv_timeout_ms: int | None = None,
     ) -> Tree:
         """One op as maps: what returns raw replies, and ops that only the server knows."""
-        if op in PRE_SESSION:
-            self._refuse_when_closed(op)
-        else:
-            self._refuse_without_session(op)
+        (self._refuse_when_closed if op in PRE_SESSION else self._refuse_without_session)(op)
         return self._channel.call(op, payload, expected_op=expected_op, rcv_timeout_ms=rcv_timeout_ms)
 
     def _ask(self, request: Request[AnyReply], absent: Mapping[str, Any] | None = None) -> AnyReply:
@@ -227,7 +224,8 @@ class ClientSession(SceneState):
             raise URLabRPCError(CLIENT_CLOSED, "this client is closed: make a new one", op=op)
 
     def _refuse_without_session(self, op: str) -> None:
-        self._refuse_when_closed(op)
+        if self._closed:
+            self._refuse_when_closed(op)
         if not self._channel.session_id:
             raise URLabRPCError(NO_SESSION, "there is no session with a server yet: call discover() first", op=op)
 

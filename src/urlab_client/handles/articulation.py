@@ -48,6 +48,16 @@ _NO_NAME = re.compile(r"actuator_\d+")
 """What the server calls an actuator that has no name in the model file."""
 
 
+class SentSetpoints:
+    """The setpoints of the last step. They stand apart because every step writes them, and a handle's own attributes are
+    checked when they are set."""
+
+    __slots__ = ("ctrl",)
+
+    def __init__(self) -> None:
+        self.ctrl: list[float] = []
+
+
 class URLabArticulation(URLabEntity):
     """One articulation, keyed by ``prefix``. Part tables are keyed by short name, in model id order.
 
@@ -73,6 +83,7 @@ class URLabArticulation(URLabEntity):
     ) -> None:
         super().__init__(prefix, actor_id=actor_id, client=client)
         self._observed = Observed()
+        self._sent = SentSetpoints()
         self._ctrl: Array = np.zeros(0)
         self._own_control_mode = False
         self._controller = controller
@@ -124,7 +135,7 @@ class URLabArticulation(URLabEntity):
         if len(self._ctrl) != len(actuators):
             self._ctrl = np.zeros(len(actuators))
         self._ctrl[:] = 0.0
-        self._stepped_ctrl: list[float] = self._ctrl.tolist()
+        self._sent.ctrl = self._ctrl.tolist()
         self._actuator_ids = np.array([one.id for one in actuators.values()], dtype=np.intp)
         self._qpos_index = _index([(one.qpos_offset, one.qpos_dim) for one in joints.values()])
         self._qvel_index = _index([(one.qvel_offset, one.qvel_dim) for one in joints.values()])
@@ -361,25 +372,25 @@ class URLabArticulation(URLabEntity):
         """Take the setpoints that are in force on the server; a list of another length than ours is left out."""
         if len(setpoints) == len(self._ctrl):
             self._ctrl[:] = setpoints
-            self._stepped_ctrl = self._ctrl.tolist()
+            self._sent.ctrl = self._ctrl.tolist()
 
     def write_ctrl(self, data: mujoco.MjData, *, changed_only: bool = False) -> None:
         """Put the setpoints into local data, or only if they changed since the last step."""
         ctrl: list[float] = self._ctrl.tolist()
-        if not changed_only or ctrl != self._stepped_ctrl:
+        if not changed_only or ctrl != self._sent.ctrl:
             data.ctrl[self._actuator_ids] = ctrl
-        self._stepped_ctrl = ctrl
+        self._sent.ctrl = ctrl
 
     @property
     def has_news(self) -> bool:
         """Whether there are setpoints or wrenches that no step has sent yet."""
-        return bool(self._pending_xfrc) or self._ctrl.tolist() != self._stepped_ctrl
+        return bool(self._pending_xfrc) or self._ctrl.tolist() != self._sent.ctrl
 
     def command(self) -> Tree:
         """This articulation's part of a step request; the pending wrenches go with it."""
         command: Tree = {"control_mode": self._control_word}
         if self._actuators:
-            command["ctrl"] = self.__dict__["_stepped_ctrl"] = self._ctrl.tolist()
+            command["ctrl"] = self._sent.ctrl = self._ctrl.tolist()
         if self._pending_xfrc:
             command["xfrc_applied"] = self._take_xfrc()
         return command

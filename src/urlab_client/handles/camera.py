@@ -164,7 +164,7 @@ class URLabCameraView(FixedAttributes):
         handshake."""
         if self._gone:
             raise URLabGoneError(f"camera {self.full_name!r}: {self._gone}")
-        frame = self.__dict__["_seen"] = self._frame
+        frame = self._seen = self._frame
         return frame
 
     @property
