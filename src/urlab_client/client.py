@@ -1,6 +1,6 @@
 """`URLabClient`: one session with a server, and the scene that it shows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
 import mujoco
@@ -23,7 +23,7 @@ from urlab_client.transports import ServerAddress, Transport, check_base, check_
 from urlab_wire.codec import Tree
 from urlab_wire.ops.stepping import ResetRequest
 
-Cameras = bool | str | Sequence[str] | Mapping[str, str]
+Cameras = bool | str | Iterable[str] | Mapping[str, str]
 """``include_cameras`` of a step: all or none, one camera or several by name, or ``{camera: "sync" | "latest"}``."""
 
 JointValues = Mapping[str, Mapping[str, Any]]
@@ -340,7 +340,5 @@ def cameras_field(include_cameras: Cameras) -> bool | dict[str, str]:
         return include_cameras
     if isinstance(include_cameras, Mapping):
         return {name: wire(timing) for name, timing in include_cameras.items()}
-    if not isinstance(include_cameras, Iterable):
-        return bool(include_cameras)
-    names = [include_cameras] if isinstance(include_cameras, str) else list(include_cameras)
+    names = [include_cameras] if isinstance(include_cameras, str) else list(include_cameras or ())
     return dict.fromkeys(names, _SYNC) if names else False

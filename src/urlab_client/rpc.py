@@ -46,6 +46,12 @@ class RpcChannel:
         self.rcv_timeout_ms = rcv_timeout_ms
         self.session_id = ""
         self._timeouts_ms: dict[str, int] = {}
+        self._is_patient = False
+
+    def be_patient(self) -> None:
+        """Wait 2 s more than the caller's limit, and for a handshake its own: for clients that outlive servers."""
+        self._is_patient = True
+        self._timeouts_ms.clear()
 
     def call(
         self,
@@ -73,10 +79,13 @@ class RpcChannel:
         spec = CATALOGUE.get(op)
         limit_s = spec.limit_s if spec is not None else DEFAULT_LIMIT_S
         is_slow = limit_s > DEFAULT_LIMIT_S and op not in _BRIEF
-        if self.rcv_timeout_ms < DEFAULT_TIMEOUT_MS and not is_slow:
-            self._timeouts_ms[op] = self.rcv_timeout_ms
+        limit_ms = int(1000 * limit_s) + GRACE_MS
+        if self.rcv_timeout_ms >= DEFAULT_TIMEOUT_MS or is_slow:
+            self._timeouts_ms[op] = max(self.rcv_timeout_ms, limit_ms)
+        elif self._is_patient:
+            self._timeouts_ms[op] = limit_ms if limit_s > DEFAULT_LIMIT_S else self.rcv_timeout_ms + GRACE_MS
         else:
-            self._timeouts_ms[op] = max(self.rcv_timeout_ms, int(1000 * limit_s) + GRACE_MS)
+            self._timeouts_ms[op] = self.rcv_timeout_ms
         return self._timeouts_ms[op]
 
 

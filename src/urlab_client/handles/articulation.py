@@ -49,8 +49,8 @@ _NO_NAME = re.compile(r"actuator_\d+")
 
 
 class SentSetpoints:
-    """The setpoints of the last step. They stand apart because every step writes them, and a handle's own attributes are
-    checked when they are set."""
+    """The setpoints of the last step. They stand apart because every step writes them, and setting a handle's own
+    attributes takes a check."""
 
     __slots__ = ("ctrl",)
 

@@ -39,7 +39,7 @@ class URLabReplayAPI(RpcNamespace):
         return ReplaySession(reply.name, reply.total_frames, Path(source))
 
     def list_sessions(self) -> list[str]:
-        """The recordings that are loaded."""
+        """The names of the recordings that are loaded."""
         return self._ask(wire.ReplayListSessionsRequest()).sessions
 
     def set_active(self, name: str) -> None:

@@ -62,6 +62,8 @@ class RuntimeNamespace(RpcNamespace):
     def set_qpos(self, target: Target, qpos: Vector, *, by_name: bool = False, qvel: Vector | None = None) -> None:
         """Write an articulation's whole qpos, or the seven numbers of its free root, here and on the server.
 
+        Metres, radians, quaternions w, x, y, z; in joint order.
+
         ``qvel`` (extension) are the velocities of the same joints; they alone are written when ``qpos`` is empty. Here
         they show with the next step.
         """
@@ -92,7 +94,7 @@ class RuntimeNamespace(RpcNamespace):
         return pose
 
     def read_mocap_pose(self, body: str) -> MocapPose:
-        """The pose of a mocap body, by compiled name."""
+        """The pose of a mocap body, by compiled name: metres and w, x, y, z, world frame."""
         return result_of(MocapPose, self._ask(wire.ReadMocapPoseRequest(body=body)))
 
     def get_contacts(
@@ -104,7 +106,7 @@ class RuntimeNamespace(RpcNamespace):
         geom2: str | None = None,
         max_contacts: int = 64,
     ) -> ContactsResult:
-        """The active contacts that match every given compiled name."""
+        """The active contacts that match every given name, at most ``max_contacts``; see `Contact` for frames."""
         names = wire.ContactFilter(body1=body1, body2=body2, geom1=geom1, geom2=geom2)
         request = wire.GetContactsRequest(
             max_contacts=int(max_contacts), filter=None if names == wire.ContactFilter() else names
@@ -114,7 +116,7 @@ class RuntimeNamespace(RpcNamespace):
         return ContactsResult(reply.n_contacts or len(contacts), reply.truncated, contacts)
 
     def list_keyframes(self) -> list[KeyframeInfo]:
-        """The keyframes of the compiled model."""
+        """The keyframes of the compiled model, by compiled name, flat arrays in the model's order."""
         return [result_of(KeyframeInfo, block) for block in self._ask(wire.ListKeyframesRequest()).keyframes]
 
     def set_sim_options(self, **opts: Unpack[SimOptionValues]) -> SimOptions:

@@ -116,7 +116,8 @@ class ZmqTransport(StreamingTransport):
         try:
             return socket.recv()
         except zmq.Again:
-            raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000) from None
+            listens = is_listening(self.step_endpoint)
+            raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=listens) from None
 
     def _drop(self) -> None:
         socket, self._socket = self._socket, None
