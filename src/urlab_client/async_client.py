@@ -7,8 +7,9 @@ arguments, its types and its docstring; a method that is not listed is found all
 
 import asyncio
 import functools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 import mujoco
@@ -58,6 +59,19 @@ class ClientWorker:
             threads.shutdown(wait=False)
 
 
+class AwaitedValue(Generic[T]):
+    """A property that may ask the server: ``await client.recording.frame_count``. It is read when it is awaited."""
+
+    def __init__(self, read: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._read = read
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._read().__await__()
+
+    def __repr__(self) -> str:
+        return "a value that is awaited"
+
+
 class AsyncPart(FixedAttributes, Generic[Wrapped_co]):
     """An object whose methods are awaited; ``_wrapped`` has them, and runs on the client's worker."""
 
@@ -70,10 +84,12 @@ class AsyncPart(FixedAttributes, Generic[Wrapped_co]):
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_"):
                 raise AttributeError(f"{type(self).__name__} has no {name!r}", name=name, obj=self)
-            found = getattr(type(self._wrapped), name, None)
-            if isinstance(found, property):
-                return getattr(self._wrapped, name)
+            if isinstance(getattr(type(self._wrapped), name, None), property):
+                return self._property(name)
             return functools.partial(self._worker.run, getattr(self._wrapped, name))
+
+    def _property(self, name: str) -> AwaitedValue[Any]:
+        return AwaitedValue(lambda: self._worker.run(getattr, self._wrapped, name))
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *(word for word in dir(self._wrapped) if not word.startswith("_"))})
@@ -186,6 +202,26 @@ class AsyncRecording(AsyncPart[URLabRecordingAPI]):
     save = awaited(URLabRecordingAPI.save)
     clear = awaited(URLabRecordingAPI.clear)
 
+    @property
+    def is_active(self) -> AwaitedValue[bool]:
+        """See `URLabRecordingAPI.is_active`; awaited."""
+        return self._property("is_active")
+
+    @property
+    def frame_count(self) -> AwaitedValue[int]:
+        """See `URLabRecordingAPI.frame_count`; awaited."""
+        return self._property("frame_count")
+
+    @property
+    def sim_duration(self) -> AwaitedValue[float]:
+        """See `URLabRecordingAPI.sim_duration`; awaited."""
+        return self._property("sim_duration")
+
+    @property
+    def last_saved_path(self) -> AwaitedValue[Path | None]:
+        """See `URLabRecordingAPI.last_saved_path`; awaited."""
+        return self._property("last_saved_path")
+
 
 class AsyncReplay(AsyncPart[URLabReplayAPI]):
     """``client.replay``: the methods of `URLabReplayAPI`, awaited."""
@@ -196,6 +232,11 @@ class AsyncReplay(AsyncPart[URLabReplayAPI]):
     start = awaited(URLabReplayAPI.start)
     stop = awaited(URLabReplayAPI.stop)
     play = awaited(URLabReplayAPI.play)
+
+    @property
+    def active_session(self) -> AwaitedValue[str | None]:
+        """See `URLabReplayAPI.active_session`; awaited."""
+        return self._property("active_session")
 
 
 def _constructor(
@@ -272,9 +313,14 @@ class AsyncURLabClient(AsyncPart[URLabClient]):
         """What any function returns that uses this client's handles and asks the server, called on the worker."""
         return await self._worker.run(work, *args, **kwargs)
 
-    async def latest_state(self) -> StateFull | None:
-        """See `URLabClient.latest_state`."""
-        return await self._worker.run(lambda: self._wrapped.latest_state)
+    @property
+    def latest_state(self) -> AwaitedValue[StateFull | None]:
+        """See `URLabClient.latest_state`; awaited."""
+        return AsyncPart._property(self, "latest_state")
+
+    def _property(self, name: str) -> Any:
+        """Properties of the client ask nothing: they are read at once."""
+        return getattr(self._wrapped, name)
 
     async def close(self) -> None:
         """See `URLabClient.close`; the worker ends with it."""

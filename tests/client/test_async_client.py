@@ -48,6 +48,9 @@ def test_it_steps_as_the_plain_client_does(launch: Any) -> None:
             assert client.step_count == 10
             assert client.sim_time == reply["time"]
             assert (await client.sim.status()).mode == "direct"
+            assert await client.recording.is_active is False
+            assert await client.replay.active_session is None
+            assert await client.latest_state is None
             return reply["time"], reply["per_articulation"]["pendulum"]["qpos"]
 
     plain = launch()._wrapped
