@@ -19,7 +19,7 @@ from urlab_client.errors import (
     URLabRPCError,
     URLabTimeoutError,
 )
-from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, Transport
+from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, Transport, refuse_after_fork
 from urlab_wire.catalogue import CATALOGUE, DEFAULT_LIMIT_S
 from urlab_wire.codec import Tree, plain_map
 from urlab_wire.envelope import ERROR_OP, Reply, Request, ok_op
@@ -43,6 +43,7 @@ class RpcChannel:
 
     def __init__(self, transport: Transport, rcv_timeout_ms: int) -> None:
         self.transport = transport
+        refuse_after_fork(transport)
         self.rcv_timeout_ms = rcv_timeout_ms
         self.session_id = ""
         self._timeouts_ms: dict[str, int] = {}

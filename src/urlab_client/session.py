@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import threading
 import warnings
 import weakref
@@ -40,6 +41,7 @@ class Departure:
 
     def __init__(self, channel: RpcChannel) -> None:
         self._channel = channel
+        self._process = os.getpid()
         self._found: StepMode | None = None
         self._in_force: StepMode | None = None
 
@@ -55,6 +57,11 @@ class Departure:
     def note_stop(self) -> None:
         """Nothing plays any more, and with it went the mode."""
         self._found = self._in_force = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the client was made in this process, and not in one from which this was forked."""
+        return self._process == os.getpid()
 
     @property
     def owes_mode(self) -> StepMode | None:
@@ -75,6 +82,8 @@ class Departure:
 
 def _leave_unclosed(departure: Departure) -> None:
     """For a client that was dropped, or that the end of the program finds open."""
+    if not departure.is_ours:
+        return
     if departure.owes_mode is not None:
         text = "a client that had changed the server's step mode was never closed: use `with URLabClient(...)`"
         with contextlib.suppress(ResourceWarning):  # as an error it would be lost here, and what follows with it

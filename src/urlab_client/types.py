@@ -160,7 +160,8 @@ class PIEStartResult(ShortRepr):
 class PIEStatus(ShortRepr):
     """Where the play lifecycle stands; ``sim_time`` in seconds while a simulation runs.
 
-    ``level``, ``mode`` and ``paused`` are there when the server tells them (an extension of ours).
+    What follows is there when the server tells it (an extension of ours): the pace of live physics in percent of real
+    time, the seed of the last reset that named one, and by prefix whose setpoints count, ``zmq`` or ``ui``.
     """
 
     state: PIEState
@@ -169,6 +170,9 @@ class PIEStatus(ShortRepr):
     level: str | None = None
     mode: str | None = None
     paused: bool | None = None
+    speed_percent: float | None = None
+    seed: int | None = None
+    control_source: dict[str, str] | None = None
 
 
 @dataclass(repr=False)
@@ -183,6 +187,16 @@ class RecordingHandle(ShortRepr):
 class RecordingSummary(ShortRepr):
     """What a recording holds: one frame per physics step."""
 
+    frame_count: int
+    sim_duration_s: float
+
+
+@dataclass(repr=False)
+class RecordingStatus(ShortRepr):
+    """How far the running or the last recording is; ``active`` says whether it runs."""
+
+    active: bool
+    name: str
     frame_count: int
     sim_duration_s: float
 
@@ -223,6 +237,7 @@ class ActorInfo(ShortRepr):
     driven_by_unreal: bool | None = None
     friction: Vec3 | None = None
     label: str = ""
+    selected: bool = False
 
 
 @dataclass(repr=False)
@@ -256,6 +271,7 @@ class SceneSnapshotActor(ShortRepr):
     rotation_quat: Vec4
     tags: list[str] = field(default_factory=list)
     urlab: dict[str, Any] | None = None
+    selected: bool = False
 
 
 @dataclass(repr=False)

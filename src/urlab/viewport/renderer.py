@@ -39,6 +39,8 @@ class PosedModel:
     mocap_pos: NDArray[np.float64]
     mocap_quat: NDArray[np.float64]
     sim_time: float | None = None
+    selected_bodies: tuple[int, ...] = ()
+    """Ids of the bodies of the selected actor."""
 
 
 class ViewportRenderer:

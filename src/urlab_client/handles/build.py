@@ -116,7 +116,7 @@ class ModelParts:
             ctrlrange=_range(model.actuator_ctrllimited[i], model.actuator_ctrlrange[i]),
             forcerange=_range(model.actuator_forcelimited[i], model.actuator_forcerange[i]),
             kp=float(gainprm[0]),
-            kv=float(gainprm[1]),
+            kv=self._damping(i),
             trn_type=int(model.actuator_trntype[i]),
             gear=model.actuator_gear[i].copy(),
             gainprm=gainprm,
@@ -124,6 +124,13 @@ class ModelParts:
             _articulation=owner,
             _local=local,
         )
+
+    def _damping(self, actuator: int) -> float:
+        """Force per speed of a servo, which is in its bias; of any other actuator the second number of its gain."""
+        model = self._model
+        if int(model.actuator_biastype[actuator]) == int(mujoco.mjtBias.mjBIAS_AFFINE):
+            return -float(model.actuator_biasprm[actuator, 2]) or 0.0
+        return float(model.actuator_gainprm[actuator, 1])
 
     def _driven_joint(self, actuator: int, prefix: str) -> str | None:
         if int(self._model.actuator_trntype[actuator]) not in _JOINT_DRIVEN:

@@ -49,9 +49,10 @@ class Joint:
 class Actuator:
     """What the model says about an actuator, and its slot in the articulation's setpoint buffer.
 
-    ``id`` is MuJoCo's; ``type`` is the kind that its author wrote; ``joint`` is the unprefixed joint that it drives;
-    the ranges are (low, high), None when unlimited; ``kp`` and ``kv`` are the first two of ``gainprm``; ``trn_type``
-    is mjtTrn. ``gear``, ``gainprm`` and ``dynprm`` are copies of the model's.
+    ``id`` is MuJoCo's; ``type`` is the kind that its author wrote; ``kp`` is the first number of its gain, ``kv`` the
+    damping of a servo (else the second number of its gain); ``joint`` is the unprefixed joint that it drives;
+    the ranges are (low, high), None when unlimited; ``trn_type`` is mjtTrn. ``gear``, ``gainprm`` and ``dynprm`` are
+    copies of the model's.
     """
 
     name: str

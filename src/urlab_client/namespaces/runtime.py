@@ -106,7 +106,10 @@ class RuntimeNamespace(RpcNamespace):
         geom2: str | None = None,
         max_contacts: int = 64,
     ) -> ContactsResult:
-        """The active contacts that match every given name, at most ``max_contacts``; see `Contact` for frames."""
+        """The active contacts that match every given name (compiled, or short where that is unique).
+
+        At most ``max_contacts``; see `Contact` for units and frames.
+        """
         names = wire.ContactFilter(body1=body1, body2=body2, geom1=geom1, geom2=geom2)
         request = wire.GetContactsRequest(
             max_contacts=int(max_contacts), filter=None if names == wire.ContactFilter() else names

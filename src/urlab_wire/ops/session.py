@@ -61,6 +61,8 @@ class ArticulationBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
     controller: ControllerBlock | None = None
     setpoints: list[float] | None = None
     """The setpoints in force, in actuator order (extension)."""
+    control_source: str | None = None
+    """Whose setpoints count: ``zmq`` or ``ui`` (extension)."""
 
 
 class EntityBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -100,7 +102,7 @@ class StreamsBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class HelloReply(Reply, tag="hello_ok"):
-    """The handshake. Without a running simulation only the fields up to ``articulations`` are there."""
+    """The handshake. Without a running simulation only the fields up to ``shm_session_dir`` are there."""
 
     session_id: str
     urlab_version: str

@@ -31,14 +31,9 @@ def hello(context: Context, request: wire.HelloRequest) -> wire.HelloReply:
     if request.observer and request.operator:
         raise BadValue("a session is an observer's or an operator's, not both: one may not change the world")
     session.observer, session.operator = bool(request.observer), bool(request.operator)
-    session.observations = (
-        one_of("observations", ObservationLevel, request.observations)
-        if request.observations
-        else context.sessions.last_level()
-    )
+    session.observations = one_of("observations", ObservationLevel, request.observations or ObservationLevel.STANDARD)
     session.encoding = encoding
-    session.steps_at_start = context.play.counter.total
-    reply = handshake(context, include_assets=bool(request.include_assets))
+    reply = handshake(context, include_assets=bool(request.include_assets), opening=True)
     context.sessions.open(session)
     return reply
 
@@ -57,8 +52,11 @@ def catalogue_entries() -> list[wire.OpEntry]:
     return entries
 
 
-def handshake(context: Context, *, include_assets: bool = False) -> wire.HelloReply:
-    """What a client needs to know about the running scene, if there is one."""
+def handshake(context: Context, *, include_assets: bool = False, opening: bool = False) -> wire.HelloReply:
+    """What a client needs to know about the running scene, if there is one. An ``opening`` session counts from here."""
+    if opening:
+        context.count_from(context.play.counter.total)
+    memory = context.parts.shared_memory
     reply = wire.HelloReply(
         session_id=context.session.id,
         urlab_version=f"urlab/{VERSION}",
@@ -66,24 +64,23 @@ def handshake(context: Context, *, include_assets: bool = False) -> wire.HelloRe
         mujoco_version=MUJOCO_VERSION,
         manager_present=context.play.is_playing,
         articulations=[],
+        shm_session_dir=None if memory is None else str(memory.folder),
     )
     if context.play.is_playing:
-        _add_scene(reply, context, include_assets)
+        _add_scene(reply, context, include_assets, opening)
     return reply
 
 
-def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool) -> None:
+def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool, opening: bool) -> None:
     manager = context.manager
     scene = manager.scene
-    if context.parts.shared_memory is not None:
-        reply.shm_session_dir = str(context.parts.shared_memory.folder)
     reply.mjb = manager.engine.model_binary()
     reply.articulations = [_articulation(context, one) for one in manager.articulations.values()]
     if include_assets:
-        with manager.engine.locked():
+        with manager.engine.model_lock:
             reply.mjcf_compiled, reply.vfs_assets = export_mjcf(scene)
     reply.step_mode = str(manager.mode)
-    reply.state = state_now(context)
+    reply.state = state_now(context, opening=opening)
     reply.entities = {one.name: _entity(one) for one in scene.entities}
     reply.global_cameras = {one.name: _camera(context, one.name) for one in scene.global_cameras}
     if manager.capture.cameras:
@@ -93,10 +90,15 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool) -
     reply.warnings = list(scene.notes) or None
 
 
-def state_now(context: Context) -> StepReply | None:
-    """The state as a step would tell it; None while a long step runs: there is no reason to wait for that."""
+def state_now(context: Context, *, opening: bool = False) -> StepReply | None:
+    """The state as a step would tell it; None while a long step runs: there is no reason to wait for that.
+
+    An ``opening`` session counts its steps from this state.
+    """
     with contextlib.suppress(OpTimeout):
         observed = context.manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
+        if opening:
+            context.count_from(observed.steps)
         return plain_reply(StepReply, context, observed)
     return None
 
@@ -132,6 +134,7 @@ def _articulation(context: Context, running: RunningArticulation) -> wire.Articu
         camera_topics={one.short: _camera(context, f"{compiled.prefix}/{one.short}") for one in compiled.cameras},
         controller=_controller(running),
         setpoints=running.staged.active.tolist(),
+        control_source=running.staged.source,
     )
 
 

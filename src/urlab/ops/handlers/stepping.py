@@ -24,6 +24,7 @@ _PLAIN: dict[str, View] = {level: View(level) for level in ObservationLevel}
 def step(context: Context, request: wire.StepRequest) -> wire.StepReply | bytes:
     """Advance, in the mode in force. An observer may read the live state this way, an operator every state."""
     view = _view(context, request.observations)
+    context.session.has_stepped = True
     if request.include_cameras:
         return _step_and_look(context, request, view)
     return state_reply(wire.StepReply, context, _step(context, request, view))

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from urlab.evaluation.goals.scoring import holds
+from urlab.evaluation.goals.scoring import holds, is_true
 from urlab.evaluation.goals.solids import PlacedObjects
 from urlab.evaluation.tasks.goal import (
     SUBGOALS,
@@ -51,7 +51,7 @@ def test_the_registry_has_the_types_of_genmanip_and_status() -> None:
 
 
 def test_every_type_of_subgoal_is_decided() -> None:
-    assert set(holds.registry) == {object, *SUBGOALS.values()}
+    assert set(is_true.registry) == {object, *SUBGOALS.values()}
 
 
 @pytest.mark.parametrize(("z", "expected"), [(1.0999, False), (1.1, True), (1.2, True), (1.2001, False)])
