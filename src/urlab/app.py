@@ -83,7 +83,7 @@ class Server:
             save_debug=self.config.save_debug_xml,
         )
         overlay = Overlay()
-        self._viewport = Viewport(ViewportSource(self.play), overlay)
+        self._viewport = Viewport(ViewportSource(self.play), overlay, profile=self.config.render_profile)
         self._parts = Parts(self.play, self.world, overlay, self._viewport)
         self.dispatcher = Dispatcher(self._parts)
         self._registry = RequestRegistry()

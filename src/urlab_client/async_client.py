@@ -187,6 +187,8 @@ class AsyncViewport(AsyncPart[ViewportNamespace]):
 
     set_camera = awaited(ViewportNamespace.set_camera)
     get_camera = awaited(ViewportNamespace.get_camera)
+    look_through = awaited(ViewportNamespace.look_through)
+    set_overlays = awaited(ViewportNamespace.set_overlays)
     frame_actor = awaited(ViewportNamespace.frame_actor)
     set_mode = awaited(ViewportNamespace.set_mode)
     track_actor = awaited(ViewportNamespace.track_actor)
@@ -201,6 +203,7 @@ class AsyncRecording(AsyncPart[URLabRecordingAPI]):
     stop = awaited(URLabRecordingAPI.stop)
     save = awaited(URLabRecordingAPI.save)
     clear = awaited(URLabRecordingAPI.clear)
+    status = awaited(URLabRecordingAPI.status)
 
     @property
     def is_active(self) -> AwaitedValue[bool]:

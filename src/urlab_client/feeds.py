@@ -4,11 +4,10 @@ Nothing here refers to the client: its threads must not keep a client alive that
 """
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import msgspec
 
-from urlab_client.errors import unknown_name
 from urlab_client.handles.camera import GLOBAL, URLabCameraView
 from urlab_client.transports import Transport
 from urlab_wire.codec import Tree
@@ -44,22 +43,6 @@ class StateFeed:
             if typed is None or typed[0] is not snapshot:
                 typed = self._typed = snapshot, msgspec.convert(snapshot, StateFull)
             return typed[1]
-
-
-class LiveFrames(dict[str, Tree]):
-    """The frames in the reply of a live step that asked for some: those, under the names asked for.
-
-    What the streams have brought is found as well: ``[prefix][camera]``, see `CameraFeeds.frames`.
-    """
-
-    def __init__(self, asked: Mapping[str, Tree], streamed: Mapping[str, Tree]) -> None:
-        super().__init__(asked)
-        self._streamed = streamed
-
-    def __missing__(self, key: str) -> Tree:
-        if key in self._streamed:
-            return self._streamed[key]
-        raise unknown_name("camera frame", key, [*self, *self._streamed])
 
 
 class CameraFeeds:

@@ -12,7 +12,7 @@ from typing import Any
 
 from urlab_client.enums import ObservationLevel, StepMode, coerce
 from urlab_client.errors import CLIENT_CLOSED, NO_SESSION, URLabModeWarning, URLabRPCError
-from urlab_client.feeds import CameraFeeds, LiveFrames, StateFeed
+from urlab_client.feeds import CameraFeeds, StateFeed
 from urlab_client.handles.build import UnreadableModelError, is_foreign
 from urlab_client.rpc import AnyReply, ReplyOp, RpcChannel, op_of, payload_of, read_reply, reply_type
 from urlab_client.state import SceneState, read_hello
@@ -364,14 +364,16 @@ class ClientSession(SceneState):
             self._feeds.follow(self._camera_views() if self._camera_streams else ())
 
     def _show_streamed_frames(self, reply: Tree) -> None:
-        """Put the frames that streams have brought into the reply of a live step."""
+        """Put the frames that streams have brought into the reply of a live step, beside those that it asked for:
+        ``{prefix: {camera: {pixels, mode, resolution, frame_count}}}``, the prefix of the scene's own being ``global``.
+        Where a name that was asked for is also a prefix, the frame goes first.
+        """
         if self._step_mode in STEPPED:
             return
         with self._data_lock:
             streamed = self._feeds.frames()
         if streamed:
-            asked = reply.get("cameras")
-            reply["cameras"] = LiveFrames(asked, streamed) if asked else streamed
+            reply["cameras"] = {**streamed, **(reply.get("cameras") or {})}
 
 
 def client_version() -> str:

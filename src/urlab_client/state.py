@@ -73,7 +73,8 @@ class SceneState(LocalData):
         self._rendering: Tree = {}
         self._streams: Tree = {}
         self._clocks = Clocks()
-        self._use_handles({}, {}, {}, "none yet: call discover() first")
+        none = "none yet: call discover() first"
+        self._use_handles({}, {}, build.CameraTable("camera", empty=none), none)
 
     # -- what a handshake tells -----------------------------------------------------------------------------------
 
@@ -130,7 +131,7 @@ class SceneState(LocalData):
 
     @property
     def global_cameras(self) -> NamedTable[URLabCameraView]:
-        """The cameras that no articulation owns, by name; ``[...]`` also takes the name without its actor's."""
+        """The cameras that no articulation owns, by name, or by their short name where only one has it."""
         return self._global_cameras
 
     @property
@@ -236,8 +237,8 @@ class SceneState(LocalData):
         client = cast("URLabClient", self)
         articulations = build.build_articulations(hello, model, client, self._known)
         plain = build.build_entities(hello, client, self._known)
-        cameras = build.build_cameras(hello.global_cameras or {}, self._data_lock, self._known)
         here = "in this scene none" if self._manager_present else "none: nothing plays, call sim.start()"
+        cameras = build.build_cameras(hello.global_cameras or {}, self._data_lock, self._known, empty=here)
         self._use_handles(articulations, plain, cameras, here)
         reason = f"it is not in the scene that plays now; there are {listed(list(self._entities)) or 'no robots'}"
         away = reason if self._manager_present else "nothing plays now: call sim.start(), then use it again"
@@ -250,7 +251,7 @@ class SceneState(LocalData):
         self,
         articulations: Mapping[str, URLabArticulation],
         plain: Mapping[str, URLabEntity],
-        cameras: Mapping[str, URLabCameraView],
+        cameras: build.CameraTable,
         empty: str,
     ) -> None:
         self._articulations = NamedTable("articulation", articulations, empty=empty)
@@ -259,10 +260,8 @@ class SceneState(LocalData):
         self._plain_entities = list(plain.values())
         both: dict[str, URLabEntity] = {**plain, **articulations}
         self._entities = NamedTable("entity", both, empty=empty)
-        short = build.short_camera_names(cameras.values())
-        self._global_cameras = NamedTable("camera", cameras, empty=empty, aliases=short)
-        keys = build.camera_keys(self._camera_views())
-        self._camera_keys = {**{word: cameras[name] for word, name in short.items()}, **keys}
+        self._global_cameras: NamedTable[URLabCameraView] = cameras
+        self._camera_keys = build.camera_keys(self._camera_views())
 
     def _camera_views(self) -> list[URLabCameraView]:
         """Every camera there is."""

@@ -397,12 +397,16 @@ class KeyframeInfo(ShortRepr):
 
 @dataclass(repr=False)
 class CameraPose(ShortRepr):
-    """The viewport camera. ``rotation_quat`` is x, y, z, w; euler in degrees; ``fov`` horizontal degrees."""
+    """The viewport camera. ``rotation_quat`` is x, y, z, w; euler in degrees; ``fov`` horizontal degrees.
+
+    ``camera`` (extension) is the camera of the model that the view looks through, if it does.
+    """
 
     location: Vec3
     rotation_quat: Vec4
     rotation_euler: Vec3
     fov: float
+    camera: str | None = None
 
 
 @dataclass(frozen=True, repr=False)

@@ -205,6 +205,8 @@ CATALOGUE: dict[str, OpSpec] = _table(
         _op(viewport.SetViewportModeRequest),
         _op(viewport.TrackActorRequest),
         _op(viewport.UntrackRequest),
+        _op(viewport.LookThroughRequest),
+        _op(viewport.SetViewportOverlaysRequest),
         _op(viewport.ViewportScreenshotRequest, reads=True, limit_s=60),
     ),
 )  # fmt: skip

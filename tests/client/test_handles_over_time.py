@@ -161,7 +161,7 @@ def test_cameras_are_asked_for_by_name(client: URLabClient, server: Any, asked: 
 def test_a_camera_of_the_scene_answers_to_its_short_name(
     make_client: Any, server: Any, handshake: dict[str, Any], state_reply: dict[str, Any]
 ) -> None:
-    handshake["global_cameras"]["studio_side"] = handshake["global_cameras"]["room"]
+    handshake["global_cameras"]["studio_side"] = {**handshake["global_cameras"]["room"], "short_name": "side"}
     client = make_client(step_mode="direct")
     client.discover()
     frame = {"width": 2, "height": 1, "dtype": "bgra8", "data": b"\1" * 8}

@@ -89,6 +89,7 @@ def set_qpos(
         if velocities is not None:
             _write(data.qvel, [joint.qvel for joint in joints], speeds)
         manager.engine.forward()
+        manager.engine.jump()
         manager.engine.publish()
     return WrittenQpos(found, values.tolist(), shortcut)
 

@@ -192,6 +192,7 @@ class Manager:
             if scope is ResetScope.TIME:
                 self.record_replay.end_replay()
                 self.engine.data.time = 0.0
+                self.engine.jump()
                 self.engine.publish()
                 return self._observe(view)
             time_s = self.engine.data.time
@@ -206,6 +207,7 @@ class Manager:
             self.seed = seed if seed is not None else self.seed
             self.counter.restart()
             self.engine.forward()
+            self.engine.jump()
             self.engine.publish()
             return self._observe(view)
 

@@ -69,6 +69,8 @@ class Play:
         self._state = PIEState.OFF
         self._compile_error = ""
         self._lock = threading.Lock()
+        self.cameras_switched: bool | None = None
+        """How the streams of all cameras were switched last; None when they never were."""
 
     @property
     def manager(self) -> Manager:
@@ -103,6 +105,12 @@ class Play:
             seed=manager.seed,
             control_source={prefix: one.staged.source for prefix, one in manager.articulations.items()},
         )
+
+    def switch_cameras(self, on: bool) -> None:
+        """Switch the streams of all cameras, those of scenes to come included."""
+        self.cameras_switched = on
+        if self._manager is not None:
+            self._manager.capture.set_all_streaming(on)
 
     def begin(
         self, level_path: str | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S, mode: StepMode | None = None
@@ -197,6 +205,8 @@ class Play:
         self.counter.restart()
         with manager.engine.locked():
             manager.engine.set_worker_threads(self.level.options.get("num_worker_threads", 0))
+        if self.cameras_switched is not None:
+            manager.capture.set_all_streaming(self.cameras_switched)
         manager.start(mode)
         self._manager = manager
         _notify(self.on_start, manager)

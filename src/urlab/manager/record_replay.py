@@ -168,6 +168,7 @@ class RecordReplay:
         with self._engine.locked():
             total = self._player.start(loop)
             self.is_playing = True
+            self._engine.jump()
             self._show_current()
             return self._player.active_name or "", total
 
@@ -187,8 +188,10 @@ class RecordReplay:
         self._show_current()
 
     def _show_current(self) -> None:
-        data = self._engine.data
+        data, before = self._engine.data, self._engine.data.time
         data.time = self._player.current(data.qpos, data.qvel)
+        if data.time < before:  # a loop begins again
+            self._engine.jump()
         self._engine.forward()
         self._engine.publish()
 

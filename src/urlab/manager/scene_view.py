@@ -6,6 +6,7 @@ from typing import Any
 
 import mujoco
 
+from urlab.cameras.scene_camera import scene_cameras
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.assemble import PlacedActor
 from urlab.geometry import Pose
@@ -23,6 +24,7 @@ class ViewportSource:
         self._play = play
         self._lock = threading.Lock()
         self._edited: tuple[Level, CompiledScene, PosedModel] | None = None
+        self._running_actors: tuple[CompiledScene | None, dict[str, frozenset[int]]] = (None, {})
 
     def __call__(self) -> PosedModel:
         """The world as it is now; CompileError when the edited level cannot be compiled."""
@@ -39,6 +41,8 @@ class ViewportSource:
     def _running(self) -> PosedModel:
         manager = self._play.manager
         engine, snapshot = manager.engine, manager.engine.snapshot
+        if self._running_actors[0] is not manager.scene:
+            self._running_actors = manager.scene, actor_bodies(manager.scene)
         return PosedModel(
             key=id(engine),
             model=engine.model,
@@ -47,12 +51,26 @@ class ViewportSource:
             mocap_quat=snapshot.mocap_quat,
             sim_time=snapshot.sim_time,
             selected_bodies=self._selected_bodies(manager.scene),
+            qvel=snapshot.qvel,
+            act=snapshot.act,
+            ctrl=snapshot.ctrl,
+            actors=self._running_actors[1],
+            cameras=manager.capture.cameras,
+            held=getattr(manager, "perturbations", ()),
         )
 
     def _selected_bodies(self, scene: CompiledScene) -> tuple[int, ...]:
         """Ids of the bodies of the actor that is selected, in that scene."""
         names = _body_names(scene, self._play.world.selected)
         return tuple(int(scene.model.body(name).id) for name in names)
+
+
+def actor_bodies(scene: CompiledScene) -> dict[str, frozenset[int]]:
+    """The ids of each actor's bodies, by its name."""
+    return {
+        placed.actor.name: frozenset(int(scene.model.body(name).id) for name in placed.body_names)
+        for placed in scene.placed
+    }
 
 
 def _at_start(scene: CompiledScene) -> PosedModel:
@@ -66,6 +84,8 @@ def _at_start(scene: CompiledScene) -> PosedModel:
         mocap_pos=data.mocap_pos.copy(),
         mocap_quat=data.mocap_quat.copy(),
         sim_time=None,
+        actors=actor_bodies(scene),
+        cameras=scene_cameras(scene),
     )
 
 

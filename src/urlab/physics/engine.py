@@ -103,6 +103,9 @@ class Engine:
         self._rlock = threading.RLock()
         self._lock = TimedLock(self._rlock, _LOCK_S)
         self._frame_id = 0
+        self.first_frame_id = 0
+        """The frame id of the first state since the last `jump`: pictures of earlier ones are not to be shown."""
+
         self.worker_threads = 0
         """How many threads MuJoCo uses inside one step beside the caller's; `set_worker_threads` changes it."""
 
@@ -149,6 +152,11 @@ class Engine:
         if self._contacts.frame_id != self._frame_id:
             self._contacts = ContactSnapshot(self.model, self.data, self._frame_id)
 
+    @property
+    def frame_id(self) -> int:
+        """That of the state which was published last. Any thread, without the lock."""
+        return self._frame_id
+
     # -- stepping (the caller holds the lock) -------------------------------------------------------------------
 
     def advance(self, n_steps: int, deadline: float) -> int:
@@ -192,9 +200,19 @@ class Engine:
     def publish(self) -> None:
         """Make the state as it is now the published one. It is copied when a thread asks for the snapshot."""
         self._frame_id += 1
-        self.sim_time = self.data.time
+        time_s = self.data.time
+        if time_s < self.sim_time:  # MuJoCo has reset itself, or a puppet went back
+            self.first_frame_id = self._frame_id
+        self.sim_time = time_s
         for hook in self.on_publish:
             hook()
+
+    def jump(self) -> None:
+        """The state does not follow from the published one (a reset, a restored state, a replay's jump).
+
+        Call this before it is published. Pictures of what was before it are out of date, however new they are.
+        """
+        self.first_frame_id = self._frame_id + 1
 
     def warnings(self) -> list[str]:
         """MuJoCo's warnings since the last call."""

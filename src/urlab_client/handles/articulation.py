@@ -102,7 +102,7 @@ class URLabArticulation(URLabEntity):
         control_mode: str,
         controller: URLabController | None,
         original_names: NamesByKind,
-        cameras: Mapping[str, URLabCameraView],
+        cameras: NamedTable[URLabCameraView],
         client: "URLabClient",
     ) -> None:
         """Become what a handshake says. A control mode that the caller chose stays."""
@@ -112,7 +112,7 @@ class URLabArticulation(URLabEntity):
             self._use_control_mode(control_mode)
         self._controller = controller
         self._original_names = original_names
-        self._cameras = NamedTable("camera", cameras, owner=self._name)
+        self._cameras = cameras
 
     def attach(
         self,

@@ -1,9 +1,9 @@
 """From a handshake to handles: the local model, the articulations with their parts, the entities and the cameras."""
 
 import threading
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 import mujoco
@@ -16,6 +16,7 @@ from urlab_client.handles.camera import GLOBAL, URLabCameraView
 from urlab_client.handles.controller import make_controller
 from urlab_client.handles.entity import Root, URLabEntity
 from urlab_client.handles.parts import Actuator, Body, Joint, Sensor
+from urlab_client.lookup import NamedTable
 from urlab_wire.enums import ControlMode
 from urlab_wire.ops.session import ArticulationBlock, CameraTopic, EntityBlock, HelloReply
 
@@ -77,6 +78,23 @@ def _keep(known: "WeakValueDictionary[str, OneHandle]", present: Mapping[str, On
 def camera_key(owner: str, name: str) -> str:
     """What tells one camera from all others: ``owner/name``; the scene's owner is ``global``."""
     return f"{owner or GLOBAL}/{name}"
+
+
+class CameraTable(NamedTable[URLabCameraView]):
+    """Cameras by name; the short name finds one as well, where only one has it."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: str) -> URLabCameraView:
+        found = _unique(self.values(), "short_name").get(key)
+        return found if found is not None else super().__missing__(key)
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or key in _unique(self.values(), "short_name")
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The camera of that name or short name, or ``default``."""
+        return super().get(key) or _unique(self.values(), "short_name").get(key, default)
 
 
 class ModelParts:
@@ -278,13 +296,18 @@ def remember_initial_state(
 
 
 def build_cameras(
-    topics: Mapping[str, CameraTopic], lock: "threading.RLock", known: KnownHandles, owner: str = ""
-) -> dict[str, URLabCameraView]:
-    """The cameras of one owner, by name; ``lock`` is the client's data lock."""
-    return {
+    topics: Mapping[str, CameraTopic],
+    lock: "threading.RLock",
+    known: KnownHandles,
+    owner: str = "",
+    empty: str = "",
+) -> CameraTable:
+    """The cameras of one owner, by name; ``lock`` is the client's data lock, ``empty`` what stands for no names."""
+    views = {
         name: _camera(name, topic, lock, known.cameras.get(camera_key(owner, name)), owner)
         for name, topic in topics.items()
     }
+    return CameraTable("camera", views, owner=owner, empty=empty)
 
 
 def _camera(
@@ -293,28 +316,27 @@ def _camera(
     mode = coerce(CameraMode, topic.mode or None, default=CameraMode.REAL)
     if known is None:
         where = topic.zmq_endpoint, topic.zmq_topic
-        return URLabCameraView(name, mode, topic.resolution, topic.fovy, owner, *where, lock=lock)
+        short = getattr(topic, "short_name", None)
+        return URLabCameraView(name, mode, topic.resolution, topic.fovy, owner, *where, short_name=short, lock=lock)
     known.renew(mode, topic.resolution, topic.fovy, topic.zmq_endpoint, topic.zmq_topic)
     return known
 
 
 def camera_keys(views: Iterable[URLabCameraView]) -> dict[str, URLabCameraView]:
-    """The names that a reply may call a camera by: ``owner/name`` (the scene's owner is ``global``), and the bare name
-    where only one has it."""
-    table: dict[str, URLabCameraView] = {}
-    same_name: dict[str, list[URLabCameraView]] = defaultdict(list)
+    """The names that a reply may call a camera by: ``owner/name`` (the scene's owner is ``global``), and the name or
+    short name where only one has it; one that a robot owns goes before those of the scene."""
+    all_views = list(views)
+    bare = _unique(all_views, "short_name") | _unique([view for view in all_views if view.owner], "name")
+    full = {camera_key(view.owner, view.name): view for view in all_views}
+    return bare | _unique(all_views, "name") | full
+
+
+def _unique(views: Iterable[URLabCameraView], attribute: str) -> dict[str, URLabCameraView]:
+    """Views by an attribute, as far as no two have the same."""
+    groups: dict[str, list[URLabCameraView]] = defaultdict(list)
     for view in views:
-        same_name[view.name].append(view)
-        table[camera_key(view.owner, view.name)] = view
-    return table | {name: group[0] for name, group in same_name.items() if len(group) == 1}
-
-
-def short_camera_names(views: Iterable[URLabCameraView]) -> dict[str, str]:
-    """Short name -> name, for cameras of the scene called ``<actor>_<short>``, where only one can be meant."""
-    names = [view.name for view in views if not view.owner]
-    shorts = [(name[place + 1 :], name) for name in names for place, letter in enumerate(name) if letter == "_"]
-    counts = Counter(short for short, _ in shorts)
-    return {short: name for short, name in shorts if counts[short] == 1 and short and short not in names}
+        groups[getattr(view, attribute)].append(view)
+    return {name: group[0] for name, group in groups.items() if len(group) == 1}
 
 
 def _articulation(block: ArticulationBlock, client: "URLabClient", known: KnownHandles) -> URLabArticulation:

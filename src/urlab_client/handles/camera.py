@@ -43,9 +43,11 @@ class URLabCameraView(FixedAttributes):
         zmq_endpoint: str | None = None,
         zmq_topic: str | None = None,
         *,
+        short_name: str | None = None,
         lock: "threading.RLock | None" = None,
     ) -> None:
         self._name = name
+        self._short_name = short_name or name
         self._owner = owner
         self._received = self._frame_count = self._dropped = self._misfits = 0
         self._changed = threading.Condition(lock or threading.RLock())  # held while anything changes
@@ -85,8 +87,13 @@ class URLabCameraView(FixedAttributes):
 
     @property
     def name(self) -> str:
-        """The camera's short name."""
+        """The camera's name: of a robot's camera without the prefix, of a camera of the scene with its actor's name."""
         return self._name
+
+    @property
+    def short_name(self) -> str:
+        """What its own model file calls it; enough wherever only one camera has it."""
+        return self._short_name
 
     @property
     def owner(self) -> str:

@@ -258,10 +258,11 @@ class CameraStreamOrder(msgspec.Struct, kw_only=True, omit_defaults=True):
 class SetCameraStreamingRequest(Request["SetCameraStreamingReply"], tag="set_camera_streaming"):
     """Switch cameras on or off, ``{name: true}`` or ``{name: {"zmq": true, "rate_hz": 10}}``. An extension.
 
-    A camera that is not switched on renders while it has a subscriber.
+    A camera that is not switched on renders while it has a subscriber. ``true`` or ``false`` instead of names is for
+    all cameras, those of scenes to come included: switched off in this way, none streams, not to subscribers either.
     """
 
-    cameras: dict[str, bool | CameraStreamOrder]
+    cameras: bool | dict[str, bool | CameraStreamOrder]
 
 
 class CameraStreamBlock(msgspec.Struct, kw_only=True):
@@ -276,6 +277,7 @@ class CameraStreamBlock(msgspec.Struct, kw_only=True):
 
 
 class SetCameraStreamingReply(Reply, tag="set_camera_streaming_ok"):
-    """The cameras that were named."""
+    """The cameras that were named, or all; ``all_cameras`` is how all were switched last, absent if they never were."""
 
     cameras: dict[str, CameraStreamBlock]
+    all_cameras: bool | None = None

@@ -47,6 +47,7 @@ _CONDITIONS = (
     ("seeds", "seeds"),
     ("workers", "workers"),
     ("cameras", "cameras"),
+    ("camera_sizes", "camera sizes"),
     ("renderer", "renderer"),
     ("render_profile", "render profile"),
     ("server", "server"),
@@ -298,7 +299,7 @@ def _task_rows(name: str, summaries: Sequence[RunSummary]) -> Markup:
 
 def _in_words(found: TaskSummary) -> str:
     low, high = round(100 * found.interval.low), round(100 * found.interval.high)
-    floor = f" above {found.floor:.2f}" if found.floor else ""
+    floor = f" (standing still {found.floor:.2f})" if found.floor else ""
     rate = f"{found.successes}/{found.episodes} = {percent(found.rate)} ({low} to {high})"
     return f"{rate}, score {found.mean_score:.2f}{floor}"
 
@@ -332,7 +333,8 @@ def _conditions(run: Run) -> Iterator[tuple[str, str]]:
     for key, label in _CONDITIONS:
         value = info.get(key)
         if value not in (None, "", []):
-            yield label, _by_robot(value) if key == "tasks" and isinstance(value, dict) else _words(value)
+            in_words = _SPECIAL.get(key, _words) if isinstance(value, dict) else _words
+            yield label, in_words(value)
     if run.hold_steps:
         yield "a subgoal lasts", f"more than {_words(run.hold_steps)} control steps"
 
@@ -341,6 +343,15 @@ def _by_robot(tasks: dict[str, Any]) -> str:
     """Tasks and their robots, as a list for each robot."""
     robots = dict.fromkeys(map(str, tasks.values()))
     return "; ".join(f"{robot}: {', '.join(task for task in tasks if str(tasks[task]) == robot)}" for robot in robots)
+
+
+def _sizes(tasks: dict[str, Any]) -> str:
+    """The cameras of all tasks, each kind once."""
+    found = (f"{name} {size}" for cameras in tasks.values() for name, size in dict(cameras).items())
+    return ", ".join(dict.fromkeys(found))
+
+
+_SPECIAL = {"tasks": _by_robot, "camera_sizes": _sizes}
 
 
 def _words(value: Any) -> str:

@@ -2,6 +2,8 @@
 
 import contextlib
 
+from msgspec import structs
+
 from urlab.cameras import segmentation_table
 from urlab.compile import CompiledEntity
 from urlab.compile.export import export_mjcf
@@ -82,7 +84,10 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool, o
     reply.step_mode = str(manager.mode)
     reply.state = state_now(context, opening=opening)
     reply.entities = {one.name: _entity(one) for one in scene.entities}
-    reply.global_cameras = {one.name: _camera(context, one.name) for one in scene.global_cameras}
+    reply.global_cameras = {
+        one.name: wire.GlobalCameraTopic(**structs.asdict(_camera(context, one.name)), short_name=one.short)
+        for one in scene.global_cameras
+    }
     if manager.capture.cameras:
         reply.rendering = wire.RenderingBlock(**manager.capture.rendering())
         reply.segmentation = _segmentation(manager)

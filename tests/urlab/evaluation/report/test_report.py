@@ -324,7 +324,8 @@ def test_runs_whose_pictures_were_drawn_differently_are_not_compared(
 
 
 def test_runs_that_saw_alike_or_saw_nothing_are_compared(write_run: WriteRun):
-    first = read_run(write_run("first", {"stack": [1.0]}, **DRAWN))
+    first = read_run(write_run("first", {"stack": [1.0]}, camera_sizes={"stack": {"obs_camera": "64 x 48"}}, **DRAWN))
+    assert "obs_camera 64 x 48" in page([first], first.folder)
     same = read_run(write_run("same", {"stack": [1.0]}, **DRAWN))
     blind = read_run(write_run("blind", {"stack": [1.0]}, renderer="none, as there are no cameras"))
     foreign = read_run(write_run("foreign", {"stack": [1.0]}))
@@ -350,7 +351,7 @@ def test_the_score_of_doing_nothing_is_told(write_run: WriteRun, tmp_path: Path)
     assert document([run])["runs"][0]["tasks"]["stack"]["floor"] == pytest.approx(0.2)
     text = checked(page([run], tmp_path)).text
     assert "mean score 0.40 (a robot that never moves: 0.15)" in text
-    assert "score 0.60 above 0.20" in text
+    assert "score 0.60 (standing still 0.20)" in text
 
 
 def test_attempts_without_a_result_are_counted_where_the_answer_is(write_run: WriteRun, tmp_path: Path):

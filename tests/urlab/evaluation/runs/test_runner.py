@@ -181,7 +181,7 @@ class Looking:
     seen: ClassVar[list[Any]] = []
 
     def act(self, observation: dict[str, Any]) -> list[dict[str, Any]]:
-        Looking.seen.append({name: (view["rgb"].shape, view["depth"]) for name, view in _views(observation)})
+        Looking.seen.append({name: (view["rgb"].shape, view.get("depth")) for name, view in _views(observation)})
         return [{"control_type": "joint_position", "action": [0.0] * 9, "is_rel": True}] * 24
 
 
