@@ -156,6 +156,15 @@ class AsyncRuntime(AsyncPart[RuntimeNamespace]):
     set_camera_mode = awaited(RuntimeNamespace.set_camera_mode)
     set_camera_streaming = awaited(RuntimeNamespace.set_camera_streaming)
     forward = awaited(RuntimeNamespace.forward)
+    perturb = awaited(RuntimeNamespace.perturb)
+    release = awaited(RuntimeNamespace.release)
+    set_ui_controls = awaited(RuntimeNamespace.set_ui_controls)
+    save_state = awaited(RuntimeNamespace.save_state)
+    restore_state = awaited(RuntimeNamespace.restore_state)
+    list_states = awaited(RuntimeNamespace.list_states)
+    delete_state = awaited(RuntimeNamespace.delete_state)
+    set_equality = awaited(RuntimeNamespace.set_equality)
+    call = awaited(RuntimeNamespace.call)
 
 
 class AsyncOutliner(AsyncPart[OutlinerNamespace]):

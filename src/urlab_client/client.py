@@ -29,7 +29,7 @@ Cameras = bool | str | Iterable[str] | Mapping[str, str]
 JointValues = Mapping[str, Mapping[str, Any]]
 """``{prefix: {joint: value}}``; a value is a number, several for a ball or free joint, or an array of them."""
 
-_PUPPET = StepMode.PUPPET
+_PUPPET, _DIRECT = StepMode.PUPPET, StepMode.DIRECT
 _LEVELS: Mapping[str, str] = {level.value: level.value for level in ObservationLevel}
 _SYNC = CameraTiming.SYNC.value
 
@@ -232,10 +232,11 @@ class URLabClient(ClientSession):
     ) -> Tree:
         """Advance physics and observe; returns the reply. Afterwards ``data`` and all handles are current.
 
-        direct: the server steps ``n_steps`` times with the setpoints of ``ctrl_array``. puppet: ``data`` is stepped
-        here (0 = not at all) and pushed. live and auto: setpoints are stamped and the state is read. Wrenches of
-        ``apply_xfrc`` are sent once. ``observations`` is for this step only; left out (or None) it is the level of
-        ``discover()``, which is "standard" unless that named another.
+        direct: the server steps ``n_steps`` times with the setpoints of ``ctrl_array``; 0 (extension) only observes,
+        and what waits to be sent goes on waiting. puppet: ``data`` is stepped here (0 = not at all) and pushed. live
+        and auto: setpoints are stamped and the state is read. Wrenches of ``apply_xfrc`` are sent once.
+        ``observations`` is for this step only; left out (or None) it is the level of ``discover()``, which is
+        "standard" unless that named another.
 
         ``include_cameras``: a name or several (frames of exactly this step), True (all, the newest frames), or
         ``{camera: "sync" | "latest"}``. The frames are in the camera views afterwards, and raw in ``reply["cameras"]``
@@ -288,7 +289,7 @@ class URLabClient(ClientSession):
 
     def _step_request(self, n_steps: int) -> Tree:
         """A step's fields, as a map: making one of a typed request for the transport takes 1.1 us of 21."""
-        if self._observer:
+        if self._observer or (n_steps == 0 and self._step_mode is _DIRECT and not self._operator):
             return {"n_steps": 0, "per_articulation": {}}
         if self._step_mode is not _PUPPET:
             blocks = commands(self._articulations, self._plain_entities, changed_only=self._operator)

@@ -126,6 +126,7 @@ class ClientSession(SceneState):
         self._closed = False
         self._departure = Departure(self._channel)
         self._leave = weakref.finalize(self, _leave_unclosed, self._departure)
+        self._holds_bodies = False
 
     @property
     def session_id(self) -> str:
@@ -210,6 +211,7 @@ class ClientSession(SceneState):
         self._closed = True
         self._leave.detach()
         self._sync_streams()
+        self._let_go()
         self._departure.leave()
 
     def _rpc(
@@ -374,6 +376,14 @@ class ClientSession(SceneState):
             streamed = self._feeds.frames()
         if streamed:
             reply["cameras"] = {**streamed, **(reply.get("cameras") or {})}
+
+    def _let_go(self) -> None:
+        """Release the bodies that this session may hold: the server does so only when the next client comes."""
+        if self._holds_bodies:
+            try:
+                self._channel.call("release_perturbation", rcv_timeout_ms=GOODBYE_TIMEOUT_MS)
+            except Exception as lost:  # noqa: BLE001 - whatever is wrong with the server, closing goes on
+                _log.debug("the bodies that were held could not be released: %s", lost)
 
 
 def client_version() -> str:

@@ -19,7 +19,9 @@ from urlab_client.mirror import LocalData
 from urlab_client.rpc import read_reply
 from urlab_client.types import SegmentInfo
 from urlab_wire.codec import Tree
+from urlab_wire.enums import declare_camera_mode
 from urlab_wire.ops.session import HelloReply, SegmentBlock
+from urlab_wire.pixels import PixelFormat
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -192,6 +194,8 @@ class SceneState(LocalData):
         """Renew everything from a handshake. Raises `URLabVersionMismatch`, `UnreadableModelError`."""
         hello = read_hello(reply)
         self._check_version(hello)
+        for word, pixels in (hello.camera_modes or {}).items():
+            declare_camera_mode(word, PixelFormat[pixels])
         with self._data_lock:
             self._urlab_version, self._mujoco_version = hello.urlab_version, hello.mujoco_version
             self._manager_present = hello.manager_present
@@ -279,7 +283,8 @@ class SceneState(LocalData):
             if authoritative or self._step_mode is not _PUPPET:
                 self._take_state(reply, at_once=authoritative)
             else:
-                self._take_local_step(reply.get("perturbation"))
+                held = reply.get("perturbation")
+                self._take_local_step(reply.get("perturbations") or ([held] if held else []))
             cameras = reply.get("cameras")
             if cameras:
                 self._absorb_frames(cameras)

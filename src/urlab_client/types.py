@@ -396,6 +396,15 @@ class KeyframeInfo(ShortRepr):
 
 
 @dataclass(repr=False)
+class StateInfo(ShortRepr):
+    """A state that the server keeps: its simulated time in seconds, and its size in bytes."""
+
+    name: str
+    time: float
+    size: int
+
+
+@dataclass(repr=False)
 class CameraPose(ShortRepr):
     """The viewport camera. ``rotation_quat`` is x, y, z, w; euler in degrees; ``fov`` horizontal degrees.
 

@@ -54,14 +54,60 @@ def test_configuring_needs_a_robot_with_a_controller(wire: Any) -> None:
     assert wire.refused("configure_controller", articulation="walker", params=[1]) == "bad_value"
 
 
-def stage_ui(server: Any, prefix: str, values: list[float]) -> None:
-    manager = server.play.manager
-    with manager.engine.locked():
-        manager.articulations[prefix].staged.stage(values, source=ControlSource.UI)
+def test_a_user_interface_writes_setpoints_of_its_own(wire: Any) -> None:
+    reply = wire.ok("set_ui_controls", target="arm_0", ctrl=[0.5, 0.6])
+    assert reply == {"op": "set_ui_controls_ok", "articulation": "arm", "setpoints": [0.5, 0.6], "source": "zmq"}
+    wire.ok("set_control_source", source="ui", articulation="arm")
+    reply = wire.ok("set_ui_controls", target="arm", ctrl_map={"bend": -1})
+    assert (reply["setpoints"], reply["source"]) == ([0.5, -1], "ui")
+    assert wire.ok("step")["per_articulation"]["arm"]["ctrl"] == [0.5, -1]
 
 
-def test_a_control_source_can_be_chosen_for_all(wire: Any, server: Any) -> None:
-    stage_ui(server, "arm", [0.5, 0.6])
+def test_a_user_interfaces_setpoints_go_through_the_controller(wire: Any) -> None:
+    configure(wire, default_kp=10, default_kv=0)
+    wire.ok("set_ui_controls", target="walker", ctrl=[0.3, 0.4])
+    wire.ok("set_control_source", source="ui", articulation="walker")
+    assert wire.ok("step")["per_articulation"]["walker"]["ctrl"] == [pytest.approx(3), pytest.approx(4)]
+
+
+UI_WRONG = [
+    ({"target": "arm"}, "missing_field"),
+    ({"target": "arm", "ctrl": [], "ctrl_map": {}}, "missing_field"),
+    ({"target": "robot", "ctrl": [1, 2]}, "unknown_articulation"),
+    ({"target": "arm_0", "target_by": "actor_name", "ctrl": [1, 2]}, "unknown_articulation"),
+    ({"target": "arm", "ctrl": [1]}, "dim_mismatch"),
+    ({"target": "arm", "ctrl": [1, float("inf")]}, "bad_value"),
+    ({"target": "arm", "ctrl_map": {"bend": 1, "twist": 2}}, "bad_value"),
+]
+
+
+@pytest.mark.parametrize(("asked", "code"), UI_WRONG, ids=str)
+def test_wrong_setpoints_of_a_user_interface_are_refused_whole(wire: Any, world: Any, asked: Any, code: str) -> None:
+    before = world()
+    assert wire.refused("set_ui_controls", **asked) == code
+    assert world() == before
+
+
+def test_a_step_whose_controls_do_nothing_says_so_once(wire: Any) -> None:
+    wire.ok("set_control_source", source="ui", articulation="arm")
+    drive = {"arm": {"ctrl": [1, 2]}, "walker": {"ctrl": [0, 0]}}
+    (warning,) = wire.ok("step", per_articulation=drive)["warnings"]
+    assert "'arm'" in warning
+    assert "set_control_source" in warning
+    assert "warnings" not in wire.ok("step", per_articulation=drive)
+    wire.hello()
+    assert "warnings" not in wire.ok("step", per_articulation={"arm": {"ctrl": []}, "walker": {"ctrl": [0, 0]}})
+    assert len(wire.ok("step", per_articulation={"arm": {"ctrl_map": {"lift": 1}}})["warnings"]) == 1
+
+
+def test_the_source_in_force_can_be_read(wire: Any, server: Any) -> None:
+    wire.ok("set_control_source", source="ui", articulation="arm")
+    sources = {prefix: server.play.manager.control_source(prefix) for prefix in ("arm", "walker")}
+    assert sources == {"arm": ControlSource.UI, "walker": ControlSource.ZMQ}
+
+
+def test_a_control_source_can_be_chosen_for_all(wire: Any) -> None:
+    wire.ok("set_ui_controls", target="arm", ctrl=[0.5, 0.6])
     wire.ok("step", per_articulation={"arm": {"ctrl": [1, 2]}})
     reply = wire.ok("set_control_source", source="UI")
     assert reply == {"op": "set_control_source_ok", "source": "ui", "scope": "global"}
@@ -70,8 +116,8 @@ def test_a_control_source_can_be_chosen_for_all(wire: Any, server: Any) -> None:
     assert wire.ok("step")["per_articulation"]["arm"]["ctrl"] == [1, 2]
 
 
-def test_a_control_source_can_be_chosen_for_one(wire: Any, server: Any) -> None:
-    stage_ui(server, "arm", [0.5, 0.6])
+def test_a_control_source_can_be_chosen_for_one(wire: Any) -> None:
+    wire.ok("set_ui_controls", target="arm", ctrl=[0.5, 0.6])
     reply = wire.ok("set_control_source", source="ui", articulation="walker")
     assert (reply["scope"], reply["articulation"]) == ("articulation", "walker")
     wire.ok("step", per_articulation={"arm": {"ctrl": [1, 2]}})

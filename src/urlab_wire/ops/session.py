@@ -131,6 +131,8 @@ class HelloReply(Reply, tag="hello_ok"):
     warnings: list[str] | None = None
     step_mode: str | None = None
     """The step mode in force (extension)."""
+    camera_modes: dict[str, str] | None = None
+    """The camera modes of plugins, and the name of their `PixelFormat` (extension)."""
 
 
 class MetaRequest(Request["MetaReply"], tag="meta"):
