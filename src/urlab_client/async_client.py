@@ -164,7 +164,6 @@ class AsyncRuntime(AsyncPart[RuntimeNamespace]):
     list_states = awaited(RuntimeNamespace.list_states)
     delete_state = awaited(RuntimeNamespace.delete_state)
     set_equality = awaited(RuntimeNamespace.set_equality)
-    call = awaited(RuntimeNamespace.call)
 
 
 class AsyncOutliner(AsyncPart[OutlinerNamespace]):
