@@ -23,6 +23,7 @@ from urlab.files import remove_ready_file, write_ready_file
 from urlab.importing.hulls import Decomposer
 from urlab.manager import Manager, Play, StreamSource, ViewportSource
 from urlab.manager.play import DEFAULT_TIMEOUT_S
+from urlab.mujoco_versions import check_version
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
 from urlab.physics.engine import route_mujoco_log
@@ -62,6 +63,7 @@ class Server:
     """A project, a level, the ops on them; and, once started, the sockets."""
 
     def __init__(self, config: ServerConfig, targets: Sequence[str | Path] = ()) -> None:
+        check_version()
         route_mujoco_log()
         self.config = config.checked()
         callbacks = plugins.load(self.config.plugins)

@@ -201,6 +201,15 @@ def test_a_jump_makes_every_earlier_frame_too_old(wire: Any, engine: Any, how: s
     assert newest < engine().first_frame_id <= engine().snapshot.frame_id
 
 
+def test_no_frame_from_before_a_restored_state_is_shown(wire: Any) -> None:
+    wire.ok("step", n_steps=5)
+    state = wire.ok("save_state")["state"]
+    wire.ok("step", n_steps=95, include_cameras={"eye": "sync"})
+    restored = wire.ok("restore_state", state=state)
+    seen = wire.ok("step", n_steps=0, include_cameras={"eye": "latest"})
+    assert seen["cameras"]["eye"]["sim_time"] == seen["time"] == restored["time"] == pytest.approx(0.01)
+
+
 # -- equality constraints -----------------------------------------------------------------------------------------
 
 

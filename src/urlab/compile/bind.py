@@ -16,6 +16,7 @@ from urlab.compile.compiled_scene import (
     SensorSlot,
 )
 from urlab.errors import CompileError, known
+from urlab.mujoco_versions import ACTUATOR_COUNT, authored_actuator
 from urlab.scene.blueprint_record import BlueprintKind
 from urlab.scene.sidecar import CameraConfig, Sidecar
 from urlab_wire.enums import ActuatorType, CameraMode
@@ -23,7 +24,7 @@ from urlab_wire.enums import ActuatorType, CameraMode
 DEFAULT_RESOLUTION = (640, 480)
 _QPOS_DIM = {0: 7, 1: 4, 2: 1, 3: 1}
 _QVEL_DIM = {0: 6, 1: 3, 2: 1, 3: 1}
-_COUNTS = {"joint": "njnt", "actuator": "nactuator", "sensor": "nsensor", "body": "nbody", "camera": "ncam"}
+_COUNTS = {"joint": "njnt", "actuator": ACTUATOR_COUNT, "sensor": "nsensor", "body": "nbody", "camera": "ncam"}
 
 Owned = Mapping[str, Mapping[str, list[int]]]
 """By kind of element and actor name: the ids of what the actor owns, ascending."""
@@ -159,7 +160,7 @@ def _actuator(model: Any, spec: Any, index: int, prefix: str, joints: dict[int, 
 
 def _kind(model: Any, index: int, actuator: Any) -> ActuatorType:
     """How the author wrote the actuator; of what has no word of its own, what its gain and bias amount to."""
-    word = actuator.type.name.removeprefix("mjACTUATOR_").lower()
+    word = authored_actuator(actuator)
     if word in set(ActuatorType) - {ActuatorType.GENERAL}:
         return ActuatorType(word)
     if int(model.actuator_gaintype[index]) != int(mujoco.mjtGain.mjGAIN_FIXED):

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 import mujoco
 
 from urlab.errors import ImportFailed, known
+from urlab.mujoco_versions import discard_visual, fuse_static
 from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.names import legal_name
 from urlab.scene.sidecar import ActuatorConfig, Sidecar, read_sidecar
@@ -131,10 +132,10 @@ def _settle(spec: Any) -> None:
         spec.add_key()
     spec.nkey = 0
     if spec.compiler.discardvisual:
-        spec.discard_visual()
+        discard_visual(spec)
         spec.compiler.discardvisual = False
     if spec.compiler.fusestatic:
-        spec.fuse_static()
+        fuse_static(spec)
         spec.compiler.fusestatic = False
 
 

@@ -12,6 +12,7 @@ from urlab.compile.compiled_scene import CompiledScene
 from urlab.compile.library import Library
 from urlab.errors import CompileError, UrlabError, known
 from urlab.geometry import Pose
+from urlab.mujoco_versions import actuator_count, controls_of
 from urlab.physics.options import apply_options, check_options
 from urlab.scene.level import Level
 
@@ -70,7 +71,7 @@ def _too_many_lights(model: Any) -> list[str]:
 
 def _refuse_wide_actuators(model: Any) -> None:
     """The protocol has one control per actuator; MuJoCo's ``pid`` may take several."""
-    wide = [model.actuator(index).name for index in range(model.nactuator) if int(model.actuator_ctrlnum[index]) != 1]
+    wide = [model.actuator(index).name for index in range(actuator_count(model)) if controls_of(model, index)[1] != 1]
     if wide:
         raise CompileError(
             f"these actuators take more than one control, and the protocol has one each: {known(wide)}. "

@@ -1,5 +1,7 @@
 """Packed observations decode to exactly what the plain ones say."""
 
+from dataclasses import replace
+
 import msgpack
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ from urlab.compile import compile_scene
 from urlab.compile.library import Library
 from urlab.config import FileRoots
 from urlab.manager import Manager, StepCounter, View
+from urlab.manager.observation import DATA_FIELDS
+from urlab.manager.packed import PackedObserver
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab_wire import encode
@@ -76,3 +80,15 @@ def test_a_scene_without_joints_packs_its_entities(tmp_path):
     )
     assert manager.engine.model.nq == 0
     assert decoded(manager, ObservationLevel.FULL, packed=True) == decoded(manager, ObservationLevel.FULL, packed=False)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_arrays_that_do_not_tell_of_one_buffer_are_gathered(demo_manager, level):
+    shared = demo_manager.arrays
+    apart = replace(shared, **{name: np.array(getattr(shared, name)) for name in DATA_FIELDS})
+    observer = PackedObserver(demo_manager.scene, apart)
+    for _ in range(3):
+        demo_manager.step(StepRequest(n_steps=3), View(level, packed=True))
+        for name in DATA_FIELDS:
+            getattr(apart, name)[...] = getattr(shared, name)
+        assert observer.pack(level) == demo_manager.packed.pack(level)
