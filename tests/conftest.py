@@ -33,6 +33,7 @@ WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 STARTS_PROCESSES = (
     "client/test_following.py",
+    "client/test_programs.py",
     "client/transports/test_shm_server.py",
     "compliance/test_transports_together.py",
     "examples",

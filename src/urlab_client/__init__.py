@@ -1,17 +1,21 @@
 """The typed Python client of URLab servers.
 
+```python
 from urlab_client import URLabClient
 
 with URLabClient("tcp://localhost", step_mode="direct") as client:
     client.discover()
     client.step()
+```
 
-`client` is the public class, on `session` (joining, streams, leaving) and `state` (what is known of the scene).
-Requests go through `rpc` to a transport (`transports`). `namespaces` are the ops by group, `handles` the parts of the
-scene, `mirror` the local copy of the server's state. `following` stays with a server through its restarts. `types`,
-`enums` and `errors` are what callers get; `checks` refuses wrong arguments before anything is sent.
+`client` is the public class, on `session` (joining, step mode, leaving) and `state` (what is known of the scene);
+`async_client` is the same for asyncio. Requests go through `rpc` to a transport (`transports`), streams come in by
+`feeds`. `namespaces` are the ops by group, `handles` the parts of the scene, `mirror` the local copy of the server's
+state. `following` stays with a server through its restarts. `types`, `enums` and `errors` are what callers get;
+`lookup` and `checks` refuse wrong names and arguments before anything is sent; `html` is what notebooks show.
 """
 
+from urlab_client.async_client import AsyncURLabClient
 from urlab_client.client import URLabClient
 from urlab_client.enums import (
     ActuatorType,
@@ -26,13 +30,23 @@ from urlab_client.enums import (
     SpaceMode,
     StepMode,
 )
-from urlab_client.errors import URLabPIEError, URLabRPCError, URLabTimeoutError, URLabVersionMismatch
+from urlab_client.errors import (
+    URLabControllerError,
+    URLabGoneError,
+    URLabLookupError,
+    URLabModeWarning,
+    URLabPIEError,
+    URLabRPCError,
+    URLabTimeoutError,
+    URLabVersionMismatch,
+)
 from urlab_client.handles.articulation import URLabArticulation
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.controller import URLabController, URLabPDController
 from urlab_client.handles.entity import URLabEntity
 from urlab_client.handles.frame import CameraFrame
 from urlab_client.handles.parts import Actuator, Body, Joint, Sensor
+from urlab_client.lookup import NamedTable
 from urlab_client.namespaces.recording import URLabRecordingAPI
 from urlab_client.namespaces.replay import URLabReplayAPI
 from urlab_client.transports import InProcessTransport, Transport, ZmqTransport
@@ -64,6 +78,7 @@ from urlab_client.types import (
     URLabLightHandle,
     URLabSpawnHandle,
 )
+from urlab_wire.stream_messages import StateFull
 
 __all__ = [
     "ActorBounds",
@@ -71,6 +86,7 @@ __all__ = [
     "ActorInfo",
     "Actuator",
     "ActuatorType",
+    "AsyncURLabClient",
     "BlueprintInfo",
     "Body",
     "CameraFrame",
@@ -88,6 +104,7 @@ __all__ = [
     "KeyframeInfo",
     "LightKind",
     "MocapPose",
+    "NamedTable",
     "ObservationLevel",
     "PIEStartResult",
     "PIEState",
@@ -103,6 +120,7 @@ __all__ = [
     "Sensor",
     "SimOptions",
     "SpaceMode",
+    "StateFull",
     "StateInfo",
     "StepMode",
     "Transport",
@@ -112,8 +130,12 @@ __all__ = [
     "URLabCameraView",
     "URLabClient",
     "URLabController",
+    "URLabControllerError",
     "URLabEntity",
+    "URLabGoneError",
     "URLabLightHandle",
+    "URLabLookupError",
+    "URLabModeWarning",
     "URLabPDController",
     "URLabPIEError",
     "URLabRPCError",

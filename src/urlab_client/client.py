@@ -5,9 +5,10 @@ from typing import Any, Self
 
 import mujoco
 
-from urlab_client.enums import ObservationLevel, StepMode, coerce, wire
+from urlab_client.enums import CameraTiming, ObservationLevel, StepMode, coerce, wire
 from urlab_client.handles.articulation import URLabArticulation
 from urlab_client.handles.entity import URLabEntity
+from urlab_client.html import client_html
 from urlab_client.namespaces.debug import DebugNamespace
 from urlab_client.namespaces.outliner import OutlinerNamespace
 from urlab_client.namespaces.recording import URLabRecordingAPI
@@ -22,22 +23,47 @@ from urlab_client.transports import ServerAddress, Transport, check_base, check_
 from urlab_wire.codec import Tree
 from urlab_wire.ops.stepping import ResetRequest
 
-Cameras = bool | Mapping[str, str]
-"""``include_cameras`` of a step: all or none, or ``{camera: "sync" | "latest"}``."""
+Cameras = bool | str | Iterable[str] | Mapping[str, str]
+"""``include_cameras`` of a step: all or none, one camera or several by name, or ``{camera: "sync" | "latest"}``."""
 
 JointValues = Mapping[str, Mapping[str, Any]]
 """``{prefix: {joint: value}}``; a value is a number, several for a ball or free joint, or an array of them."""
 
 _PUPPET, _DIRECT = StepMode.PUPPET, StepMode.DIRECT
 _LEVELS: Mapping[str, str] = {level.value: level.value for level in ObservationLevel}
+_SYNC = CameraTiming.SYNC.value
+
+
+class LevelOfDiscover(str):
+    """The default of ``step(observations=...)``: the level of ``discover()``, whose own default is this word."""
+
+    __slots__ = ()
+
+
+_LEVEL_OF_DISCOVER = LevelOfDiscover(ObservationLevel.STANDARD.value)
 
 
 class URLabClient(ClientSession):
     """A client of one server: ``discover()``, then ``step()``.
 
+    ```python
+    from urlab_client import URLabClient
+
+    with URLabClient("tcp://localhost", step_mode="direct") as client:
+        client.discover()
+        for name, robot in client.articulations.items():
+            print(name, robot.qpos_array)
+        client.step(10)
+    ```
+
     ``address`` is a base (``tcp://host`` or ``ipc:///path``) to which ports are appended. ``transport`` is "zmq",
     "shm" (the server's shared memory, on the same machine; what cannot go there goes over ZeroMQ, and the log says why;
     ``shm_dir`` names the folder if it is not where the handshake says), or a `Transport`, which is used as it is.
+
+    ``step_mode`` is "direct", "puppet" or "live", which ``discover()`` asks the server for, or "auto": then the mode in
+    force is taken, and ``client.step_mode`` says which. A client that ends up in another mode than it asked for warns
+    (`URLabModeWarning`). ``close()`` gives back a mode that this client changed: the one that it found.
+    ``auto_promote_step_mode=False`` asks for none.
 
     With ``local_model=False`` there is no ``model`` and no ``data``: handles show what replies tell. ``observer``
     (extension) looks on without taking the session over and without driving: its ``step()`` only reads. ``operator``
@@ -50,10 +76,11 @@ class URLabClient(ClientSession):
 
     A ``state_port`` other than 5555 is used as it is; else the handshake may tell another one.
 
-    ``rcv_timeout_ms`` is how long to wait for a server that listens, and then, with 2 s more, for an answer. Slow ops
-    wait longer, at least for their own limit: hello, create_level, load_level, save_level, stop_pie, spawn_actor,
-    duplicate_actor, list_actors, find_actors and get_actor_bounds 30 s; spawn_grid, recording_save and replay_load
-    60 s; import_xml and add_quick_convert 120 s; ``sim.start`` its ``timeout_s`` and 5 s.
+    ``rcv_timeout_ms`` is how long to wait for a server that listens and for its answer. A time below the default of
+    5000 is kept to; else an op waits at least for the server's own limit, 5 s (hello 30 s), and 2 s more. Slow ops
+    always wait for theirs and 2 s more: create_level, load_level, save_level, stop_pie, spawn_actor, duplicate_actor,
+    list_actors, find_actors and get_actor_bounds 30 s; spawn_grid, recording_save, replay_load and screenshots 60 s;
+    import_xml and add_quick_convert 120 s; ``sim.start`` its ``timeout_s`` and 5 s.
 
     ``data`` follows the server at every step from the moment that it is first read, until a handshake makes a new one.
     Before that a step only stores what the reply says: ``data``, ``model`` and the handles bring it into the local
@@ -61,8 +88,9 @@ class URLabClient(ClientSession):
     does not pay for the rest.
 
     Calls may come from any thread and are served one at a time. State (``model``, ``data``, handles) belongs to the
-    stepping thread: others hold ``_data_lock`` while they read it. Handles are rebuilt by every handshake, so fetch
-    them again after ``discover()`` or ``sim.start()``.
+    stepping thread: others hold ``_data_lock`` while they read it. Handles (robots, their parts, entities, cameras)
+    stay good over ``discover()``, ``sim.stop()`` and ``sim.start()`` while the scene has what they stand for;
+    afterwards they raise `URLabGoneError`. Attributes are read-only, and one that does not exist cannot be set.
     """
 
     def __init__(
@@ -100,17 +128,16 @@ class URLabClient(ClientSession):
             camera_streams=camera_streams,
             operator=operator,
         )
-        self.address = address
-        self.step_port, self.state_port = step_port, state_port
-        self.ctrl_port, self.info_port = ctrl_port, info_port
-        self.scene = SceneNamespace(self)
-        self.sim = SimNamespace(self)
-        self.runtime = RuntimeNamespace(self)
-        self.outliner = OutlinerNamespace(self)
-        self.debug = DebugNamespace(self)
-        self.viewport = ViewportNamespace(self)
-        self.recording = URLabRecordingAPI(self)
-        self.replay = URLabReplayAPI(self)
+        self._address = address
+        self._ports = {"step": step_port, "state": state_port, "ctrl": ctrl_port, "info": info_port}
+        self._scene = SceneNamespace(self)
+        self._sim = SimNamespace(self)
+        self._runtime = RuntimeNamespace(self)
+        self._outliner = OutlinerNamespace(self)
+        self._debug = DebugNamespace(self)
+        self._viewport = ViewportNamespace(self)
+        self._recording = URLabRecordingAPI(self)
+        self._replay = URLabReplayAPI(self)
 
     def __enter__(self) -> Self:
         return self
@@ -119,32 +146,109 @@ class URLabClient(ClientSession):
         self.close()
 
     def __repr__(self) -> str:
-        return f"URLabClient({self.address!r}, step_mode={self.step_mode.value!r}, session_id={self.session_id!r})"
+        if not self.session_id:
+            return (
+                f"URLabClient({self._address!r}, {self._step_mode.value}, {'closed' if self._closed else 'no session'})"
+            )
+        scene = f"{len(self._articulations)} robots" if self._manager_present else "nothing plays"
+        clock = f"step {self.step_count}, t={self.sim_time:.4g} s"
+        closed = ", closed" if self._closed else ""
+        return f"URLabClient({self._address!r}, {self._step_mode.value}, {scene}, {clock}{closed})"
+
+    def _repr_html_(self) -> str:
+        return client_html(self)
+
+    @property
+    def address(self) -> str:
+        """The base address, without a port."""
+        return self._address
+
+    @property
+    def step_port(self) -> int:
+        """The port of requests."""
+        return self._ports["step"]
+
+    @property
+    def state_port(self) -> int:
+        """The port of the state stream, as the constructor had it; ``streams`` has the server's."""
+        return self._ports["state"]
+
+    @property
+    def ctrl_port(self) -> int:
+        """The port of control messages."""
+        return self._ports["ctrl"]
+
+    @property
+    def info_port(self) -> int:
+        """The port of the lists of actuators and cameras."""
+        return self._ports["info"]
+
+    @property
+    def scene(self) -> SceneNamespace:
+        """Levels, imports and actors."""
+        return self._scene
+
+    @property
+    def sim(self) -> SimNamespace:
+        """Start and stop the simulation."""
+        return self._sim
+
+    @property
+    def runtime(self) -> RuntimeNamespace:
+        """Change and read the running simulation."""
+        return self._runtime
+
+    @property
+    def outliner(self) -> OutlinerNamespace:
+        """Look through the level."""
+        return self._outliner
+
+    @property
+    def debug(self) -> DebugNamespace:
+        """Drawings and texts in every view."""
+        return self._debug
+
+    @property
+    def viewport(self) -> ViewportNamespace:
+        """The camera of the viewport, and its pictures."""
+        return self._viewport
+
+    @property
+    def recording(self) -> URLabRecordingAPI:
+        """Record the running simulation."""
+        return self._recording
+
+    @property
+    def replay(self) -> URLabReplayAPI:
+        """Show recordings again."""
+        return self._replay
 
     def step(
         self,
         n_steps: int = 1,
         *,
         include_cameras: Cameras = False,
-        observations: str | ObservationLevel | None = None,
+        observations: str | ObservationLevel | None = _LEVEL_OF_DISCOVER,
     ) -> Tree:
         """Advance physics and observe; returns the reply. Afterwards ``data`` and all handles are current.
 
         direct: the server steps ``n_steps`` times with the setpoints of ``ctrl_array``; 0 (extension) only observes,
         and what waits to be sent goes on waiting. puppet: ``data`` is stepped here (0 = not at all) and pushed. live
         and auto: setpoints are stamped and the state is read. Wrenches of ``apply_xfrc`` are sent once.
-        ``observations`` defaults to the level of ``discover()``, for this step only.
+        ``observations`` is for this step only; left out (or None) it is the level of ``discover()``, which is
+        "standard" unless that named another.
 
-        ``include_cameras``: True (all, the newest frames), or ``{camera: "sync" | "latest"}``. The frames are in the
-        camera views afterwards, and raw in ``reply["cameras"]`` under the names asked for. In live mode that holds
-        the frames of the streams as soon as there are any: ``[prefix][camera]["pixels"]``.
+        ``include_cameras``: a name or several (frames of exactly this step), True (all, the newest frames), or
+        ``{camera: "sync" | "latest"}``. The frames are in the camera views afterwards, and raw in ``reply["cameras"]``
+        under the names asked for. In live mode that also has the frames of the streams as soon as there are any:
+        ``[prefix][camera]["pixels"]``.
         """
         self._refuse_without_session("step")
-        level = self._level if observations is None else level_word(observations)
+        level = self._level if observations is _LEVEL_OF_DISCOVER else self._level_word(observations)
         request = self._step_request(n_steps)
         request["observations"] = level
         request["include_cameras"] = cameras_field(include_cameras)
-        reply = self._rpc("step", request, expected_op="step_ok")
+        reply = self._channel.call("step", request, expected_op="step_ok")
         self._absorb_step_reply(reply)
         self._show_streamed_frames(reply)
         return reply
@@ -180,19 +284,22 @@ class URLabClient(ClientSession):
             self._seed_setpoints(reply.get("setpoints") or {})
         return reply
 
+    def _level_word(self, observations: str | None) -> str:
+        return self._level if observations is None else level_word(observations)
+
     def _step_request(self, n_steps: int) -> Tree:
         """A step's fields, as a map: making one of a typed request for the transport takes 1.1 us of 21."""
-        if self.observer or (n_steps == 0 and self.step_mode is _DIRECT and not self.operator):
+        if self._observer or (n_steps == 0 and self._step_mode is _DIRECT and not self._operator):
             return {"n_steps": 0, "per_articulation": {}}
-        if self.step_mode is not _PUPPET:
-            blocks = commands(self.articulations, self._plain_entities, changed_only=self.operator)
+        if self._step_mode is not _PUPPET:
+            blocks = commands(self._articulations, self._plain_entities, changed_only=self._operator)
             return {"n_steps": n_steps, "per_articulation": blocks}
-        if not self.local_model:
+        if not self._local_model:
             raise RuntimeError("puppet mode steps a local model: make the client with local_model=True")
         if self._data is None:
             raise RuntimeError("puppet mode steps a local model, and there is none yet: start one with sim.start()")
         with self._data_lock:
-            state = puppet_state(self._model, self._evaluated_data(), self.articulations.values(), n_steps)
+            state = puppet_state(self._model, self._written_data(), self._articulations.values(), n_steps)
         return {"mode": _PUPPET.value, "n_steps": n_steps, **state, "per_articulation": {}}
 
 
@@ -206,7 +313,7 @@ def commands(
     blocks = {prefix: one.command() for prefix, one in articulations.items() if not changed_only or one.has_news}
     for entity in entities:
         if entity._pending_xfrc:
-            blocks[entity.name] = {"xfrc_applied": entity._take_xfrc()}
+            blocks[entity._name] = {"xfrc_applied": entity._take_xfrc()}
     return blocks
 
 
@@ -229,7 +336,10 @@ def level_word(observations: str) -> str:
 
 
 def cameras_field(include_cameras: Cameras) -> bool | dict[str, str]:
-    """``include_cameras`` as it travels."""
-    if include_cameras is False or not isinstance(include_cameras, Mapping):
-        return bool(include_cameras)
-    return {name: wire(timing) for name, timing in include_cameras.items()}
+    """``include_cameras`` as it travels; cameras by name alone are those of exactly this step."""
+    if include_cameras is False or include_cameras is True:
+        return include_cameras
+    if isinstance(include_cameras, Mapping):
+        return {name: wire(timing) for name, timing in include_cameras.items()}
+    names = [include_cameras] if isinstance(include_cameras, str) else list(include_cameras or ())
+    return dict.fromkeys(names, _SYNC) if names else False

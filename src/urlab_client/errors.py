@@ -1,26 +1,53 @@
-"""What the client raises.
+"""What the client raises, and the warning that it gives.
 
     RuntimeError
     ├── URLabRPCError             the server answered an error, or could not be asked
     │   ├── URLabTimeoutError     no answer in time (also a TimeoutError)
-    │   └── URLabPIEError         the simulation did not start
-    └── URLabVersionMismatch      server and client run different MuJoCo builds
+    │   ├── URLabPIEError         the simulation did not start
+    │   └── URLabControllerError  a controller does not take these params (also a ValueError)
+    ├── URLabVersionMismatch      server and client run different MuJoCo builds
+    └── URLabGoneError            a handle whose robot, body or camera is not in the running scene
+    KeyError
+    └── URLabLookupError          no joint, actuator, robot, camera, ... of that name; it lists those that there are
+    UserWarning
+    └── URLabModeWarning          the step mode in force is not the one that was asked for
 
-Wrong arguments are refused before anything is sent, with the builtin ValueError, TypeError or KeyError.
+Other wrong arguments are refused before anything is sent, with the builtin ValueError or TypeError; an attribute that
+an object does not have, or that is read-only, is an AttributeError. All of them survive pickling.
 """
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
 
 from urlab_wire.enums import PIEState
+from urlab_wire.errors import ErrorCode
 
 TIMEOUT = "timeout"
 TRANSPORT_ERROR = "transport_error"
 UNEXPECTED_REPLY_OP = "unexpected_reply_op"
 CLIENT_CLOSED = "client_closed"
 NO_SESSION = "no_session"
+_MOST_NAMES = 40
 
 
-class URLabRPCError(RuntimeError):
+class PicklableError(Exception):
+    """An exception that pickles whole, whatever its constructor takes: type, ``args`` and attributes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.args, dict(self.__dict__))
+
+
+def _rebuilt(kind: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
+    maker: Any = OSError if issubclass(kind, OSError) else kind
+    error: BaseException = maker.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
+
+
+class URLabRPCError(PicklableError, RuntimeError):
     """An op failed. ``code`` is short and stable, ``message`` is for people, ``op`` is what was asked."""
 
     def __init__(self, code: str, message: str, *, op: str | None = None) -> None:
@@ -71,7 +98,38 @@ class URLabPIEError(URLabRPCError):
         self.state = state
 
 
-class URLabVersionMismatch(RuntimeError):
+class URLabControllerError(URLabRPCError, ValueError):
+    """A controller does not take these params: an unknown one, or a value that its schema forbids.
+
+    Its code is ``controller_schema_violation``, whether the client or the server found it; nothing was changed.
+    """
+
+    def __init__(self, message: str, *, op: str | None = None) -> None:
+        super().__init__(ErrorCode.CONTROLLER_SCHEMA_VIOLATION.value, message, op=op)
+
+
+class URLabGoneError(PicklableError, RuntimeError):
+    """A handle was used whose robot, body or camera is not in the running scene; the message says why."""
+
+
+class URLabLookupError(PicklableError, KeyError):
+    """There is none of that name. ``kind`` says of what, ``name`` which was asked for, ``known`` which there are."""
+
+    def __init__(self, message: str, *, kind: str = "", name: str = "", known: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.name = name
+        self.known = tuple(known)
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class URLabModeWarning(UserWarning):
+    """The server steps in another mode than this client asked for; the text says which, why, and what to do."""
+
+
+class URLabVersionMismatch(PicklableError, RuntimeError):
     """Server and client run different MuJoCo builds, so a compiled model cannot travel between them."""
 
     def __init__(self, server: str, client: str) -> None:
@@ -87,3 +145,26 @@ def _late(address: str, timeout_s: float, connected: bool) -> str:
     if connected:
         return f"no answer from {address} within {timeout_s:g} s: the server listens there, but is busy or stuck"
     return f"no server listens at {address} (waited {timeout_s:g} s): is `urlab serve` running, and is this its port?"
+
+
+def unknown_name(
+    kind: str, name: object, known: Iterable[str], *, owner: str = "", empty: str = ""
+) -> URLabLookupError:
+    """The error for a name that is none of ``known``. ``owner`` is what they belong to; ``empty`` stands for no names.
+
+    It proposes the name that looks most alike.
+    """
+    names = list(known)
+    subject = f"{owner!r} has no {kind} {name!r}" if owner else f"no {kind} {name!r}"
+    near = get_close_matches(str(name), names, n=1)
+    proposal = f" (did you mean {near[0]!r}?)" if near else ""
+    verb = "it has" if owner else "there are"
+    return URLabLookupError(
+        f"{subject}{proposal}; {verb} {listed(names) or empty or 'none'}", kind=kind, name=str(name), known=names
+    )
+
+
+def listed(names: list[str]) -> str:
+    """Names with commas between them; of very many the first ones."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"

@@ -8,7 +8,8 @@ that. There are two ways to use it, which may be mixed:
 - `ServerFollower.poll`, about once a second: it also notices that the server is gone, is back, or plays something else,
   and shakes hands again where robots and cameras may be others.
 
-Neither waits for a server that is not there: a request fails after the client's own time limit.
+Neither waits for a server that is not there: a request fails after the client's own time limit. One that is there and
+answers late is waited for, 2 s longer, and for a handshake as long as that may take.
 """
 
 from collections.abc import Callable
@@ -36,6 +37,7 @@ class ServerFollower(Generic[ClientT]):
 
     def __init__(self, client: ClientT) -> None:
         self.client = client
+        client._channel.be_patient()
         self.status: PIEStatus | None = None
         self.handshakes = 0
         self.interruptions = 0

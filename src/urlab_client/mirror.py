@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from urlab_client.handles.articulation import Index, URLabArticulation
 from urlab_client.handles.entity import URLabEntity
+from urlab_client.lookup import FixedAttributes
 from urlab_wire.codec import Tree
 
 Blocks = Mapping[str, Tree]
@@ -223,6 +224,7 @@ class Mirror:
         self._new_time: float | None = None
         self._remembers = bool(model.nhistory or model.nplugin or model.nflex or getattr(model, "nplastic", 0))
         self._dragged: list[int] = []
+        self._stepped_here = False
 
     @property
     def remembers(self) -> bool:
@@ -238,7 +240,7 @@ class Mirror:
         """
         blocks: Blocks = reply.get("per_articulation") or {}
         entities: Blocks = reply.get("entities") or {}
-        self.written = self.settled = False
+        self.written = self.settled = self._stepped_here = False
         whole = self._entities.take(entities)
         if not whole:  # rows of an earlier reply must not be written after what this one says of the same joints
             self.write()
@@ -269,9 +271,32 @@ class Mirror:
         if self.settled:
             return
         self.write()
-        mujoco.mj_forward(self._model, self._data)
+        if self._stepped_here:
+            self._evaluate_step()
+        else:
+            mujoco.mj_forward(self._model, self._data)
         self._entities.write_poses()
         self.settled = True
+
+    def note_local_step(self) -> None:
+        """The data was stepped here, or its state written: what follows from it is as old as mj_step leaves it."""
+        self._entities.forget()
+        self._stepped_here = True
+        self.settled = False
+
+    def _evaluate_step(self) -> None:
+        """Evaluate after a local step, so that the next one is the same as without: its warm start stays.
+
+        Where evaluations depend on those before, only the poses are brought up to date.
+        """
+        self._stepped_here = False
+        if self.remembers:
+            mujoco.mj_kinematics(self._model, self._data)
+            mujoco.mj_comPos(self._model, self._data)
+            return
+        warm_start = self._data.qacc_warmstart.copy()
+        mujoco.mj_forward(self._model, self._data)
+        self._data.qacc_warmstart[:] = warm_start
 
     def reset(self) -> None:
         """Forget everything: the initial state, no controls, no forces. A reply that follows fills it."""
@@ -280,12 +305,12 @@ class Mirror:
         self._entities.forget()
         self._new_time = None
         self.written = self.settled = True
+        self._stepped_here = False
         mujoco.mj_resetData(self._model, self._data)
         self._dragged = []
 
     def absorb_drags(self, blocks: Sequence[Tree]) -> None:
         """Put what holds bodies on the server on the local data, for the next local step; what did before ends."""
-        self.settle()
         self._data.xfrc_applied[self._dragged] = 0
         held = {int(block["body_id"]): block["xfrc"] for block in blocks if block.get("body_id")}
         self._dragged = list(held)
@@ -326,7 +351,7 @@ class Mirror:
         self.settled = True
 
 
-class LocalData:
+class LocalData(FixedAttributes):
     """``model`` and ``data``, both None where there is no local model.
 
     Their types leave the None out: scripts that use them have a local model, and need not ask at every line.
@@ -344,28 +369,27 @@ class LocalData:
 
     @property
     def model(self) -> mujoco.MjModel:
-        """The local MjModel, or None."""
+        """The local `mujoco.MjModel`, None without one: this client's own copy of what the server compiled.
+
+        In puppet mode it is what is simulated, so edits count. In direct and live mode the server simulates its own
+        model: edits here (friction, mass, gains, ...) change only what is evaluated here, never the server. There,
+        ``runtime.set_sim_options`` changes options, and everything else is changed in the model file.
+        """
         self._evaluated_data()  # with the model as it is: the caller may be about to change it
         return self._model
 
-    @model.setter
-    def model(self, model: mujoco.MjModel | None) -> None:
-        self._model = model
-
     @property
     def data(self) -> mujoco.MjData:
-        """The local MjData, or None. The caller may keep it: every later step brings it up to date."""
+        """The local `mujoco.MjData`, None without one. The caller may keep it: every later step brings it up to date.
+
+        A handshake (``discover()``, ``sim.start()``) makes a new one. In direct and live mode what is written here
+        stays here, and the next step overwrites it.
+        """
         if not self._watched:
             with self._data_lock:
                 self._evaluated_data()
                 self._watched = self._data is not None
         return self._data
-
-    @data.setter
-    def data(self, data: mujoco.MjData | None) -> None:
-        with self._data_lock:
-            self._evaluated_data()
-            self._data, self._watched = data, data is not None
 
     def _evaluated_data(self) -> mujoco.MjData | None:
         """The data, current, for a caller who does not keep it."""
@@ -397,6 +421,15 @@ class LocalData:
         self._mirror = None
         if self._model is not None and self._data is not None:
             self._mirror = Mirror(self._model, self._data, articulations, entities)
+
+    def _take_local_step(self, drags: Sequence[Tree]) -> None:
+        """Follow a step that was made here: at once where a caller has the data, else when it is read. Locked."""
+        mirror = self._mirror
+        if mirror is not None:
+            mirror.note_local_step()
+            if self._watched:
+                mirror.settle()
+            mirror.absorb_drags(drags)
 
     def _take_state(self, reply: Tree, *, at_once: bool) -> None:
         """Follow a reply: ``at_once``, or where a caller has the data, or else when it is read. With the lock held."""

@@ -12,15 +12,24 @@ from typing import Any, TypeVar, cast
 import msgspec
 from msgspec import inspect
 
-from urlab_client.errors import TRANSPORT_ERROR, UNEXPECTED_REPLY_OP, URLabRPCError, URLabTimeoutError
-from urlab_client.transports.base import Transport, refuse_after_fork
+from urlab_client.errors import (
+    TRANSPORT_ERROR,
+    UNEXPECTED_REPLY_OP,
+    URLabControllerError,
+    URLabRPCError,
+    URLabTimeoutError,
+)
+from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, Transport, refuse_after_fork
 from urlab_wire.catalogue import CATALOGUE, DEFAULT_LIMIT_S
 from urlab_wire.codec import Tree, plain_map
 from urlab_wire.envelope import ERROR_OP, Reply, Request, ok_op
 from urlab_wire.errors import ErrorCode
 
 GRACE_MS = 2000
-"""How much longer the client waits than `rcv_timeout_ms`, so that an answer of the server at its own limit wins."""
+"""How much longer the client waits than the server may take, so that an answer of the server at its own limit wins."""
+
+_BRIEF = frozenset({"hello"})
+"""Ops with a long limit of their own that a caller with little time does not wait for."""
 
 REJOIN_HINT = "another client took over or the server was restarted: call discover() again"
 
@@ -38,6 +47,12 @@ class RpcChannel:
         self.rcv_timeout_ms = rcv_timeout_ms
         self.session_id = ""
         self._timeouts_ms: dict[str, int] = {}
+        self._is_patient = False
+
+    def be_patient(self) -> None:
+        """Wait 2 s more than the caller's limit, and for a handshake its own: for clients that outlive servers."""
+        self._is_patient = True
+        self._timeouts_ms.clear()
 
     def call(
         self,
@@ -57,15 +72,21 @@ class RpcChannel:
         return _checked(op, reply, expected_op or ok_op(op))
 
     def timeout_ms(self, op: str) -> int:
-        """How long to wait for an op's answer: `rcv_timeout_ms`, or the server's limit for slow ops, plus grace."""
+        """How long to wait for an op's answer, see `URLabClient`."""
         known = self._timeouts_ms.get(op)
         return self._find_timeout_ms(op) if known is None else known
 
     def _find_timeout_ms(self, op: str) -> int:
         spec = CATALOGUE.get(op)
         limit_s = spec.limit_s if spec is not None else DEFAULT_LIMIT_S
-        limit_ms = int(1000 * limit_s) if limit_s > DEFAULT_LIMIT_S else 0
-        self._timeouts_ms[op] = max(self.rcv_timeout_ms, limit_ms) + GRACE_MS
+        is_slow = limit_s > DEFAULT_LIMIT_S and op not in _BRIEF
+        limit_ms = int(1000 * limit_s) + GRACE_MS
+        if self.rcv_timeout_ms >= DEFAULT_TIMEOUT_MS or is_slow:
+            self._timeouts_ms[op] = max(self.rcv_timeout_ms, limit_ms)
+        elif self._is_patient:
+            self._timeouts_ms[op] = limit_ms if limit_s > DEFAULT_LIMIT_S else self.rcv_timeout_ms + GRACE_MS
+        else:
+            self._timeouts_ms[op] = self.rcv_timeout_ms
         return self._timeouts_ms[op]
 
 
@@ -116,6 +137,8 @@ def _error(op: str, reply: Tree) -> URLabRPCError:
     message = str(reply.get("message") or "")
     if code == ErrorCode.SESSION_EXPIRED and "discover()" not in message:
         message = f"{message} ({REJOIN_HINT})" if message else REJOIN_HINT
+    if code == ErrorCode.CONTROLLER_SCHEMA_VIOLATION:
+        return URLabControllerError(message, op=op)
     return URLabRPCError(code, message, op=op)
 
 

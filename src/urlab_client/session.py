@@ -1,25 +1,31 @@
 """A session with a server: joining it, its step mode, its streams, leaving it."""
 
+import contextlib
 import logging
+import os
 import threading
 import warnings
-from collections.abc import Iterable, Mapping
+import weakref
+from collections.abc import Mapping
 from importlib import metadata
 from typing import Any
 
 from urlab_client.enums import ObservationLevel, StepMode, coerce
-from urlab_client.errors import CLIENT_CLOSED, NO_SESSION, URLabRPCError
+from urlab_client.errors import CLIENT_CLOSED, NO_SESSION, URLabModeWarning, URLabRPCError
+from urlab_client.feeds import CameraFeeds, StateFeed
 from urlab_client.handles.build import UnreadableModelError, is_foreign
-from urlab_client.handles.camera import GLOBAL, URLabCameraView
 from urlab_client.rpc import AnyReply, ReplyOp, RpcChannel, op_of, payload_of, read_reply, reply_type
 from urlab_client.state import SceneState, read_hello
 from urlab_client.transports import Transport
+from urlab_wire.catalogue import PRE_SESSION
 from urlab_wire.codec import Tree
 from urlab_wire.enums import Encoding
 from urlab_wire.envelope import Request, ok_op
 from urlab_wire.errors import ErrorCode
 from urlab_wire.ops.runtime import SetModeRequest
 from urlab_wire.ops.session import HelloRequest
+from urlab_wire.ops.stepping import StepReply
+from urlab_wire.stream_messages import StateFull
 
 STEPPED = (StepMode.DIRECT, StepMode.PUPPET)
 GOODBYE_TIMEOUT_MS = 1000
@@ -27,42 +33,65 @@ GOODBYE_TIMEOUT_MS = 1000
 _log = logging.getLogger(__name__)
 
 
-class CameraFeeds:
-    """Feeds views from streams: those that `follow` was last given, at the endpoints that they had then."""
+class Departure:
+    """How a client leaves its server: it gives back the step mode that it changed, and closes the transport.
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self._lock = threading.Lock()
-        self._fed: list[tuple[URLabCameraView, str | None, str | None]] = []
+    It refers to the channel and not to the client, so that a client that was dropped without `close` leaves as well.
+    """
 
-    def follow(self, views: Iterable[URLabCameraView]) -> None:
-        """Feed these views, as far as they stream, and no others. Nothing happens where nothing changed."""
-        wanted = [(view, view.zmq_endpoint, view.zmq_topic) for view in views if view.streams]
-        with self._lock:
-            if wanted == self._fed:
-                return
-            self._transport.stop_camera_streams()
-            for view, endpoint, topic in wanted:
-                self._transport.start_camera_stream(view.owner, view.name, endpoint or "", topic or "", view.take)
-            self._fed = wanted
+    def __init__(self, channel: RpcChannel) -> None:
+        self._channel = channel
+        self._process = os.getpid()
+        self._found: StepMode | None = None
+        self._in_force: StepMode | None = None
 
-    def stop(self) -> None:
-        """Feed no view any more; the frames that are there stay."""
-        self.follow(())
+    def note_switch(self, before: StepMode, now: StepMode) -> None:
+        """This client has switched the mode; the first one that it found is the one to give back."""
+        self._found = before if self._found is None else self._found
+        self._in_force = now
 
-    def frames(self) -> dict[str, Tree]:
-        """What the streams have brought so far, newest frames only. The caller holds the data lock."""
-        shown: dict[str, Tree] = {}
-        for view, _, _ in self._fed:
-            frame = view.latest if view.streamed else None
-            if frame is not None:
-                shown.setdefault(view.owner or GLOBAL, {})[view.name] = {
-                    "pixels": frame.pixels,
-                    "mode": frame.mode,
-                    "resolution": frame.resolution,
-                    "frame_count": view.frame_count,
-                }
-        return shown
+    def note_start(self, now: StepMode) -> None:
+        """A simulation was started in this mode: there is nothing older to give back than live."""
+        self._found, self._in_force = StepMode.LIVE, now
+
+    def note_stop(self) -> None:
+        """Nothing plays any more, and with it went the mode."""
+        self._found = self._in_force = None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the client was made in this process, and not in one from which this was forked."""
+        return self._process == os.getpid()
+
+    @property
+    def owes_mode(self) -> StepMode | None:
+        """The mode to give back; None when this client changed none."""
+        return self._found if self._found is not self._in_force else None
+
+    def leave(self) -> None:
+        """Give the mode back and close the transport. Never raises."""
+        mode, self._found = self.owes_mode, None
+        try:
+            if mode is not None and self._channel.session_id:
+                request = SetModeRequest(mode=mode.value)
+                self._channel.call("set_mode", payload_of(request), rcv_timeout_ms=GOODBYE_TIMEOUT_MS)
+        except Exception as lost:  # noqa: BLE001 - whatever is wrong with the server, closing goes on
+            _log.debug("the step mode could not be given back: %s", lost)
+        self._channel.transport.close()
+
+
+def _leave_unclosed(departure: Departure) -> None:
+    """For a client that was dropped, or that the end of the program finds open."""
+    if not departure.is_ours:
+        return
+    if departure.owes_mode is not None:
+        text = "a client that had changed the server's step mode was never closed: use `with URLabClient(...)`"
+        with contextlib.suppress(ResourceWarning):  # as an error it would be lost here, and what follows with it
+            warnings.warn(text, ResourceWarning, stacklevel=2)
+    if threading.main_thread().is_alive():  # a garbage collection, on whichever thread: it must not wait here
+        threading.Thread(target=departure.leave, name="urlab-leave", daemon=True).start()
+    else:
+        departure.leave()
 
 
 class ClientSession(SceneState):
@@ -83,18 +112,20 @@ class ClientSession(SceneState):
         operator: bool,
     ) -> None:
         super().__init__(step_mode, local_model=local_model, mujoco_version_check=mujoco_version_check)
-        self.auto_promote_step_mode = auto_promote_step_mode
-        self.observer = observer
-        self.operator = operator
-        self.camera_streams = camera_streams
+        self._asked_mode = step_mode
+        self._play_mode: StepMode | None = None
+        self._auto_promote_step_mode = auto_promote_step_mode
+        self._observer = observer
+        self._operator = operator
+        self._camera_streams = camera_streams
         self._feeds = CameraFeeds(transport)
+        self._state_feed = StateFeed(self._data_lock)
         self._channel = RpcChannel(transport, rcv_timeout_ms)
         self._level: str = ObservationLevel.STANDARD.value
         self._ops_meta: dict[str, Tree] = {}
-        self._latest_state_snapshot: Tree | None = None
-        self._state_msg_count = 0
-        self._promoted = False
         self._closed = False
+        self._departure = Departure(self._channel)
+        self._leave = weakref.finalize(self, _leave_unclosed, self._departure)
         self._holds_bodies = False
 
     @property
@@ -102,32 +133,86 @@ class ClientSession(SceneState):
         """The id of the session; empty before ``discover()``."""
         return self._channel.session_id
 
-    @session_id.setter
-    def session_id(self, session_id: str) -> None:
-        self._channel.session_id = session_id
+    @property
+    def auto_promote_step_mode(self) -> bool:
+        """Whether ``discover()`` and ``sim.start()`` ask the server for the step mode that the constructor named."""
+        return self._auto_promote_step_mode
+
+    @property
+    def observer(self) -> bool:
+        """Whether this client only looks on (extension)."""
+        return self._observer
+
+    @property
+    def operator(self) -> bool:
+        """Whether this client changes the world beside the one that drives it (extension)."""
+        return self._operator
+
+    @property
+    def camera_streams(self) -> bool:
+        """Whether cameras are streamed into their views in live mode (extension)."""
+        return self._camera_streams
+
+    @property
+    def _latest_state_snapshot(self) -> Tree | None:
+        """The newest message of the state stream, as it came."""
+        return self._state_feed.snapshot
+
+    @property
+    def _state_msg_count(self) -> int:
+        """How many messages the state stream has brought."""
+        return self._state_feed.count
+
+    @property
+    def latest_state(self) -> StateFull | None:
+        """The newest state of a live simulation, also without ``step()``: time, step, every robot and entity, typed.
+
+        It is that of the state stream, and None until the first one has come. Where there is no stream (in process) the
+        server is asked. In direct and puppet mode it is None: there the state is that of the last reply.
+        """
+        self._refuse_without_session("latest_state")
+        if self._step_mode in STEPPED or not self._manager_present:
+            return None
+        if self._channel.transport.has_state_stream:
+            return self._state_feed.newest()
+        observed = read_reply(StepReply, self._rpc("step", {"n_steps": 0, "per_articulation": {}}))
+        return StateFull(
+            time=observed.time,
+            step=observed.step,
+            sim_time=observed.sim_time,
+            wall_time=observed.wall_time,
+            per_articulation=observed.per_articulation,
+            entities=observed.entities or {},
+        )
 
     def discover(self, observations: str | ObservationLevel = "standard") -> None:
-        """Open a session, load the model, build the handles and show the server's state (where its handshake tells it).
+        """Open a session, load the model, make the handles and show the server's state (where its handshake tells it).
 
-        May be called again, to rejoin or to refresh.
+        May be called again, to rejoin or to refresh: handles stay good while their robots are there.
 
         ``observations`` (minimal, standard, full) becomes the level of later steps that name none. A session that
         another client took over is not reopened silently: ops then raise ``session_expired`` until this is called.
+
+        Where a simulation runs, the server is then asked for the step mode that the constructor named; in "auto" its
+        own is taken, and ``step_mode`` says which. `URLabModeWarning` when another one than asked for is in force.
         """
         self._level = coerce(ObservationLevel, observations).value
-        self._absorb_handshake(self._hello())
+        in_force = self._absorb_handshake(self._hello())
         self._ops_meta = self._fetch_meta()
-        self._join_simulation()
+        self._join_simulation(in_force)
 
     def close(self) -> None:
-        """Give the step mode back, stop the streams and close the transport. Idempotent, never raises."""
+        """Give a step mode back that this client changed, stop the streams and close the transport.
+
+        Idempotent, never raises. A client that is dropped without it leaves too, some time later.
+        """
         if self._closed:
             return
         self._closed = True
+        self._leave.detach()
         self._sync_streams()
         self._let_go()
-        self._give_mode_back()
-        self._channel.transport.close()
+        self._departure.leave()
 
     def _rpc(
         self,
@@ -137,7 +222,7 @@ class ClientSession(SceneState):
         rcv_timeout_ms: int | None = None,
     ) -> Tree:
         """One op as maps: what returns raw replies, and ops that only the server knows."""
-        self._refuse_when_closed(op)
+        (self._refuse_when_closed if op in PRE_SESSION else self._refuse_without_session)(op)
         return self._channel.call(op, payload, expected_op=expected_op, rcv_timeout_ms=rcv_timeout_ms)
 
     def _ask(self, request: Request[AnyReply], absent: Mapping[str, Any] | None = None) -> AnyReply:
@@ -150,7 +235,8 @@ class ClientSession(SceneState):
             raise URLabRPCError(CLIENT_CLOSED, "this client is closed: make a new one", op=op)
 
     def _refuse_without_session(self, op: str) -> None:
-        self._refuse_when_closed(op)
+        if self._closed:
+            self._refuse_when_closed(op)
         if not self._channel.session_id:
             raise URLabRPCError(NO_SESSION, "there is no session with a server yet: call discover() first", op=op)
 
@@ -160,8 +246,8 @@ class ClientSession(SceneState):
             observations=self._level,
             encoding=Encoding.MSGPACK,
             include_assets=include_assets or None,
-            observer=self.observer or None,
-            operator=self.operator or None,
+            observer=self._observer or None,
+            operator=self._operator or None,
         )
         return self._rpc("hello", {"session_id": None, **payload_of(request)})
 
@@ -174,78 +260,122 @@ class ClientSession(SceneState):
             return {}
         return {entry["name"]: entry for entry in reply.get("ops") or ()}
 
-    def _absorb_handshake(self, reply: Tree) -> None:
-        """Apply a handshake; a model that this MuJoCo build cannot load is asked for again, as XML and assets."""
+    def _absorb_handshake(self, reply: Tree) -> StepMode | None:
+        """Apply a handshake; returns the step mode in force, where it tells that.
+
+        A model that this MuJoCo build cannot load is asked for again, as XML and assets.
+        """
         hello = read_hello(reply)
-        if is_foreign(hello) and not self.mujoco_version_check and hello.mjb:
+        if is_foreign(hello) and not self._mujoco_version_check and hello.mjb:
             reply = self._hello(include_assets=True)
         try:
             self._apply_handshake(reply)
         except UnreadableModelError as unreadable:
             warnings.warn(f"{unreadable}; loading its XML and assets instead", stacklevel=3)
             self._apply_handshake(self._hello(include_assets=True))
+        return _mode_or_none(hello.step_mode)
 
     def _apply_handshake(self, reply: Tree) -> None:
         super()._apply_handshake(reply)
-        self.session_id = str(reply.get("session_id") or self.session_id)
+        self._feeds.renew()
+        self._state_feed.forget()
+        self._channel.session_id = str(reply.get("session_id") or self._channel.session_id)
         self._channel.transport.absorb_handshake(reply)
 
-    def _join_simulation(self) -> None:
-        """Once a simulation runs: ask for the mode that the caller named, and listen where the mode streams."""
-        if self.manager_present and self._promotes:
-            self._promote()
-        self._sync_streams()
+    # -- the step mode --------------------------------------------------------------------------------------------
 
     @property
     def _drives(self) -> bool:
         """Whether this client has the plain session, and not one beside it."""
-        return not (self.observer or self.operator)
+        return not (self._observer or self._operator)
 
     @property
-    def _promotes(self) -> bool:
-        """Whether the server is to be asked for this client's step mode."""
-        return self.auto_promote_step_mode and self._drives and self.step_mode in STEPPED
+    def _wanted_mode(self) -> StepMode | None:
+        """The mode that the server is to be asked for; None when it is to be left alone."""
+        wanted = self._play_mode or self._asked_mode
+        asks = self._drives and self._auto_promote_step_mode and wanted is not StepMode.AUTO
+        return wanted if asks else None
 
-    def _promote(self) -> None:
+    def _join_simulation(self, in_force: StepMode | None) -> None:
+        """Once a simulation runs: get the mode that the caller named, and listen where the mode streams."""
+        if not self._manager_present:
+            self._departure.note_stop()
+        elif self._drives:
+            wanted = self._play_mode or self._asked_mode
+            if self._wanted_mode is not None:
+                self._promote(wanted, in_force)
+            elif wanted is StepMode.AUTO:
+                self._take_mode(in_force)
+            elif in_force is not None and in_force is not wanted:
+                self._warn_of_mode(wanted, in_force, "auto_promote_step_mode is False: call runtime.set_mode()")
+        self._sync_streams()
+
+    def _note_stop(self) -> None:
+        """This client has stopped the simulation."""
+        self._manager_present, self._play_mode = False, None
+        self._departure.note_stop()
+        self._sync_streams()
+
+    def _take_mode(self, in_force: StepMode | None) -> None:
+        self._step_mode = in_force or StepMode.AUTO
+        if in_force in STEPPED:
+            _log.info("the server is in %s mode: only steps move it; runtime.set_mode('live') lets it run", in_force)
+
+    def _promote(self, wanted: StepMode, in_force: StepMode | None) -> None:
         try:
-            self._switch_mode(self.step_mode)
-            self._promoted = True
+            reply = self._request_mode(wanted)
         except URLabRPCError as refused:
             if refused.code != ErrorCode.MODE_LOCKED_BY_SERVER:
                 raise
-            warnings.warn(f"the server's step mode is pinned: {refused.message}", stacklevel=4)
+            self._step_mode = in_force or wanted
+            if in_force is None or in_force is not wanted:
+                self._warn_of_mode(wanted, in_force, refused.message)
+            return
+        self._absorb_first_state(reply.get("state"))
+        if self._step_mode is not wanted:
+            self._warn_of_mode(wanted, self._step_mode, "the server chose it: call runtime.set_mode()")
 
     def _switch_mode(self, mode: StepMode) -> StepMode:
-        reply = self._ask(SetModeRequest(mode=mode.value))
-        self.step_mode = coerce(StepMode, reply.current_mode or None, default=mode)
+        """Change the mode as the caller asks, from now on."""
+        self._request_mode(mode)
+        self._asked_mode, self._play_mode = self._step_mode, None
         self._sync_streams()
-        return self.step_mode
+        return self._step_mode
+
+    def _request_mode(self, mode: StepMode) -> Tree:
+        reply = self._rpc("set_mode", payload_of(SetModeRequest(mode=mode.value)))
+        self._step_mode = coerce(StepMode, reply.get("current_mode") or None, default=mode)
+        self._departure.note_switch(_mode_or_none(reply.get("previous_mode")) or StepMode.LIVE, self._step_mode)
+        return reply
+
+    def _warn_of_mode(self, wanted: StepMode, in_force: StepMode | None, why: str) -> None:
+        now = f"is in {in_force} mode" if in_force is not None else "keeps its own step mode"
+        text = f"the server {now}, and this client asked for {wanted}: {why}"
+        _log.warning(text)
+        warnings.warn(text, URLabModeWarning, stacklevel=5)
+
+    # -- streams --------------------------------------------------------------------------------------------------
 
     def _sync_streams(self) -> None:
         """Listen to what a running simulation streams in this mode, at the places that the handshake names."""
-        if self._closed or self.step_mode in STEPPED or not self.manager_present:
+        if self._closed or self._step_mode in STEPPED or not self._manager_present:
             self._channel.transport.stop_state_stream()
             self._feeds.stop()
         else:
-            self._channel.transport.start_state_stream(self._on_state)
-            self._feeds.follow(self._camera_views() if self.camera_streams else ())
+            self._channel.transport.start_state_stream(self._state_feed.take)
+            self._feeds.follow(self._camera_views() if self._camera_streams else ())
 
     def _show_streamed_frames(self, reply: Tree) -> None:
         """Put the frames that streams have brought into the reply of a live step, beside those that it asked for:
         ``{prefix: {camera: {pixels, mode, resolution, frame_count}}}``, the prefix of the scene's own being ``global``.
         Where a name that was asked for is also a prefix, the frame goes first.
         """
-        if self.step_mode in STEPPED:
+        if self._step_mode in STEPPED:
             return
         with self._data_lock:
             streamed = self._feeds.frames()
         if streamed:
             reply["cameras"] = {**streamed, **(reply.get("cameras") or {})}
-
-    def _on_state(self, snapshot: Tree) -> None:
-        with self._data_lock:
-            self._latest_state_snapshot = snapshot
-            self._state_msg_count += 1
 
     def _let_go(self) -> None:
         """Release the bodies that this session may hold: the server does so only when the next client comes."""
@@ -255,15 +385,6 @@ class ClientSession(SceneState):
             except Exception as lost:  # noqa: BLE001 - whatever is wrong with the server, closing goes on
                 _log.debug("the bodies that were held could not be released: %s", lost)
 
-    def _give_mode_back(self) -> None:
-        if not (self._promoted and self.session_id and self.manager_present and self.step_mode in STEPPED):
-            return
-        try:
-            request = SetModeRequest(mode=StepMode.LIVE.value)
-            self._channel.call("set_mode", payload_of(request), rcv_timeout_ms=GOODBYE_TIMEOUT_MS)
-        except Exception as lost:  # noqa: BLE001 - whatever is wrong with the server, closing goes on
-            _log.debug("the step mode could not be given back: %s", lost)
-
 
 def client_version() -> str:
     """How this client names itself in the handshake."""
@@ -271,3 +392,8 @@ def client_version() -> str:
         return f"urlab_client/{metadata.version('urlab-headless')}"
     except metadata.PackageNotFoundError:
         return "urlab_client/0+unknown"
+
+
+def _mode_or_none(word: object) -> StepMode | None:
+    """The mode of that word; None for no word, and for one of another vocabulary."""
+    return StepMode(word) if isinstance(word, str) and word in set(StepMode) else None

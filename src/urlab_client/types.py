@@ -5,9 +5,10 @@ Lengths are metres. ``rotation_quat`` is x, y, z, w, ``quat`` is w, x, y, z as i
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from enum import Enum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_args, get_origin
 
 from urlab_wire.enums import PIEState
 
@@ -32,6 +33,33 @@ _LEFT_OUT: Mapping[str, Sequence[float]] = {
 """What vectors are that a reply leaves out; all others are zero."""
 
 Result = TypeVar("Result")
+
+_MOST_ITEMS = 7
+
+
+class ShortRepr:
+    """A result whose ``repr`` fits on a line: without what is empty or the default, and of long lists the length."""
+
+    def __repr__(self) -> str:
+        shown = [(one, getattr(self, one.name)) for one in fields(self) if one.repr]  # type: ignore[arg-type]
+        told = [(one.name, value) for one, value in shown if value not in (one.default, None, "", [], {})]
+        words = [f"{name}={_short(value)}" for name, value in told]
+        return f"{type(self).__name__}({', '.join(words)})"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, list | dict) and (len(value) > _MOST_ITEMS or not all(_is_small(one) for one in value)):
+        return f"<{len(value)}>"
+    if isinstance(value, list | tuple):
+        inside = ", ".join(_short(one) for one in value)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    return str(value) if isinstance(value, Enum) else repr(value)
+
+
+def _is_small(value: object) -> bool:
+    return isinstance(value, int | float | str)
 
 
 def result_of(kind: Callable[..., Result], block: object, **others: Any) -> Result:
@@ -59,8 +87,8 @@ def _vector(name: str, values: Sequence[float], size: int) -> tuple[float, ...]:
     return tuple(values or _LEFT_OUT.get(name) or (0.0,) * size)
 
 
-@dataclass
-class URLabAsset:
+@dataclass(repr=False)
+class URLabAsset(ShortRepr):
     """One actor of ``scene.apply_scene``: a model file (absolute path on the server's machine) and its pose."""
 
     actor_id: str
@@ -71,8 +99,8 @@ class URLabAsset:
     scale: Sequence[float] = (1, 1, 1)
 
 
-@dataclass
-class URLabBlueprint:
+@dataclass(repr=False)
+class URLabBlueprint(ShortRepr):
     """An imported model, ready to spawn. ``imported_now`` says that this call imported it."""
 
     class_path: str
@@ -80,8 +108,8 @@ class URLabBlueprint:
     imported_now: bool
 
 
-@dataclass
-class URLabSpawnHandle:
+@dataclass(repr=False)
+class URLabSpawnHandle(ShortRepr):
     """An actor of the level."""
 
     actor_id: str
@@ -99,8 +127,8 @@ class URLabSpawnHandle:
         return by_id or client.articulations.get(self.actor_name)
 
 
-@dataclass
-class URLabLightHandle:
+@dataclass(repr=False)
+class URLabLightHandle(ShortRepr):
     """A light of the level."""
 
     actor_id: str
@@ -114,13 +142,13 @@ class URLabLightHandle:
     requires_pie_restart: bool = False
 
 
-@dataclass
-class PIEStartResult:
+@dataclass(repr=False)
+class PIEStartResult(ShortRepr):
     """How ``sim.start`` ended. ``handshake_payload`` is there on READY, and already absorbed."""
 
     state: PIEState
     compile_error: str = ""
-    handshake_payload: dict[str, Any] | None = None
+    handshake_payload: dict[str, Any] | None = field(default=None, repr=False)
 
     @property
     def is_ready(self) -> bool:
@@ -128,8 +156,8 @@ class PIEStartResult:
         return self.state == PIEState.READY
 
 
-@dataclass
-class PIEStatus:
+@dataclass(repr=False)
+class PIEStatus(ShortRepr):
     """Where the play lifecycle stands; ``sim_time`` in seconds while a simulation runs.
 
     What follows is there when the server tells it (an extension of ours): the pace of live physics in percent of real
@@ -147,24 +175,24 @@ class PIEStatus:
     control_source: dict[str, str] | None = None
 
 
-@dataclass
-class RecordingHandle:
+@dataclass(repr=False)
+class RecordingHandle(ShortRepr):
     """A recording that has begun. ``max_duration_s`` is its rolling window of simulated time."""
 
     name: str
     max_duration_s: float | None = None
 
 
-@dataclass
-class RecordingSummary:
+@dataclass(repr=False)
+class RecordingSummary(ShortRepr):
     """What a recording holds: one frame per physics step."""
 
     frame_count: int
     sim_duration_s: float
 
 
-@dataclass
-class RecordingStatus:
+@dataclass(repr=False)
+class RecordingStatus(ShortRepr):
     """How far the running or the last recording is; ``active`` says whether it runs."""
 
     active: bool
@@ -173,8 +201,8 @@ class RecordingStatus:
     sim_duration_s: float
 
 
-@dataclass
-class ReplaySession:
+@dataclass(repr=False)
+class ReplaySession(ShortRepr):
     """A recording that is loaded for replay."""
 
     name: str
@@ -182,16 +210,16 @@ class ReplaySession:
     source_path: Path | None = None
 
 
-@dataclass
-class ReplayStatus:
+@dataclass(repr=False)
+class ReplayStatus(ShortRepr):
     """What is being replayed."""
 
     active_session: str
     total_frames: int = 0
 
 
-@dataclass
-class ActorInfo:
+@dataclass(repr=False)
+class ActorInfo(ShortRepr):
     """One actor. The fields from ``static`` on describe its quick convert, and are None without one."""
 
     name: str
@@ -212,16 +240,16 @@ class ActorInfo:
     selected: bool = False
 
 
-@dataclass
-class BlueprintInfo:
+@dataclass(repr=False)
+class BlueprintInfo(ShortRepr):
     """One blueprint of the project."""
 
     class_path: str
     short_name: str
 
 
-@dataclass
-class ActorBounds:
+@dataclass(repr=False)
+class ActorBounds(ShortRepr):
     """Axis-aligned box around an actor; ``extents`` are half sizes."""
 
     actor_name: str
@@ -231,8 +259,8 @@ class ActorBounds:
     extents: Vec3
 
 
-@dataclass
-class SceneSnapshotActor:
+@dataclass(repr=False)
+class SceneSnapshotActor(ShortRepr):
     """One actor of a snapshot; ``urlab`` lists the element names of an articulation."""
 
     name: str
@@ -246,8 +274,8 @@ class SceneSnapshotActor:
     selected: bool = False
 
 
-@dataclass
-class SceneSnapshot:
+@dataclass(repr=False)
+class SceneSnapshot(ShortRepr):
     """Everything in the level."""
 
     level_path: str
@@ -255,8 +283,8 @@ class SceneSnapshot:
     actors: list[SceneSnapshotActor] = field(default_factory=list)
 
 
-@dataclass
-class ActorHierarchyNode:
+@dataclass(repr=False)
+class ActorHierarchyNode(ShortRepr):
     """A part of an actor and the parts attached to it."""
 
     name: str
@@ -265,8 +293,8 @@ class ActorHierarchyNode:
     children: list["ActorHierarchyNode"] = field(default_factory=list)
 
 
-@dataclass
-class SimOptions:
+@dataclass(repr=False)
+class SimOptions(ShortRepr):
     """The physics options in force on the server, SI units; None where the server did not echo a field."""
 
     timestep: float | None = None
@@ -294,8 +322,36 @@ class SimOptions:
     num_worker_threads: int | None = None
 
 
-@dataclass
-class MocapPose:
+class SimOptionValues(TypedDict, total=False):
+    """What ``runtime.set_sim_options`` takes: the fields of `SimOptions`, each of which may be left out."""
+
+    timestep: float | None
+    gravity: Sequence[float] | None
+    wind: Sequence[float] | None
+    magnetic: Sequence[float] | None
+    density: float | None
+    viscosity: float | None
+    impratio: float | None
+    tolerance: float | None
+    iterations: int | None
+    ls_iterations: int | None
+    integrator: str | None
+    cone: str | None
+    solver: str | None
+    noslip_iterations: int | None
+    noslip_tolerance: float | None
+    ccd_iterations: int | None
+    ccd_tolerance: float | None
+    enable_multiccd: bool | None
+    enable_sleep: bool | None
+    sleep_tolerance: float | None
+    disableflags: int | None
+    enableflags: int | None
+    num_worker_threads: int | None
+
+
+@dataclass(repr=False)
+class MocapPose(ShortRepr):
     """World pose of a mocap body."""
 
     body: str
@@ -303,8 +359,8 @@ class MocapPose:
     quat: Vec4
 
 
-@dataclass
-class Contact:
+@dataclass(repr=False)
+class Contact(ShortRepr):
     """One contact. ``force`` is (fx, fy, fz, tx, ty, tz) in the contact frame; ``dist`` < 0 penetrates."""
 
     geom1: str
@@ -317,8 +373,8 @@ class Contact:
     force: Vec6
 
 
-@dataclass
-class ContactsResult:
+@dataclass(repr=False)
+class ContactsResult(ShortRepr):
     """The contacts that were asked for; ``truncated`` says that there were more."""
 
     n_contacts: int
@@ -326,8 +382,8 @@ class ContactsResult:
     contacts: list[Contact] = field(default_factory=list)
 
 
-@dataclass
-class KeyframeInfo:
+@dataclass(repr=False)
+class KeyframeInfo(ShortRepr):
     """One keyframe; arrays are those of the compiled model, flat."""
 
     name: str
@@ -339,8 +395,8 @@ class KeyframeInfo:
     mocap_quat: list[float] = field(default_factory=list)
 
 
-@dataclass
-class StateInfo:
+@dataclass(repr=False)
+class StateInfo(ShortRepr):
     """A state that the server keeps: its simulated time in seconds, and its size in bytes."""
 
     name: str
@@ -348,8 +404,8 @@ class StateInfo:
     size: int
 
 
-@dataclass
-class CameraPose:
+@dataclass(repr=False)
+class CameraPose(ShortRepr):
     """The viewport camera. ``rotation_quat`` is x, y, z, w; euler in degrees; ``fov`` horizontal degrees.
 
     ``camera`` (extension) is the camera of the model that the view looks through, if it does.
@@ -362,8 +418,8 @@ class CameraPose:
     camera: str | None = None
 
 
-@dataclass(frozen=True)
-class SegmentInfo:
+@dataclass(frozen=True, repr=False)
+class SegmentInfo(ShortRepr):
     """One colour of segmentation pictures: ``color`` is (r, g, b) within 0 and 255, ``name`` what it stands for."""
 
     id: int
@@ -377,8 +433,8 @@ class SegmentInfo:
         return blue, green, red, 255
 
 
-@dataclass
-class CameraStreaming:
+@dataclass(repr=False)
+class CameraStreaming(ShortRepr):
     """How a camera streams: whether at all, over what, how often a second, and where."""
 
     streaming: bool

@@ -27,9 +27,11 @@ def test_discover_says_hello_reads_the_catalogue_and_asks_for_the_mode(client: U
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"step_mode": "live"}, {"step_mode": "direct", "auto_promote_step_mode": False}]
-)
-def test_the_mode_is_asked_for_only_where_it_is_stepped_and_promoted(make_client: Make, server: Any, options: Any):
+    "options",
+    [{}, {"step_mode": "live", "auto_promote_step_mode": False}, {"step_mode": "live", "observer": True},
+     {"step_mode": "direct", "auto_promote_step_mode": False}, {"step_mode": "direct", "operator": True}],
+)  # fmt: skip
+def test_the_mode_is_asked_for_only_where_it_is_named_and_promoted(make_client: Make, server: Any, options: Any):
     make_client(**options).discover()
     assert server.ops() == ["hello", "meta"]
 
@@ -98,9 +100,9 @@ def test_a_broken_binary_is_replaced_by_xml_and_assets(
     assert client.model.nbody == 2
 
 
-def test_a_handshake_without_a_binary_keeps_a_model_that_the_caller_set(make_client: Make, scene_model: Any):
+def test_a_handshake_without_a_binary_keeps_the_model_that_is_there(make_client: Make, scene_model: Any):
     client = make_client()
-    client.model, client.data = scene_model, mujoco.MjData(scene_model)
+    client._renew_data(scene_model)
     client._apply_handshake({"session_id": "s", "articulations": [{"prefix": "arm"}]})
     assert list(client.articulations["arm"].joints) == ["waist", "elbow_joint"]
 
@@ -267,7 +269,7 @@ def test_after_discover_the_servers_state_is_there(
     handshake["state"] = {"op": "step_ok", **state_reply}
     client = make_client(step_mode=mode)
     client.discover()
-    assert (client.sim_time, client.step_count, client.data.time) == (0.5, 25, 0.5)
+    assert (client.sim_time, client.step_count, client.data.time) == (0.5, 0, 0.5)
     assert client.data.qpos[:2].tolist() == [0.7, -0.3]
     assert client.articulations["arm"].sensors["waist_pos"].latest == [0.7]
     assert client.entities["shelf"].root_pos_w.tolist() == [5.0, 6.0, 7.0]
@@ -296,7 +298,7 @@ def test_an_unknown_robot_or_entity_is_a_key_error_that_lists_the_known_ones(mak
         client.articulations["cat"]
     with pytest.raises(KeyError, match="no entity 'cat'; there are box, shelf, target, arm, dog"):
         client.entities["cat"]
-    with pytest.raises(KeyError, match=r"there are none \(discover\(\)"):
+    with pytest.raises(KeyError, match=r"there are none yet: call discover\(\) first"):
         make_client().articulations["arm"]
     assert client.articulations.get("cat") is None
 
@@ -419,10 +421,12 @@ def test_absorbing_from_many_threads_leaves_the_state_whole(client: URLabClient,
 def test_a_transport_that_speaks_maps_only_overrides_rpc():
     class Maps(Transport):
         def rpc(self, request: Any, *, rcv_timeout_ms: int = 0) -> dict[str, Any]:
-            return {"op": f"{request['op']}_ok", "state": "off"}
+            session = {"session_id": "s", "manager_present": False} if request["op"] == "hello" else {"state": "off"}
+            return {"op": f"{request['op']}_ok", **session}
 
     with pytest.raises(NotImplementedError, match="neither request nor rpc"):
         URLabClient(transport=Transport()).discover()
     client = URLabClient(transport=Maps())
+    client.discover()
     assert client.sim.status().state is PIEState.OFF
     assert client.step_mode is StepMode.AUTO

@@ -115,7 +115,7 @@ def test_a_scene_that_is_suspected_to_be_another_is_looked_at_again(follower: Fo
     follower.poll()
     follower.poll()
     assert follower.handshakes == 2
-    assert follower.client.articulations["arm"] is not before
+    assert follower.client.articulations["arm"] is before
 
 
 def test_a_server_that_hangs_and_goes_on_is_an_interruption(

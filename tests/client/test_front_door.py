@@ -16,12 +16,13 @@ StateInfo StepMode Transport URLabArticulation URLabAsset URLabBlueprint URLabCa
 URLabEntity
 URLabLightHandle URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle
 URLabTimeoutError URLabVersionMismatch ZmqTransport
+AsyncURLabClient NamedTable StateFull URLabControllerError URLabGoneError URLabLookupError URLabModeWarning
 """
 
 SIGNATURES = """
 discover(observations="standard")
 close()
-step(n_steps=1, *, include_cameras=False, observations=...)
+step(n_steps=1, *, include_cameras=False, observations="standard")
 reset(keyframe_name=None, seed=None, per_articulation_qpos=None)
 scene.create_level(name, *, force_overwrite=False)
 scene.load_level(name_or_path)

@@ -1,5 +1,6 @@
 """A robot: its parts by short name, its setpoints, and its state."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -9,10 +10,14 @@ import numpy.typing as npt
 
 from urlab_client.checks import finite, per_name
 from urlab_client.enums import ControlMode, coerce
+from urlab_client.errors import unknown_name
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.controller import URLabController, URLabPDController
-from urlab_client.handles.entity import Array, URLabEntity
-from urlab_client.handles.parts import Actuator, Body, Joint, Sensor
+from urlab_client.handles.entity import NO_ROOT, Array, Root, URLabEntity
+from urlab_client.handles.observed import Observed, padded
+from urlab_client.handles.parts import Actuator, Body, Joint, Sensor, renewed
+from urlab_client.html import robot_html
+from urlab_client.lookup import NamedTable
 from urlab_wire.codec import Tree
 
 if TYPE_CHECKING:
@@ -26,7 +31,6 @@ Entry = TypeVar("Entry")
 
 FREE_QPOS, FREE_QVEL = 7, 6
 _FREE_SPANS = {"xpos": ("qpos", slice(0, 3)), "xquat": ("qpos", slice(3, 7)), "qvel": ("qvel", slice(0, 6))}
-_NO_TWIST: Mapping[str, Sequence[float]] = {"linear": (0.0, 0.0, 0.0), "angular": (0.0, 0.0, 0.0)}
 
 
 _KINDS = {
@@ -39,64 +43,32 @@ _KINDS = {
     "camera": mujoco.mjtObj.mjOBJ_CAMERA,
     "keyframe": mujoco.mjtObj.mjOBJ_KEY,
 }
+_COUNTS = {"geom": "ngeom", "site": "nsite", "camera": "ncam", "keyframe": "nkey"}
+_NO_NAME = re.compile(r"actuator_\d+")
+"""What the server calls an actuator that has no name in the model file."""
 
 
-class Observed:
-    """The observation of one articulation.
+class SentSetpoints:
+    """The setpoints of the last step. They stand apart because every step writes them, and setting a handle's own
+    attributes takes a check."""
 
-    ``ctrl``, ``act``, ``sensors``, ``twist`` and ``actions`` keep their last value when a reply leaves them out, as
-    the minimal level does; ``bodies`` and ``forces`` are those of the last reply only.
-    """
-
-    __slots__ = ("act", "actions", "bodies", "ctrl", "forces", "qpos", "qvel", "sensors", "twist")
+    __slots__ = ("ctrl",)
 
     def __init__(self) -> None:
-        self.qpos: Sequence[float] = ()
-        self.qvel: Sequence[float] = ()
-        self.ctrl: Sequence[float] = ()
-        self.act: Sequence[float] = ()
-        self.sensors: Mapping[str, Sequence[float]] = {}
-        self.bodies: Mapping[str, Mapping[str, Sequence[float]]] = {}
-        self.forces: Sequence[float] | Mapping[str, float] = ()
-        self.twist: Mapping[str, Sequence[float]] = _NO_TWIST
-        self.actions = 0
-
-    def absorb(self, block: Tree) -> None:
-        """Take one articulation's block of a reply."""
-        get = block.get
-        self.qpos = get("qpos") or ()
-        self.qvel = get("qvel") or ()
-        self.ctrl = get("ctrl", self.ctrl)
-        self.act = get("act", self.act)
-        self.sensors = get("sensors", self.sensors)
-        self.twist = get("twist", self.twist)
-        self.actions = get("actions", self.actions)
-        self.bodies = get("bodies") or {}
-        self.forces = get("actuator_force") or get("actuator_forces") or ()
-
-    def force(self, name: str, local: int) -> float | None:
-        """The force of one actuator, where the reply had forces: by name, or by position."""
-        if isinstance(self.forces, Mapping):
-            found = self.forces.get(name)
-        else:
-            found = self.forces[local] if local < len(self.forces) else None
-        return None if found is None else float(found)
-
-
-def padded(values: Sequence[float], size: int) -> Array:
-    """The values as an array of that size, or zeros when there are not exactly so many."""
-    return np.array(values, dtype=np.float64) if len(values) == size else np.zeros(size)
+        self.ctrl: list[float] = []
 
 
 class URLabArticulation(URLabEntity):
-    """One articulation, keyed by ``prefix``. Part dicts are keyed by short name, in model id order.
+    """One articulation, keyed by ``prefix``. Part tables are keyed by short name, in model id order.
 
     ``ctrl_array`` belongs to the caller: all of it goes out with every step. It begins with the setpoints that are
-    in force on the server, and a reset fills it with those that the reset has put in force (of a keyframe, or zero;
-    both as far as the server tells them); no step changes it. In puppet mode ``client.data`` leads: ``data.ctrl``
-    begins with the same setpoints, and before a local step ``ctrl_array`` is copied into it only if it changed since
-    the last step, so that ``data.ctrl`` may be written instead. All other state is read on access from
-    ``client.data`` or from the last reply, as fresh arrays.
+    in force on the server, and a reset or a handshake fills it with those that are in force then (of a keyframe, or
+    zero; both as far as the server tells them); no step changes it. In puppet mode ``client.data`` leads:
+    ``data.ctrl`` begins with the same setpoints, and before a local step ``ctrl_array`` is copied into it only if it
+    changed since the last step, so that ``data.ctrl`` may be written instead. All other state is read on access from
+    ``client.data`` or from the last reply, as fresh arrays: writing into them changes nothing.
+
+    The handle and its parts stay good as `URLabEntity` says.
     """
 
     def __init__(
@@ -110,96 +82,191 @@ class URLabArticulation(URLabEntity):
         client: "URLabClient | None" = None,
     ) -> None:
         super().__init__(prefix, actor_id=actor_id, client=client)
-        self.prefix = prefix
-        self.controller = controller
-        self.observed = Observed()
-        self.cameras: dict[str, URLabCameraView] = {}
-        self.control_mode = control_mode
+        self._observed = Observed()
+        self._sent = SentSetpoints()
+        self._ctrl: Array = np.zeros(0)
+        self._own_control_mode = False
+        self._controller = controller
+        self._cameras: NamedTable[URLabCameraView] = NamedTable("camera", owner=prefix)
         self._original_names = original_names or {}
+        self._use_control_mode(control_mode)
+        self._actuators: NamedTable[Actuator] = NamedTable("actuator", owner=prefix)
+        self._joints: NamedTable[Joint] = NamedTable("joint", owner=prefix)
+        self._sensors: NamedTable[Sensor] = NamedTable("sensor", owner=prefix)
+        self._bodies: NamedTable[Body] = NamedTable("body", owner=prefix)
         self.attach({}, {}, {}, {})
+
+    def describe(
+        self,
+        actor_id: str,
+        control_mode: str,
+        controller: URLabController | None,
+        original_names: NamesByKind,
+        cameras: NamedTable[URLabCameraView],
+        client: "URLabClient",
+    ) -> None:
+        """Become what a handshake says. A control mode that the caller chose stays."""
+        self._renew(NO_ROOT, actor_id, client)
+        self._observed.forget()
+        if not self._own_control_mode:
+            self._use_control_mode(control_mode)
+        self._controller = controller
+        self._original_names = original_names
+        self._cameras = cameras
 
     def attach(
         self,
-        actuators: dict[str, Actuator],
-        joints: dict[str, Joint],
-        sensors: dict[str, Sensor],
-        bodies: dict[str, Body],
+        actuators: Mapping[str, Actuator],
+        joints: Mapping[str, Joint],
+        sensors: Mapping[str, Sensor],
+        bodies: Mapping[str, Body],
+        root: Root = NO_ROOT,
     ) -> None:
         """Take the parts that the compiled model has, with zero setpoints."""
-        self.actuators, self.joints, self.sensors, self.bodies = actuators, joints, sensors, bodies
-        self._actuator_local = {name: place for place, name in enumerate(actuators)}
-        self._ctrl: Array = np.zeros(len(actuators))
-        self._stepped_ctrl: list[float] = self._ctrl.tolist()
+        me = self._name
+        aliases = unnamed_by_joint(actuators)
+        self._actuators = NamedTable("actuator", renewed(self._actuators, actuators), owner=me, aliases=aliases)
+        self._joints = NamedTable("joint", renewed(self._joints, joints), owner=me)
+        self._sensors = NamedTable("sensor", renewed(self._sensors, sensors), owner=me)
+        self._bodies = NamedTable("body", renewed(self._bodies, bodies), owner=me)
+        self._root = root
+        local = {name: place for place, name in enumerate(actuators)}
+        self._actuator_local = NamedTable("actuator", local, owner=me, aliases=aliases)
+        if len(self._ctrl) != len(actuators):
+            self._ctrl = np.zeros(len(actuators))
+        self._ctrl[:] = 0.0
+        self._sent.ctrl = self._ctrl.tolist()
         self._actuator_ids = np.array([one.id for one in actuators.values()], dtype=np.intp)
         self._qpos_index = _index([(one.qpos_offset, one.qpos_dim) for one in joints.values()])
         self._qvel_index = _index([(one.qvel_offset, one.qvel_dim) for one in joints.values()])
 
+    def __repr__(self) -> str:
+        counts = f"{len(self._joints)} joints, {len(self._actuators)} actuators, {len(self._sensors)} sensors"
+        words = [repr(self._name), counts, *(["free base"] if self.has_free_base else []), self._control_word]
+        return f"URLabArticulation({', '.join([*words, *(['gone'] if self._gone else [])])})"
+
+    def _repr_html_(self) -> str:
+        return robot_html(self)
+
+    @property
+    def prefix(self) -> str:
+        """The articulation's name: that of its MJCF model, with ``-2`` and so on for later ones of that name."""
+        return self._name
+
+    @property
+    def controller(self) -> URLabController | None:
+        """Its controller; None when setpoints go straight to the actuators."""
+        return self._controller
+
+    @property
+    def actuators(self) -> NamedTable[Actuator]:
+        """The actuators by short name. One that has no name in the model file answers to its joint's name as well."""
+        return self._actuators
+
+    @property
+    def joints(self) -> NamedTable[Joint]:
+        """The joints by short name, the free joint of the root included."""
+        return self._joints
+
+    @property
+    def sensors(self) -> NamedTable[Sensor]:
+        """The sensors by short name."""
+        return self._sensors
+
+    @property
+    def bodies(self) -> NamedTable[Body]:
+        """The bodies by short name."""
+        return self._bodies
+
+    @property
+    def cameras(self) -> NamedTable[URLabCameraView]:
+        """The articulation's own cameras by short name."""
+        return self._cameras
+
+    @property
+    def observed(self) -> Observed:
+        """What the last replies told, raw."""
+        self._refuse_when_gone()
+        return self._observed
+
     @property
     def control_mode(self) -> ControlMode:
-        """What the setpoints mean: targets for the controller, or raw actuator signals."""
+        """What the setpoints mean: targets for the controller (ue_controller), or raw actuator signals (raw).
+
+        It may be set, as a word or a member; the next step sends it.
+        """
         return self._control_mode
 
     @control_mode.setter
     def control_mode(self, mode: str) -> None:
+        self._use_control_mode(mode)
+        self._own_control_mode = True
+
+    def _use_control_mode(self, mode: str) -> None:
         self._control_mode = coerce(ControlMode, mode)
         self._control_word: str = self._control_mode.value
 
     @property
     def ctrl_array(self) -> Array:
-        """The setpoint buffer, (n_actuators,), writable."""
+        """The setpoint buffer, (n_actuators,) in actuator order: writing into it sets what the next step sends.
+
+        Assigning an array, or one number for all, copies into it.
+        """
+        self._refuse_when_gone()
         return self._ctrl
 
     @ctrl_array.setter
     def ctrl_array(self, values: Sequence[float] | Array) -> None:
+        self._refuse_when_gone()
         self._ctrl[:] = per_name(list(self.actuators), f"{self.prefix}.ctrl_array", values)
 
     @property
     def last_applied_ctrl(self) -> Array:
-        """What the server last applied, (n_actuators,), read-only."""
+        """The ctrl that the server last applied, (n_actuators,), a read-only copy."""
         echo = padded(self.observed.ctrl, len(self.actuators))
         echo.flags.writeable = False
         return echo
 
     @property
     def act_array(self) -> Array:
-        """Activations, (n_actuators,): the first of each, zero for actuators without one."""
+        """Activations, (n_actuators,), a copy: the first of each, zero for actuators without one."""
         return padded(self.observed.act[: len(self.actuators)], len(self.actuators))
 
     @property
     def qpos_array(self) -> Array:
-        """The articulation's qpos, dense, in joint order."""
+        """The articulation's qpos (nq,), dense, in joint order (metres, radians, quaternions w, x, y, z); a copy."""
         data = self._state
         return np.array(self.observed.qpos if data is None else data.qpos[self._qpos_index], dtype=np.float64)
 
     @property
     def qvel_array(self) -> Array:
-        """The articulation's qvel, dense, in joint order."""
+        """The articulation's qvel (nv,), dense, in joint order (m/s, rad/s); a copy."""
         data = self._state
         return np.array(self.observed.qvel if data is None else data.qvel[self._qvel_index], dtype=np.float64)
 
     @property
     def dof_qpos(self) -> Array:
-        """`qpos_array` without the free root."""
+        """`qpos_array` without the seven numbers of a free root; a copy."""
         return self.qpos_array[FREE_QPOS if self.has_free_base else 0 :]
 
     @property
     def dof_qvel(self) -> Array:
-        """`qvel_array` without the free root."""
+        """`qvel_array` without the six numbers of a free root; a copy."""
         return self.qvel_array[FREE_QVEL if self.has_free_base else 0 :]
 
     @property
     def twist_linear(self) -> Array:
-        """The commanded (vx, vy, 0) in m/s."""
+        """The commanded (vx, vy, 0), (3,) m/s; a copy."""
         return np.array(self.observed.twist["linear"], dtype=np.float64)
 
     @property
     def twist_angular(self) -> Array:
-        """The commanded (0, 0, yaw rate) in rad/s."""
+        """The commanded (0, 0, yaw rate), (3,) rad/s; a copy."""
         return np.array(self.observed.twist["angular"], dtype=np.float64)
 
     @property
     def twist(self) -> Array:
-        """Linear and angular command, (6,)."""
+        """Linear and angular command, (6,) m/s and rad/s; a copy."""
         return np.concatenate([self.twist_linear, self.twist_angular])
 
     @property
@@ -210,43 +277,49 @@ class URLabArticulation(URLabEntity):
     def set_ctrl(self, values: Mapping[str, float]) -> None:
         """Set some setpoints by actuator name; the others stay.
 
-        KeyError on an unknown name, ValueError on a number that is not finite; then nothing is changed.
+        An actuator without a name in the model file answers to the name of the joint that it drives.
+        `URLabLookupError` (a KeyError) on an unknown name, ValueError on a number that is not finite; then nothing is
+        changed.
         """
-        slots = [self._known("actuator", name, self._actuator_local) for name in values]
+        self._refuse_when_gone()
+        slots = [self._actuator_local[name] for name in values]
         self._ctrl[slots] = [finite(f"{self.prefix}: {name}", value) for name, value in values.items()]
 
     def get_ctrl(self) -> dict[str, float]:
-        """The setpoint buffer by actuator name."""
-        return dict(zip(self.actuators, self._ctrl.tolist(), strict=True))
+        """The setpoint buffer by actuator name; a copy."""
+        values = zip(self._actuators, self.ctrl_array.tolist(), strict=True)
+        return NamedTable("actuator", values, owner=self._name, aliases=self._actuators.aliases)
 
     def get_qpos(self) -> dict[str, float]:
-        """The first qpos component of every joint."""
+        """The first qpos component of every joint, by name; a copy."""
         qpos = self.qpos_array
-        return {name: float(qpos[joint.qpos_local_offset]) for name, joint in self.joints.items()}
+        firsts = {name: float(qpos[joint.qpos_local_offset]) for name, joint in self._joints.items()}
+        return NamedTable("joint", firsts, owner=self._name)
 
     def get_sensors(self) -> dict[str, Array]:
-        """Every sensor's latest value; zeros before there is one."""
+        """Every sensor's latest value, (dim,) each, copies; zeros before there is one."""
         values = self.observed.sensors
-        return {name: padded(values.get(name, ()), sensor.dim) for name, sensor in self.sensors.items()}
+        latest = {name: padded(values.get(name, ()), sensor.dim) for name, sensor in self._sensors.items()}
+        return NamedTable("sensor", latest, owner=self._name)
 
     def apply_xfrc(  # type: ignore[override]  # a robot has many bodies: the public API names one
         self, body: str, force: Sequence[float] = (0, 0, 0), torque: Sequence[float] = (0, 0, 0)
     ) -> None:
         """Put a wrench (N, N m, world frame) on a body for the next step. Inert in puppet mode."""
-        self._known("body", body, self.bodies)
-        self._buffer_xfrc(body, force, torque)
+        self._buffer_xfrc(self._bodies[body].name, force, torque)
 
     def mj(self, kind: str, name: str) -> int:
-        """The model id of an element by its name with or without the ``<prefix>_``; KeyError when there is none.
+        """The model id of an element by its name with or without the ``<prefix>_``; `URLabLookupError` without one.
 
         ``kind`` is joint, actuator, sensor, body, geom, site, camera or keyframe. Without a local model only the
         articulation's own joints, actuators, sensors and bodies are known.
         """
         if kind not in _KINDS:
-            raise KeyError(f"unknown kind {kind!r}: choose one of {', '.join(_KINDS)}")
+            raise unknown_name("kind of element", kind, _KINDS)
+        self._refuse_when_gone()
         found = self._model_id(kind, name)
         if found is None:
-            raise KeyError(f"{self.prefix!r} has no {kind} {name!r}")
+            raise unknown_name(kind, name, self._names(kind), owner=self._name)
         return found
 
     def mj_joint(self, name: str) -> int:
@@ -299,25 +372,25 @@ class URLabArticulation(URLabEntity):
         """Take the setpoints that are in force on the server; a list of another length than ours is left out."""
         if len(setpoints) == len(self._ctrl):
             self._ctrl[:] = setpoints
-            self._stepped_ctrl = self._ctrl.tolist()
+            self._sent.ctrl = self._ctrl.tolist()
 
     def write_ctrl(self, data: mujoco.MjData, *, changed_only: bool = False) -> None:
         """Put the setpoints into local data, or only if they changed since the last step."""
         ctrl: list[float] = self._ctrl.tolist()
-        if not changed_only or ctrl != self._stepped_ctrl:
+        if not changed_only or ctrl != self._sent.ctrl:
             data.ctrl[self._actuator_ids] = ctrl
-        self._stepped_ctrl = ctrl
+        self._sent.ctrl = ctrl
 
     @property
     def has_news(self) -> bool:
         """Whether there are setpoints or wrenches that no step has sent yet."""
-        return bool(self._pending_xfrc) or self._ctrl.tolist() != self._stepped_ctrl
+        return bool(self._pending_xfrc) or self._ctrl.tolist() != self._sent.ctrl
 
     def command(self) -> Tree:
         """This articulation's part of a step request; the pending wrenches go with it."""
         command: Tree = {"control_mode": self._control_word}
-        if self.actuators:
-            command["ctrl"] = self._stepped_ctrl = self._ctrl.tolist()
+        if self._actuators:
+            command["ctrl"] = self._sent.ctrl = self._ctrl.tolist()
         if self._pending_xfrc:
             command["xfrc_applied"] = self._take_xfrc()
         return command
@@ -342,24 +415,31 @@ class URLabArticulation(URLabEntity):
         return next((found for found in ids if found >= 0), None)
 
     def _part_id(self, kind: str, name: str) -> int | None:
-        tables: dict[str, Mapping[str, Joint | Actuator | Sensor | Body]] = {
-            "joint": self.joints,
-            "actuator": self.actuators,
-            "sensor": self.sensors,
-            "body": self.bodies,
-        }
-        part = tables.get(kind, {}).get(name.removeprefix(f"{self.prefix}_"))
+        part = self._parts(kind).get(name.removeprefix(f"{self.prefix}_"))
         return None if part is None else int(part.id)
 
-    def _known(self, kind: str, name: str, table: Mapping[str, Entry]) -> Entry:
-        if name not in table:
-            raise KeyError(f"{self.prefix!r} has no {kind} {name!r}; it has {', '.join(table) or 'none'}")
-        return table[name]
+    def _parts(self, kind: str) -> Mapping[str, Joint | Actuator | Sensor | Body]:
+        tables: dict[str, Mapping[str, Joint | Actuator | Sensor | Body]] = {
+            "joint": self._joints,
+            "actuator": self._actuators,
+            "sensor": self._sensors,
+            "body": self._bodies,
+        }
+        return tables.get(kind, {})
 
-    def _resolve(self, name: str, live: Mapping[str, object], original_of: Mapping[str, str]) -> str | None:
+    def _names(self, kind: str) -> list[str]:
+        """The short names of the articulation's elements of a kind, as far as they are known here."""
+        model = self._client._model if self._client is not None else None
+        if model is None or kind in ("joint", "actuator", "sensor", "body"):
+            return list(self._parts(kind))
+        names = (mujoco.mj_id2name(model, _KINDS[kind], i) for i in range(getattr(model, _COUNTS[kind])))
+        return [name.removeprefix(f"{self.prefix}_") for name in names if name and name.startswith(f"{self.prefix}_")]
+
+    def _resolve(self, name: str, live: NamedTable[Entry], original_of: Mapping[str, str]) -> str | None:
         short = name.removeprefix(f"{self.prefix}_")
         by_source = [mine for mine, original in original_of.items() if original == name]
-        candidates = (name, short, *by_source, name.removesuffix("_joint"))
+        by_joint = live.aliases.get(short)
+        candidates = (name, short, *by_source, by_joint, name.removesuffix("_joint"))
         return next((one for one in candidates if one in live), None)
 
 
@@ -369,6 +449,16 @@ def _index(spans: Sequence[tuple[int, int]]) -> Index:
     if places and places[-1] - places[0] + 1 == len(places) and sorted(places) == places:
         return slice(places[0], places[-1] + 1)
     return np.array(places, dtype=np.intp)
+
+
+def unnamed_by_joint(actuators: Mapping[str, Actuator]) -> dict[str, str]:
+    """Joint -> the actuator that drives it, for actuators without a name of their own; not where several do."""
+    driven = [one.joint for one in actuators.values()]
+    return {
+        one.joint: name
+        for name, one in actuators.items()
+        if one.joint and _NO_NAME.fullmatch(name) and one.joint not in actuators and driven.count(one.joint) == 1
+    }
 
 
 def _by_name(names: Sequence[str | None], values: Sequence[float]) -> dict[str, float]:

@@ -3,7 +3,8 @@
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
 
 import mujoco
 import numpy as np
@@ -13,16 +14,14 @@ from urlab_client.enums import ActuatorType, CameraMode, coerce
 from urlab_client.handles.articulation import URLabArticulation
 from urlab_client.handles.camera import GLOBAL, URLabCameraView
 from urlab_client.handles.controller import make_controller
-from urlab_client.handles.entity import URLabEntity
+from urlab_client.handles.entity import Root, URLabEntity
 from urlab_client.handles.parts import Actuator, Body, Joint, Sensor
+from urlab_client.lookup import NamedTable
 from urlab_wire.enums import ControlMode
 from urlab_wire.ops.session import ArticulationBlock, CameraTopic, EntityBlock, HelloReply
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
-
-
-Handle = TypeVar("Handle")
 
 
 Bucket = list[tuple[int, str]]
@@ -35,21 +34,53 @@ _DIMS = {_FREE: (7, 6), int(mujoco.mjtJoint.mjJNT_BALL): (4, 3)}
 _JOINT_DRIVEN = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
 
 
-class HandleTable(dict[str, Handle]):
-    """A dict of handles. A missing key is a KeyError that lists the keys there are."""
+class KnownHandles:
+    """Every handle that this client has given out and a caller may still have, by name.
 
-    __slots__ = ("kind",)
+    A handshake renews those that it finds here, so that they stay good; `retire` tells all others.
+    """
 
-    def __init__(self, kind: str, handles: Mapping[str, Handle] | None = None) -> None:
-        super().__init__(handles or {})
-        self.kind = kind
+    def __init__(self) -> None:
+        self.articulations: WeakValueDictionary[str, URLabArticulation] = WeakValueDictionary()
+        self.entities: WeakValueDictionary[str, URLabEntity] = WeakValueDictionary()
+        self.cameras: WeakValueDictionary[str, URLabCameraView] = WeakValueDictionary()
 
-    def __missing__(self, key: str) -> Handle:
-        known = f"there are {', '.join(self)}" if self else "there are none (discover() and sim.start() bring them)"
-        raise KeyError(f"no {self.kind} {key!r}; {known}")
+    def keep(
+        self,
+        articulations: Mapping[str, URLabArticulation],
+        entities: Mapping[str, URLabEntity],
+        cameras: Iterable[URLabCameraView],
+        reason: str,
+    ) -> None:
+        """Remember the handles of a handshake, and retire the others for that reason."""
+        views = {camera_key(view.owner, view.name): view for view in cameras}
+        _keep(self.articulations, articulations, reason)
+        _keep(self.entities, entities, reason)
+        _keep(self.cameras, views, reason)
 
 
-class CameraTable(HandleTable[URLabCameraView]):
+class Retirable(Protocol):
+    """A handle that can be told that its part of the scene is gone."""
+
+    def _retire(self, reason: str) -> None: ...
+
+
+OneHandle = TypeVar("OneHandle", bound=Retirable)
+
+
+def _keep(known: "WeakValueDictionary[str, OneHandle]", present: Mapping[str, OneHandle], reason: str) -> None:
+    for name, handle in list(known.items()):
+        if present.get(name) is not handle:
+            handle._retire(reason)
+    known.update(present)
+
+
+def camera_key(owner: str, name: str) -> str:
+    """What tells one camera from all others: ``owner/name``; the scene's owner is ``global``."""
+    return f"{owner or GLOBAL}/{name}"
+
+
+class CameraTable(NamedTable[URLabCameraView]):
     """Cameras by name; the short name finds one as well, where only one has it."""
 
     __slots__ = ()
@@ -88,8 +119,8 @@ class ModelParts:
         }
         sensors = {short: self._sensor(i, short, articulation) for i, short in self._sensors[prefix]}
         bodies = {short: Body(short, i, articulation) for i, short in self._bodies[prefix]}
-        articulation.attach(actuators, self._make_joints(prefix), sensors, bodies)
-        self._set_root(articulation)
+        joints = self._make_joints(prefix)
+        articulation.attach(actuators, joints, sensors, bodies, self._root(joints, bodies))
 
     def _actuator(self, local: int, i: int, short: str, owner: URLabArticulation, types: Mapping[str, str]) -> Actuator:
         model = self._model
@@ -155,18 +186,14 @@ class ModelParts:
     def _sensor(self, i: int, short: str, owner: URLabArticulation) -> Sensor:
         model = self._model
         dim, kind, offset = int(model.sensor_dim[i]), int(model.sensor_type[i]), int(model.sensor_adr[i])
-        return Sensor(short, i, dim, kind, offset, owner.observed)
+        return Sensor(short, i, dim, kind, offset, owner)
 
-    def _set_root(self, articulation: URLabArticulation) -> None:
-        first = next(iter(articulation.joints.values()), None)
+    def _root(self, joints: Mapping[str, Joint], bodies: Mapping[str, Body]) -> Root:
+        first = next(iter(joints.values()), None)
         if first is not None and first.jnt_type == _FREE:
-            articulation.has_free_base = True
-            articulation.free_joint = mujoco.mj_id2name(self._model, _OBJ.mjOBJ_JOINT, first.id)
-            articulation.free_joint_id = first.id
-            articulation.qpos_offset, articulation.qvel_offset = first.qpos_offset, first.qvel_offset
-            articulation.body_id = first.body_id
-        elif articulation.bodies:
-            articulation.body_id = next(iter(articulation.bodies.values())).id
+            name = mujoco.mj_id2name(self._model, _OBJ.mjOBJ_JOINT, first.id)
+            return Root(first.body_id, True, name, first.id, first.qpos_offset, first.qvel_offset)
+        return Root(next(iter(bodies.values())).id) if bodies else Root()
 
 
 def owner_of(name: str, prefixes: Collection[str]) -> str | None:
@@ -229,21 +256,23 @@ def load_model(hello: HelloReply) -> mujoco.MjModel | None:
 
 
 def build_articulations(
-    hello: HelloReply, model: mujoco.MjModel | None, client: "URLabClient"
+    hello: HelloReply, model: mujoco.MjModel | None, client: "URLabClient", known: KnownHandles
 ) -> dict[str, URLabArticulation]:
     """The articulations by prefix, in handshake order, with the parts that the model has for them."""
     blocks = {block.prefix: block for block in hello.articulations if block.prefix}
-    built = {prefix: _articulation(block, client) for prefix, block in blocks.items()}
-    if model is not None:
-        parts = ModelParts(model, blocks)
-        for prefix, articulation in built.items():
+    built = {prefix: _articulation(block, client, known) for prefix, block in blocks.items()}
+    parts = None if model is None else ModelParts(model, blocks)
+    for prefix, articulation in built.items():
+        if parts is None:
+            articulation.attach({}, {}, {}, {})
+        else:
             parts.give_to(articulation, blocks[prefix].actuator_types)
     return built
 
 
-def build_entities(hello: HelloReply, client: "URLabClient") -> dict[str, URLabEntity]:
+def build_entities(hello: HelloReply, client: "URLabClient", known: KnownHandles) -> dict[str, URLabEntity]:
     """The bodies outside the articulations, by compiled name."""
-    return {name: _entity(name, block, client) for name, block in (hello.entities or {}).items()}
+    return {name: _entity(name, block, client, known) for name, block in (hello.entities or {}).items()}
 
 
 def setpoints_of(hello: HelloReply) -> dict[str, list[float]]:
@@ -259,31 +288,38 @@ def remember_initial_state(
     mujoco.mj_kinematics(model, data)
     robots = list(articulations)
     for one in robots:
-        one.observed.qpos, one.observed.qvel = data.qpos[one._qpos_index].tolist(), data.qvel[one._qvel_index].tolist()
+        one._observed.qpos = data.qpos[one._qpos_index].tolist()
+        one._observed.qvel = data.qvel[one._qvel_index].tolist()
     for entity in (*robots, *entities):
         if 0 <= entity.body_id < model.nbody:
             entity._initial_pose = {key: getattr(data, key)[entity.body_id].copy() for key in ("xpos", "xquat")}
 
 
 def build_cameras(
-    topics: Mapping[str, CameraTopic], lock: "threading.RLock", owner: str = ""
-) -> dict[str, URLabCameraView]:
-    """The cameras of one owner, by name; ``lock`` is the client's data lock."""
+    topics: Mapping[str, CameraTopic],
+    lock: "threading.RLock",
+    known: KnownHandles,
+    owner: str = "",
+    empty: str = "",
+) -> CameraTable:
+    """The cameras of one owner, by name; ``lock`` is the client's data lock, ``empty`` what stands for no names."""
     views = {
-        name: URLabCameraView(
-            name=name,
-            mode=coerce(CameraMode, topic.mode or None, default=CameraMode.REAL),
-            resolution=topic.resolution,
-            fovy=topic.fovy,
-            owner=owner,
-            zmq_endpoint=topic.zmq_endpoint,
-            zmq_topic=topic.zmq_topic,
-            short_name=getattr(topic, "short_name", None),
-            lock=lock,
-        )
+        name: _camera(name, topic, lock, known.cameras.get(camera_key(owner, name)), owner)
         for name, topic in topics.items()
     }
-    return CameraTable("camera", views)
+    return CameraTable("camera", views, owner=owner, empty=empty)
+
+
+def _camera(
+    name: str, topic: CameraTopic, lock: "threading.RLock", known: URLabCameraView | None, owner: str
+) -> URLabCameraView:
+    mode = coerce(CameraMode, topic.mode or None, default=CameraMode.REAL)
+    if known is None:
+        where = topic.zmq_endpoint, topic.zmq_topic
+        short = getattr(topic, "short_name", None)
+        return URLabCameraView(name, mode, topic.resolution, topic.fovy, owner, *where, short_name=short, lock=lock)
+    known.renew(mode, topic.resolution, topic.fovy, topic.zmq_endpoint, topic.zmq_topic)
+    return known
 
 
 def camera_keys(views: Iterable[URLabCameraView]) -> dict[str, URLabCameraView]:
@@ -291,7 +327,7 @@ def camera_keys(views: Iterable[URLabCameraView]) -> dict[str, URLabCameraView]:
     short name where only one has it; one that a robot owns goes before those of the scene."""
     all_views = list(views)
     bare = _unique(all_views, "short_name") | _unique([view for view in all_views if view.owner], "name")
-    full = {f"{view.owner or GLOBAL}/{view.name}": view for view in all_views}
+    full = {camera_key(view.owner, view.name): view for view in all_views}
     return bare | _unique(all_views, "name") | full
 
 
@@ -303,28 +339,29 @@ def _unique(views: Iterable[URLabCameraView], attribute: str) -> dict[str, URLab
     return {name: group[0] for name, group in groups.items() if len(group) == 1}
 
 
-def _articulation(block: ArticulationBlock, client: "URLabClient") -> URLabArticulation:
-    names = block.original_names
-    built = URLabArticulation(
-        block.prefix,
-        actor_id=block.actor_id,
-        control_mode=block.default_control_mode or ControlMode.RAW,
-        controller=make_controller(block.prefix, block.controller, client),
-        original_names={"joints": names.joints, "actuators": names.actuators},
-        client=client,
+def _articulation(block: ArticulationBlock, client: "URLabClient", known: KnownHandles) -> URLabArticulation:
+    names, old = block.original_names, known.articulations.get(block.prefix)
+    articulation = old or URLabArticulation(block.prefix)
+    articulation.describe(
+        block.actor_id,
+        block.default_control_mode or ControlMode.RAW,
+        make_controller(block.prefix, block.controller, client, articulation.controller),
+        {"joints": names.joints, "actuators": names.actuators},
+        build_cameras(block.camera_topics, client._data_lock, known, block.prefix),
+        client,
     )
-    built.cameras = build_cameras(block.camera_topics, client._data_lock, block.prefix)
-    return built
+    return articulation
 
 
-def _entity(name: str, block: EntityBlock, client: "URLabClient") -> URLabEntity:
-    return URLabEntity(
-        name,
+def _entity(name: str, block: EntityBlock, client: "URLabClient", known: KnownHandles) -> URLabEntity:
+    root = Root(
         block.id or -1,  # the world is no entity: 0 stands for an id that was left out
         block.has_free_base,
         block.free_joint,
         block.free_joint_id,
         block.qpos_offset,
         block.qvel_offset,
-        client=client,
     )
+    entity = known.entities.get(name) or URLabEntity(name)
+    entity._renew(root, "", client)
+    return entity

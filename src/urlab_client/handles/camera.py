@@ -8,7 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from urlab_client.enums import CameraMode
+from urlab_client.errors import URLabGoneError
 from urlab_client.handles.frame import CameraFrame, Pixels, read_frame
+from urlab_client.html import camera_html
+from urlab_client.lookup import FixedAttributes
 from urlab_wire.codec import Tree
 
 GLOBAL = "global"
@@ -18,18 +21,16 @@ LATE_S = 1.0
 """So long after an answer of the server its streams may still carry older pictures: they were under way."""
 
 
-class URLabCameraView:
+class URLabCameraView(FixedAttributes):
     """A camera of an articulation (``owner`` is its prefix) or of the scene (``owner`` is empty).
 
-    ``mode``, ``resolution`` (W, H) and ``dtype`` are those of the frames; ``fovy`` is vertical degrees. Frames come
-    with ``step(include_cameras=...)``, or in live mode as a stream. ``short_name`` is what its own model file calls it:
-    for a camera of the scene it lacks the actor's name, and is enough wherever only one camera has it.
-    Each frame is an array of its own, never written again.
+    Frames come with ``step(include_cameras=...)``, or in live mode as a stream. Each is an array of its own, never
+    written again.
 
     One reading is always of one whole frame. Readings that belong together are taken from ``latest``, or under the
-    client's ``_data_lock``, under which frames change. ``received`` counts the pictures that came, ``frame_count``
-    those that became ``latest_frame``; ``dropped`` are those that did not fit (``misfits`` counts them by themselves)
-    and those that were late or replaced before they were read.
+    client's ``_data_lock``, under which frames change.
+
+    The view stays good while the running scene has this camera, as robots do; then use of it raises `URLabGoneError`.
     """
 
     def __init__(
@@ -45,25 +46,104 @@ class URLabCameraView:
         short_name: str | None = None,
         lock: "threading.RLock | None" = None,
     ) -> None:
-        self.name = name
-        self.short_name = short_name or name
-        self.owner = owner
-        self.fovy = fovy
-        self.zmq_endpoint = zmq_endpoint
-        self.zmq_topic = zmq_topic
-        self.wanted = True
-        self.received = self.frame_count = self.dropped = self.misfits = 0
-        self.streamed = False
-        self._mode = mode
-        self._resolution = resolution
-        self._frame: CameraFrame | None = None
-        self._seen: CameraFrame | None = None
-        self._answered_s = -LATE_S
-        self._answered_id = -1
+        self._name = name
+        self._short_name = short_name or name
+        self._owner = owner
+        self._received = self._frame_count = self._dropped = self._misfits = 0
         self._changed = threading.Condition(lock or threading.RLock())  # held while anything changes
+        self.renew(mode, resolution, fovy, zmq_endpoint, zmq_topic)
+
+    def renew(
+        self,
+        mode: CameraMode,
+        resolution: tuple[int, int],
+        fovy: float,
+        zmq_endpoint: str | None,
+        zmq_topic: str | None,
+    ) -> None:
+        """Become the camera of a new handshake: without a frame, and with the counts that there are."""
+        with self._changed:
+            self._mode, self._resolution, self._fovy = mode, resolution, fovy
+            self._zmq_endpoint, self._zmq_topic = zmq_endpoint, zmq_topic
+            self._wanted = True
+            self._streamed = False
+            self._frame: CameraFrame | None = None
+            self._seen: CameraFrame | None = None
+            self._answered_s = -LATE_S
+            self._answered_id = -1
+            self._gone = ""
+
+    def _retire(self, reason: str) -> None:
+        """The running scene does not have this camera any more: uses raise, with the reason."""
+        self._gone = reason
 
     def __repr__(self) -> str:
-        return f"URLabCameraView({self.full_name!r}, mode={self._mode.value!r}, resolution={self._resolution})"
+        width, height = self._resolution
+        words = [repr(self.full_name), self._mode.value, f"{width}x{height}", f"{self._frame_count} frames"]
+        return f"URLabCameraView({', '.join([*words, *(['gone'] if self._gone else [])])})"
+
+    def _repr_html_(self) -> str:
+        return camera_html(self)
+
+    @property
+    def name(self) -> str:
+        """The camera's name: of a robot's camera without the prefix, of a camera of the scene with its actor's name."""
+        return self._name
+
+    @property
+    def short_name(self) -> str:
+        """What its own model file calls it; enough wherever only one camera has it."""
+        return self._short_name
+
+    @property
+    def owner(self) -> str:
+        """The prefix of the articulation that it belongs to; empty for a camera of the scene."""
+        return self._owner
+
+    @property
+    def fovy(self) -> float:
+        """The vertical field of view, degrees."""
+        return self._fovy
+
+    @property
+    def zmq_endpoint(self) -> str | None:
+        """Where the camera streams, as the server names it; None without a stream."""
+        return self._zmq_endpoint
+
+    @property
+    def zmq_topic(self) -> str | None:
+        """The topic of its stream; None without a stream."""
+        return self._zmq_topic
+
+    @property
+    def wanted(self) -> bool:
+        """Whether this client wants its stream; ``runtime.set_camera_streaming`` changes it."""
+        return self._wanted
+
+    @property
+    def streamed(self) -> bool:
+        """Whether its stream has brought a frame since the handshake."""
+        return self._streamed
+
+    @property
+    def received(self) -> int:
+        """How many pictures came."""
+        return self._received
+
+    @property
+    def frame_count(self) -> int:
+        """How many pictures became ``latest_frame``."""
+        return self._frame_count
+
+    @property
+    def dropped(self) -> int:
+        """How many pictures were not used: they did not fit, came late, or were replaced before they were read."""
+        return self._dropped
+
+    @property
+    def misfits(self) -> int:
+        """How many pictures did not fit what is known of the camera."""
+        return self._misfits
 
     @property
     def full_name(self) -> str:
@@ -72,7 +152,7 @@ class URLabCameraView:
 
     @property
     def mode(self) -> CameraMode:
-        """What the pixels mean."""
+        """What the pixels mean: real, depth, semantic or instance."""
         return self._mode
 
     @property
@@ -82,18 +162,22 @@ class URLabCameraView:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of a pixel's numbers."""
+        """The type of a pixel's numbers: uint8, or float32 for depth."""
         return self._mode.pixel_format.dtype
 
     @property
     def latest(self) -> CameraFrame | None:
-        """The newest frame with all that belongs to it; None until one arrives, and after a change of mode."""
+        """The newest frame with all that belongs to it; None until one arrives, after a change of mode, and after a
+        handshake."""
+        if self._gone:
+            raise URLabGoneError(f"camera {self.full_name!r}: {self._gone}")
         frame = self._seen = self._frame
         return frame
 
     @property
     def latest_frame(self) -> npt.NDArray[Any] | None:
-        """The newest pixels, see `CameraFrame`; None until a frame arrives, and after a change of mode."""
+        """The newest pixels, None where ``latest`` is: (H, W, 4) uint8, RGBA for real and BGRA for segmentation, or
+        (H, W) float32 metres for depth. The array is the reader's own: writing into it changes nothing else."""
         frame = self.latest
         return None if frame is None else frame.pixels
 
@@ -125,7 +209,7 @@ class URLabCameraView:
     @property
     def streams(self) -> bool:
         """Whether frames can and shall come as a stream."""
-        return bool(self.wanted and self.zmq_endpoint and self.zmq_topic)
+        return bool(self._wanted and self._zmq_endpoint and self._zmq_topic)
 
     def wait_for_frame(self, timeout_s: float = 5.0, *, after: int | None = None) -> npt.NDArray[Any]:
         """Wait for the next frame and return its pixels: one beyond the present (or the ``after``-th) ``frame_count``.
@@ -153,27 +237,34 @@ class URLabCameraView:
         """Take a picture of the stream, which superseded ``skipped`` others; any thread."""
         frame = read_frame(pixels, meta or {}, self._mode, self._resolution)
         with self._changed:
-            self.received += 1 + skipped
-            self.dropped += skipped
+            self._received += 1 + skipped
+            self._dropped += skipped
             if frame is None:
                 self._refuse()
             elif self._is_late(frame):
-                self.dropped += 1
+                self._dropped += 1
             else:
-                self.streamed = True
+                self._streamed = True
                 self._show(frame)
 
     def absorb(self, payload: Tree, sim_time: float | None) -> None:
         """Take a frame of a step reply, of the time ``sim_time`` where it tells none. The caller has seen it."""
         frame = read_frame(payload.get("data") or b"", {"sim_time": sim_time, **payload}, self._mode, self._resolution)
         with self._changed:
-            self.received += 1
+            self._received += 1
             if frame is None:
                 self._refuse()
             else:
                 self._note_answer(frame.frame_id)
                 self._show(frame)
                 self._seen = frame
+
+    def follow_stream(self, wanted: bool | None, endpoint: str | None, topic: str | None) -> None:
+        """The server has switched the stream, or moved it; None is what stays."""
+        with self._changed:
+            self._wanted = self._wanted if wanted is None else wanted
+            self._zmq_endpoint = endpoint or self._zmq_endpoint
+            self._zmq_topic = topic or self._zmq_topic
 
     def follow_mode(self, mode: CameraMode) -> None:
         """The server has switched the camera: the frame of the old mode goes, and those under way will be dropped."""
@@ -187,14 +278,14 @@ class URLabCameraView:
         self._answered_id = -1 if frame_id is None else frame_id
 
     def _show(self, frame: CameraFrame) -> None:
-        self.dropped += self._frame is not None and self._seen is not self._frame
+        self._dropped += self._frame is not None and self._seen is not self._frame
         self._mode, self._resolution, self._frame = frame.mode, frame.resolution, frame
-        self.frame_count += 1
+        self._frame_count += 1
         self._changed.notify_all()
 
     def _refuse(self) -> None:
-        self.misfits += 1
-        self.dropped += 1
+        self._misfits += 1
+        self._dropped += 1
 
     def _is_late(self, frame: CameraFrame) -> bool:
         """Whether a picture of the stream is older than what the server has answered since.

@@ -6,6 +6,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from urlab_client.enums import ControllerKind
+from urlab_client.errors import URLabControllerError, unknown_name
+from urlab_client.lookup import FixedAttributes
 from urlab_wire.codec import Tree
 from urlab_wire.ops.runtime import ConfigureControllerRequest
 from urlab_wire.ops.session import ControllerBlock
@@ -17,12 +19,9 @@ Gains = Mapping[str, float]
 """By joint."""
 
 
-class URLabController:
-    """A controller of any kind. ``params`` follows the server, ``schema`` says what params may be.
-
-    A schema entry is ``{"type": "per_joint" | "scalar", "min": ..., "max": ...}``. Without a client, changes stay
-    local.
-    """
+class URLabController(FixedAttributes):
+    """A controller of any kind: its params, checked here and applied by the server. Without a client, changes stay
+    local."""
 
     def __init__(
         self,
@@ -33,61 +32,92 @@ class URLabController:
         *,
         client: "URLabClient | None" = None,
     ) -> None:
-        self.articulation_prefix = articulation_prefix
-        self.kind = ControllerKind(kind) if kind in set(ControllerKind) else kind
-        self.params: Tree = dict(params or {})
-        self.schema: Tree = dict(schema or {})
+        self._articulation_prefix = articulation_prefix
+        self._renew(kind, params, schema, client)
+
+    def _renew(self, kind: str, params: Tree | None, schema: Tree | None, client: "URLabClient | None") -> None:
+        """Become the controller of a new handshake."""
+        self._kind: ControllerKind | str = ControllerKind(kind) if kind in set(ControllerKind) else kind
+        self._params: Tree = dict(params or {})
+        self._schema: Tree = dict(schema or {})
         self._client = client
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._articulation_prefix!r}, {self._kind!s}, {', '.join(self._params)})"
+
+    @property
+    def articulation_prefix(self) -> str:
+        """The prefix of the articulation that it controls."""
+        return self._articulation_prefix
+
+    @property
+    def kind(self) -> ControllerKind | str:
+        """What it is: a `ControllerKind`, or the server's word for one that this client does not know."""
+        return self._kind
+
+    @property
+    def params(self) -> Tree:
+        """The params in force as of the last answer of the server; `configure` changes them."""
+        return self._params
+
+    @property
+    def schema(self) -> Tree:
+        """What params may be, by name: ``{"type": "per_joint" | "scalar", "min": ..., "max": ...}``."""
+        return self._schema
 
     def configure(self, **kwargs: Any) -> Tree:
         """Patch the params named; the rest stays. Returns all params in force.
 
-        Raises ValueError before anything is sent when the schema forbids a value.
+        Raises `URLabControllerError` (a `URLabRPCError` and a ValueError) when the schema forbids it, then nothing is
+        changed; `URLabLookupError` for a joint that the articulation does not have.
         """
         for name, value in kwargs.items():
             self._check(name, value)
         return self._push({name: _plain(value) for name, value in kwargs.items()})
 
     def refresh(self) -> Tree:
-        """Read the params in force from the server."""
+        """Read the params in force from the server; returns them."""
         return self._push({})
 
     def _push(self, patch: Tree) -> Tree:
         if self._client is None:
             self._merge(patch)
         else:
-            request = ConfigureControllerRequest(articulation=self.articulation_prefix, params=patch)
-            self.params = self._client._ask(request).params
-        return self.params
+            request = ConfigureControllerRequest(articulation=self._articulation_prefix, params=patch)
+            self._params = self._client._ask(request).params
+        return self._params
 
     def _merge(self, patch: Tree) -> None:
         for name, value in patch.items():
-            old = self.params.get(name)
-            self.params[name] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+            old = self._params.get(name)
+            self._params[name] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
 
     def _check(self, name: str, value: Any) -> None:
-        if not self.schema:
+        if not self._schema:
             return
-        rule = self.schema.get(name)
+        rule = self._schema.get(name)
         if rule is None:
-            raise ValueError(f"{self._who()} has no param {name!r}; it has {', '.join(self.schema)}")
+            raise self._violation(f"{self._who()}: {unknown_name('param', name, self._schema)}")
         if rule.get("type") != "per_joint":
             self._check_number(name, value, rule)
             return
         if not isinstance(value, Mapping):
-            raise ValueError(f"{self._who()}: {name!r} is per joint: give {{joint: number}}, not {value!r}")
+            raise self._violation(f"{self._who()}: {name!r} is per joint: give {{joint: number}}, not {value!r}")
         for joint, number in value.items():
             self._check_number(f"{name}[{joint}]", number, rule)
 
     def _check_number(self, name: str, value: Any, rule: Tree) -> None:
         if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
-            raise ValueError(f"{self._who()}: {name} must be a finite number, not {value!r}")
+            raise self._violation(f"{self._who()}: {name} must be a finite number, not {value!r}")
         low, high = rule.get("min", -math.inf), rule.get("max", math.inf)
         if not low <= float(value) <= high:
-            raise ValueError(f"{self._who()}: {name} = {value!r} is outside [{low}, {high}]")
+            raise self._violation(f"{self._who()}: {name} = {value!r} is outside [{low}, {high}]")
+
+    def _violation(self, message: str) -> URLabControllerError:
+        return URLabControllerError(message, op="configure_controller")
 
     def _who(self) -> str:
-        return f"controller {self.kind} of {self.articulation_prefix!r}"
+        return f"controller {self._kind} of {self._articulation_prefix!r}"
 
 
 class URLabPDController(URLabController):
@@ -95,17 +125,17 @@ class URLabPDController(URLabController):
 
     @property
     def kp(self) -> Gains:
-        """Position gains by joint, a view that follows changes."""
+        """Position gains by joint (N m/rad or N/m), a read-only view that follows changes."""
         return GainView(self, "kp")
 
     @property
     def kv(self) -> Gains:
-        """Velocity gains by joint, a view that follows changes."""
+        """Velocity gains by joint (N m s/rad or N s/m), a read-only view that follows changes."""
         return GainView(self, "kv")
 
     @property
     def torque_limit(self) -> Gains:
-        """Torque limits by joint, a view that follows changes."""
+        """Torque limits by joint (N m or N), a read-only view that follows changes."""
         return GainView(self, "torque_limit")
 
     def set_gains(self, kp: Gains | None = None, kv: Gains | None = None, torque_limit: Gains | None = None) -> Tree:
@@ -125,7 +155,10 @@ class GainView(Mapping[str, float]):
         self._key = key
 
     def __getitem__(self, joint: str) -> float:
-        return float(self._gains()[joint])
+        gains = self._gains()
+        if joint not in gains:
+            raise unknown_name(f"{self._key} of joint", joint, gains, owner=self._controller.articulation_prefix)
+        return float(gains[joint])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._gains())
@@ -141,13 +174,21 @@ class GainView(Mapping[str, float]):
         return gains
 
 
-def make_controller(prefix: str, block: ControllerBlock | None, client: "URLabClient | None") -> URLabController | None:
-    """The controller that a handshake block describes, or None without one."""
+def make_controller(
+    prefix: str,
+    block: ControllerBlock | None,
+    client: "URLabClient | None",
+    known: URLabController | None = None,
+) -> URLabController | None:
+    """The controller that a handshake block describes, or None without one; the ``known`` one where it fits."""
     if block is None:
         return None
     kind = block.kind or ControllerKind.PD
     cls = URLabPDController if kind == ControllerKind.PD else URLabController
-    return cls(prefix, kind, block.params, block.schema, client=client)
+    if known is None or type(known) is not cls:
+        return cls(prefix, kind, block.params, block.schema, client=client)
+    known._renew(kind, block.params, block.schema, client)
+    return known
 
 
 def _given(**values: Any) -> Tree:

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from urlab_client.enums import CameraMode
+from urlab_client.html import frame_html, png_of
 from urlab_wire.pixels import Bytes, PixelFormat, grey_of_depth, pick_channels, swap_red_blue
 
 Pixels = bytes | memoryview | str
 """Raw bytes, or base64 text."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CameraFrame:
     """A picture and all that belongs to it. It never changes, and its arrays are the reader's own.
 
@@ -33,6 +34,18 @@ class CameraFrame:
     intrinsics: npt.NDArray[np.float64] | None = None
     pos_w: npt.NDArray[np.float64] | None = None
     quat_w: npt.NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        width, height = self.resolution
+        when = "" if self.sim_time is None else f", sim_time={self.sim_time:.6g}"
+        return f"CameraFrame({self.mode.value}, {width}x{height}{when})"
+
+    def _repr_html_(self) -> str:
+        return frame_html(self)
+
+    def png(self) -> bytes:
+        """The picture as the bytes of a PNG file, for people to look at: its colours, or depth as grey."""
+        return png_of(rgb_picture(self))
 
     @property
     def resolution(self) -> tuple[int, int]:

@@ -1,7 +1,8 @@
 """The parts of an articulation: its joints, actuators, sensors and bodies."""
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,15 +11,21 @@ from urlab_client.checks import finite
 from urlab_client.enums import ActuatorType
 
 if TYPE_CHECKING:
-    from urlab_client.handles.articulation import Observed, URLabArticulation
+    from urlab_client.handles.articulation import URLabArticulation
+
+Part = TypeVar("Part", "Joint", "Actuator", "Sensor", "Body")
 
 
-@dataclass(frozen=True, slots=True)
+JOINT_WORDS = ("free", "ball", "slide", "hinge")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Joint:
     """Where a joint's numbers are.
 
-    ``jnt_type`` is 0 free, 1 ball, 2 slide, 3 hinge. The offsets point into ``client.data``, the local ones into
-    the articulation's ``qpos_array`` and ``qvel_array``. ``range`` is None when unlimited.
+    ``id`` is MuJoCo's, ``jnt_type`` is 0 free, 1 ball, 2 slide, 3 hinge. The offsets point into ``client.data``, the
+    local ones into the articulation's ``qpos_array`` and ``qvel_array``. ``range`` is (low, high) in radians or
+    metres, None when unlimited.
     """
 
     name: str
@@ -33,14 +40,19 @@ class Joint:
     qvel_dim: int
     range: tuple[float, float] | None
 
+    def __repr__(self) -> str:
+        limits = "" if self.range is None else f", range=({self.range[0]:g}, {self.range[1]:g})"
+        return f"Joint({self.name!r}, {JOINT_WORDS[self.jnt_type]}, id={self.id}{limits})"
 
-@dataclass(slots=True, eq=False)
+
+@dataclass(slots=True, eq=False, repr=False)
 class Actuator:
     """What the model says about an actuator, and its slot in the articulation's setpoint buffer.
 
-    ``id`` is global; ``type`` is the kind that its author wrote; ``kp`` is the first number of its gain, ``kv`` the
+    ``id`` is MuJoCo's; ``type`` is the kind that its author wrote; ``kp`` is the first number of its gain, ``kv`` the
     damping of a servo (else the second number of its gain); ``joint`` is the unprefixed joint that it drives;
-    the ranges are None when unlimited; ``trn_type`` is mjtTrn.
+    the ranges are (low, high), None when unlimited; ``trn_type`` is mjtTrn. ``gear``, ``gainprm`` and ``dynprm`` are
+    copies of the model's.
     """
 
     name: str
@@ -58,40 +70,53 @@ class Actuator:
     _articulation: "URLabArticulation" = field(repr=False)
     _local: int = field(repr=False)
 
+    def __repr__(self) -> str:
+        kind = self.type.value if self.type is not None else "general"
+        drives = f", joint={self.joint!r}" if self.joint else ""
+        limits = "" if self.ctrlrange is None else f", ctrlrange=({self.ctrlrange[0]:g}, {self.ctrlrange[1]:g})"
+        return f"Actuator({self.name!r}, {kind}{drives}{limits})"
+
     def set_control(self, v: float) -> None:
-        """Set this actuator's setpoint for the next step; ValueError unless it is finite."""
+        """Set this actuator's setpoint, from the next step on; ValueError unless it is finite."""
         self._articulation.ctrl_array[self._local] = finite(f"{self._articulation.prefix}: {self.name}", v)
 
     @property
     def value(self) -> float:
-        """The setpoint in the buffer."""
+        """The setpoint in the buffer, in the actuator's own unit (a target, a torque, ...)."""
         return float(self._articulation.ctrl_array[self._local])
 
     @property
     def force(self) -> float | None:
-        """The force of the last reply at observation level full, else None."""
+        """The scalar force (N or N m) of the last reply at observation level full, else None."""
         return self._articulation.observed.force(self.name, self._local)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Sensor:
-    """What the model says about a sensor: ``sensor_type`` is mjtSensor, ``offset`` its place in ``sensordata``."""
+    """What the model says about a sensor.
+
+    ``id`` is MuJoCo's, ``dim`` the length of its output, ``sensor_type`` is mjtSensor, ``offset`` its place in
+    ``client.data.sensordata``.
+    """
 
     name: str
     id: int
     dim: int
     sensor_type: int
     offset: int
-    _observed: "Observed" = field(repr=False)
+    _articulation: "URLabArticulation" = field(repr=False)
+
+    def __repr__(self) -> str:
+        return f"Sensor({self.name!r}, dim={self.dim}, id={self.id})"
 
     @property
     def latest(self) -> npt.NDArray[np.float64] | None:
-        """The value of the last reply that carried sensors, (dim,), or None before there was one."""
-        values = self._observed.sensors.get(self.name)
+        """The value of the last reply that carried sensors, (dim,), a copy; None before there was one."""
+        values = self._articulation.observed.sensors.get(self.name)
         return None if values is None else np.array(values, dtype=np.float64)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Body:
     """A body. Its pose is what the last reply said at observation level full, else that of ``client.data``.
 
@@ -102,14 +127,17 @@ class Body:
     id: int
     _articulation: "URLabArticulation" = field(repr=False)
 
+    def __repr__(self) -> str:
+        return f"Body({self.name!r}, id={self.id})"
+
     @property
     def xpos(self) -> npt.NDArray[np.float64] | None:
-        """World position, (3,) metres."""
+        """Position of the body frame, (3,) metres, world frame; a copy."""
         return self._pose("xpos")
 
     @property
     def xquat(self) -> npt.NDArray[np.float64] | None:
-        """World orientation, (4,) as w, x, y, z."""
+        """Orientation of the body frame, (4,) as w, x, y, z, world frame; a copy."""
         return self._pose("xquat")
 
     def _pose(self, key: str) -> npt.NDArray[np.float64] | None:
@@ -122,3 +150,14 @@ class Body:
         if self.id != self._articulation.body_id:
             return None
         return self._articulation.root_pos_w if key == "xpos" else self._articulation.root_quat_w
+
+
+def renewed(old: Mapping[str, Part], new: Mapping[str, Part]) -> dict[str, Part]:
+    """The new parts; one that was there before by that name stays the same object, with what is known of it now."""
+    return {name: _become(old[name], part) if name in old else part for name, part in new.items()}
+
+
+def _become(old: Part, new: Part) -> Part:
+    for one in fields(new):
+        object.__setattr__(old, one.name, getattr(new, one.name))
+    return old

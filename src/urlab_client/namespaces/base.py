@@ -1,9 +1,13 @@
 """What all namespaces share: asking, targets and rotations, and ops that only the server knows of."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from urlab_client.checks import Vector, maybe_numbers
+from urlab_client.lookup import FixedAttributes
 from urlab_client.rpc import AnyReply
 from urlab_wire.codec import Tree
 from urlab_wire.envelope import Request
@@ -15,7 +19,9 @@ if TYPE_CHECKING:
 class HasActorId(Protocol):
     """Anything that names an actor: spawn handles, light handles, articulations, entities."""
 
-    actor_id: str
+    @property
+    def actor_id(self) -> str:
+        """The actor's id; may be empty."""
 
 
 Target = str | HasActorId
@@ -24,7 +30,7 @@ Target = str | HasActorId
 _NAME_FIELDS = ("actor_name", "prefix", "name")
 
 
-class RpcNamespace:
+class RpcNamespace(FixedAttributes):
     """A group of ops. One that has no method here is still callable, by keyword, if `meta` listed it.
 
     Such a call returns the raw reply. ``dir()`` lists methods and ops.
@@ -35,17 +41,28 @@ class RpcNamespace:
     def __init__(self, client: "URLabClient") -> None:
         self._client = client
 
-    def __getattr__(self, name: str) -> Callable[..., Tree]:
-        if name.startswith("_") or name not in self._ops():
-            known = ", ".join(self._ops()) or "none: call discover() first"
-            raise AttributeError(f"client.{self.NAME} has no {name!r}; the server's ops of this namespace: {known}")
+    if not TYPE_CHECKING:  # a type checker is to find misspelt methods
 
-        def call(**fields: object) -> Tree:
-            return self._client._rpc(name, fields)
+        def __getattr__(self, name: str) -> Callable[..., Tree]:
+            if name.startswith("_") or name not in self._ops():
+                raise AttributeError(self._unknown(name), name=name, obj=self)
 
-        call.__name__ = name
-        call.__doc__ = f"The op {name!r} of the server; fields by keyword, returns the raw reply."
-        return call
+            def call(**fields: object) -> Tree:
+                return self._client._rpc(name, fields)
+
+            call.__name__ = name
+            call.__doc__ = f"The op {name!r} of the server; fields by keyword, returns the raw reply."
+            return call
+
+    def _unknown(self, name: str) -> str:
+        methods = [word for word in dir(self) if not word.startswith("_") and word != "NAME"]
+        near = get_close_matches(name, methods, n=1)
+        proposal = f" (did you mean {near[0]!r}?)" if near else ""
+        known = ", ".join(self._ops()) or "none: call discover() first"
+        return f"client.{self.NAME} has no {name!r}{proposal}; the server's ops of this namespace: {known}"
+
+    def __repr__(self) -> str:
+        return f"client.{self.NAME}"
 
     def __dir__(self) -> Iterable[str]:
         return sorted({*super().__dir__(), *self._ops()})
@@ -79,3 +96,22 @@ def rotated(
     if rotation_quat is not None and rotation_euler is not None:
         raise ValueError("give rotation_quat or rotation_euler, not both")
     return maybe_numbers("rotation_quat", rotation_quat, 4), maybe_numbers("rotation_euler", rotation_euler)
+
+
+def found_path(path: str | os.PathLike[str]) -> str:
+    """A path to read, as it travels: one with a folder in it is looked for from this program's folder first.
+
+    A bare name, an absolute or virtual path, and one that is not found here are left to the server.
+    """
+    word = os.fspath(path)
+    relative = Path(word)
+    if relative.is_absolute() or len(relative.parts) < 2 or not relative.exists():
+        return word
+    return str(relative.absolute())
+
+
+def written_path(path: str | os.PathLike[str]) -> str:
+    """A path to write, as it travels: one with a folder in it is meant from this program's folder."""
+    word = os.fspath(path)
+    relative = Path(word)
+    return word if relative.is_absolute() or len(relative.parts) < 2 else str(relative.absolute())

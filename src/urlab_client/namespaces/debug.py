@@ -21,7 +21,11 @@ class DebugNamespace(RpcNamespace):
     def draw_marker(
         self, location: Vector, color: Vector, *, ttl: float = 0.0, label: str | None = None, tag: str | None = None
     ) -> None:
-        """A small sphere."""
+        """Draw a small sphere at ``location`` (metres, world frame), with a ``label`` beside it.
+
+        ``color`` is (r, g, b) in 0..1; ``ttl`` in seconds: 0 shows once, -1 until cleared. `clear_markers` takes a
+        ``tag``.
+        """
         self._draw(wire.DrawMarkerRequest, {"location": location, "color": color}, ttl=ttl, label=label, tag=tag)
 
     def draw_line(
@@ -34,7 +38,10 @@ class DebugNamespace(RpcNamespace):
         thickness: float = 1.0,
         tag: str | None = None,
     ) -> None:
-        """A line."""
+        """Draw a line between two points (metres, world frame); ``thickness`` in pixels.
+
+        ``color`` is (r, g, b) in 0..1; ``ttl`` in seconds: 0 shows once, -1 until cleared.
+        """
         vectors = {"from_": from_, "to": to, "color": color}
         self._draw(wire.DrawLineRequest, vectors, ttl=ttl, thickness=float(thickness), tag=tag)
 
@@ -48,7 +55,10 @@ class DebugNamespace(RpcNamespace):
         ttl: float = 0.0,
         tag: str | None = None,
     ) -> None:
-        """A wire box."""
+        """Draw the edges of a box: ``center``, ``half_extents`` in metres, ``rotation_quat`` x, y, z, w, world frame.
+
+        ``color`` is (r, g, b) in 0..1; ``ttl`` in seconds: 0 shows once, -1 until cleared.
+        """
         vectors = {"center": center, "half_extents": half_extents, "color": color}
         turn = maybe_numbers("rotation_quat", rotation_quat, 4)
         self._draw(wire.DrawBoxRequest, vectors, rotation_quat=turn, ttl=ttl, tag=tag)
@@ -64,7 +74,10 @@ class DebugNamespace(RpcNamespace):
         arrow_size: float | None = None,
         tag: str | None = None,
     ) -> None:
-        """An arrow; ``arrow_size`` in metres."""
+        """Draw an arrow between two points (metres, world frame); ``arrow_size`` is that of its head, in metres.
+
+        ``color`` is (r, g, b) in 0..1; ``ttl`` in seconds: 0 shows once, -1 until cleared.
+        """
         vectors = {"from_": from_, "to": to, "color": color}
         self._draw(wire.DrawArrowRequest, vectors, ttl=ttl, thickness=float(thickness), arrow_size=arrow_size, tag=tag)
 
@@ -78,17 +91,21 @@ class DebugNamespace(RpcNamespace):
         ttl: float = 0.0,
         tag: str | None = None,
     ) -> None:
-        """A coordinate frame; ``scale`` is the length of its axes in metres."""
+        """Draw a coordinate frame at ``location`` (metres, world frame), its axes red, green, blue.
+
+        It is turned by ``rotation_quat`` (x, y, z, w) or ``rotation_euler`` (roll, pitch, yaw in degrees); ``scale`` is
+        the length of the axes in metres; ``ttl`` in seconds: 0 shows once, -1 until cleared.
+        """
         quat, euler = rotated(rotation_quat, rotation_euler)
         turn = {"rotation_quat": quat, "rotation_euler": euler}
         self._draw(wire.DrawAxesRequest, {"location": location}, **turn, scale=float(scale), ttl=ttl, tag=tag)
 
     def clear_markers(self, *, tag: str | None = None) -> None:
-        """Remove the drawings of one tag, or all."""
+        """Remove the drawings of one tag, or all of them."""
         self._ask(wire.ClearMarkersRequest(tag=tag))
 
     def set_overlay_text(self, text: str, *, anchor: str = "top_left") -> None:
-        """Show a text in a corner of every view; an empty one clears it."""
+        """Show a text in a corner of every view (``anchor``: top_left, top_right, ...); an empty one clears it."""
         self._ask(wire.SetOverlayTextRequest(text=text, anchor=anchor))
 
     def _draw(

@@ -12,11 +12,11 @@ class OutlinerNamespace(RpcNamespace):
     NAME = "outliner"
 
     def list_actors(self) -> list[ActorInfo]:
-        """All actors."""
+        """All actors of the level, lights included; locations in metres, ``rotation_quat`` x, y, z, w."""
         return [_actor_info(block) for block in self._ask(wire.ListActorsRequest()).actors]
 
     def list_blueprints(self) -> list[BlueprintInfo]:
-        """All blueprints of the project."""
+        """All blueprints (imported and shipped models) of the project."""
         found = self._ask(wire.ListBlueprintsRequest()).blueprints
         return [BlueprintInfo(block.blueprint_class_path, block.blueprint_short_name) for block in found]
 
@@ -33,7 +33,7 @@ class OutlinerNamespace(RpcNamespace):
         return [_actor_info(block) for block in self._ask(request).actors]
 
     def get_actor_bounds(self, target: Target, *, by_name: bool = False, components_only: bool = False) -> ActorBounds:
-        """The axis-aligned box around an actor, in metres."""
+        """The axis-aligned box around an actor, metres in the world frame; ``extents`` are half sizes."""
         name, by = targeted(target, by_name)
         request = wire.GetActorBoundsRequest(target=name, target_by=by, components_only=components_only)
         return result_of(ActorBounds, self._ask(request))

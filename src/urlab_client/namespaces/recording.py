@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urlab_client.errors import URLabRPCError
-from urlab_client.namespaces.base import RpcNamespace
+from urlab_client.namespaces.base import RpcNamespace, written_path
 from urlab_client.types import RecordingHandle, RecordingStatus, RecordingSummary, result_of
 from urlab_wire.errors import ErrorCode
 from urlab_wire.ops import recording as wire
@@ -68,9 +68,10 @@ class URLabRecordingAPI(RpcNamespace):
     def save(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Write the running or last recording as JSON; a bare name goes to the server's replay folder.
 
-        Returns the absolute path on the server's machine.
+        A relative path with a folder in it is meant from this program's folder. Returns the absolute path on the
+        server's machine.
         """
-        reply = self._ask(wire.RecordingSaveRequest(path=None if path is None else os.fspath(path)))
+        reply = self._ask(wire.RecordingSaveRequest(path=None if path is None else written_path(path)))
         self._last_saved_path = Path(reply.absolute_path)
         return self._last_saved_path
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from urlab_client.errors import URLabRPCError
-from urlab_client.namespaces.base import RpcNamespace
+from urlab_client.namespaces.base import RpcNamespace, found_path
 from urlab_client.types import ReplaySession, ReplayStatus
 from urlab_wire.errors import ErrorCode
 from urlab_wire.ops import replay as wire
@@ -29,14 +29,17 @@ class URLabReplayAPI(RpcNamespace):
         return self._active_session
 
     def load(self, path: str | os.PathLike[str]) -> ReplaySession:
-        """Read a recording on the server's machine; a bare name is looked up in its replay folder."""
-        source = os.fspath(path)
+        """Read a recording on the server's machine; a bare name is looked up in its replay folder.
+
+        A relative path with a folder in it is looked for from this program's folder first.
+        """
+        source = found_path(path)
         reply = self._ask(wire.ReplayLoadRequest(path=source))
         self._active_session = reply.name
         return ReplaySession(reply.name, reply.total_frames, Path(source))
 
     def list_sessions(self) -> list[str]:
-        """The recordings that are loaded."""
+        """The names of the recordings that are loaded."""
         return self._ask(wire.ReplayListSessionsRequest()).sessions
 
     def set_active(self, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Unpack
 
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.enums import CameraMode, ControlSource, StepMode, coerce
@@ -19,6 +19,7 @@ from urlab_client.types import (
     KeyframeInfo,
     MocapPose,
     SimOptions,
+    SimOptionValues,
     StateInfo,
     result_of,
 )
@@ -63,6 +64,8 @@ class RuntimeNamespace(RpcNamespace):
     def set_qpos(self, target: Target, qpos: Vector, *, by_name: bool = False, qvel: Vector | None = None) -> None:
         """Write an articulation's whole qpos, or the seven numbers of its free root, here and on the server.
 
+        Metres, radians, quaternions w, x, y, z; in joint order.
+
         ``qvel`` (extension) are the velocities of the same joints; they alone are written when ``qpos`` is empty. Here
         they show with the next step.
         """
@@ -78,7 +81,7 @@ class RuntimeNamespace(RpcNamespace):
                 client._mirror.write_qpos(index, written)
             robot = self._written_robot(reply)
             if written and robot is not None:
-                robot.observed.qpos = [*written, *robot.observed.qpos[len(written) :]]
+                robot._observed.qpos = [*written, *robot._observed.qpos[len(written) :]]
 
     def set_mocap_pose(self, body: str, *, pos: Vector | None = None, quat: Vector | None = None) -> MocapPose:
         """Move a mocap body, by compiled name: ``pos`` metres, ``quat`` w, x, y, z. Returns the pose in force."""
@@ -93,7 +96,7 @@ class RuntimeNamespace(RpcNamespace):
         return pose
 
     def read_mocap_pose(self, body: str) -> MocapPose:
-        """The pose of a mocap body, by compiled name."""
+        """The pose of a mocap body, by compiled name: metres and w, x, y, z, world frame."""
         return result_of(MocapPose, self._ask(wire.ReadMocapPoseRequest(body=body)))
 
     def get_contacts(
@@ -105,7 +108,10 @@ class RuntimeNamespace(RpcNamespace):
         geom2: str | None = None,
         max_contacts: int = 64,
     ) -> ContactsResult:
-        """The active contacts that match every given name: a compiled one, or a short one that is unique."""
+        """The active contacts that match every given name (compiled, or short where that is unique).
+
+        At most ``max_contacts``; see `Contact` for units and frames.
+        """
         names = wire.ContactFilter(body1=body1, body2=body2, geom1=geom1, geom2=geom2)
         request = wire.GetContactsRequest(
             max_contacts=int(max_contacts), filter=None if names == wire.ContactFilter() else names
@@ -115,12 +121,16 @@ class RuntimeNamespace(RpcNamespace):
         return ContactsResult(reply.n_contacts or len(contacts), reply.truncated, contacts)
 
     def list_keyframes(self) -> list[KeyframeInfo]:
-        """The keyframes of the compiled model."""
+        """The keyframes of the compiled model, by compiled name, flat arrays in the model's order."""
         return [result_of(KeyframeInfo, block) for block in self._ask(wire.ListKeyframesRequest()).keyframes]
 
-    def set_sim_options(self, **opts: Any) -> SimOptions:
-        """Patch physics options (timestep, gravity, integrator, ...) on the server and in ``client.model.opt``."""
-        given = {name: value for name, value in opts.items() if value is not None}
+    def set_sim_options(self, **opts: Unpack[SimOptionValues]) -> SimOptions:
+        """Patch physics options (timestep, gravity, integrator, ...) on the server and in ``client.model.opt``.
+
+        The fields are those of `SimOptions`, SI units; None is left out. Returns those in force. All or nothing: an
+        unknown option or a wrong value is ``bad_value``, and nothing is changed.
+        """
+        given: Tree = {name: value for name, value in opts.items() if value is not None}
         if not given:
             raise ValueError("set_sim_options needs at least one field")
         echoed = self._ask(wire.SetSimOptionsRequest(options=given)).options
@@ -287,11 +297,9 @@ class RuntimeNamespace(RpcNamespace):
         if view is None:
             return
         switches = [order] if isinstance(order, bool) else [order.zmq, order.shm]
-        if any(one is not None for one in switches):
-            view.wanted = any(switches)
-        if in_force is not None:
-            view.zmq_endpoint = in_force.zmq_endpoint or view.zmq_endpoint
-            view.zmq_topic = in_force.zmq_topic or view.zmq_topic
+        wanted = any(switches) if any(one is not None for one in switches) else None
+        where = (None, None) if in_force is None else (in_force.zmq_endpoint, in_force.zmq_topic)
+        view.follow_stream(wanted, *where)
 
     def _written_index(self, reply: wire.SetQposReply) -> Index | None:
         """Where a set_qpos reply's numbers are in ``client.data.qpos``."""

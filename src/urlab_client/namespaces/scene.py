@@ -7,7 +7,7 @@ from typing import Any
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.enums import LightKind, coerce
 from urlab_client.errors import URLabRPCError
-from urlab_client.namespaces.base import RpcNamespace, Target, rotated, targeted
+from urlab_client.namespaces.base import RpcNamespace, Target, found_path, rotated, targeted
 from urlab_client.types import (
     ActorHierarchyNode,
     SceneSnapshot,
@@ -31,19 +31,19 @@ class SceneNamespace(RpcNamespace):
     NAME = "scene"
 
     def create_level(self, name: str, *, force_overwrite: bool = False) -> None:
-        """Create an empty level and open it."""
+        """Create an empty level and open it; one of that name is replaced only with ``force_overwrite``."""
         self._ask(wire.CreateLevelRequest(name=name, force_overwrite=force_overwrite))
 
     def load_level(self, name_or_path: str) -> None:
-        """Open a level; unsaved edits of the current one are discarded."""
+        """Open a level by name or ``/Game/Levels/...`` path; unsaved edits of the current one are discarded."""
         self._ask(wire.LoadLevelRequest(level_path=name_or_path))
 
     def save_level(self) -> None:
-        """Save the open level."""
+        """Save the open level to the project."""
         self._ask(wire.SaveLevelRequest())
 
     def current_level(self) -> str:
-        """The path of the open level."""
+        """The path of the open level, ``/Game/Levels/<name>``."""
         return self._ask(wire.CurrentLevelRequest()).level_path
 
     def ensure_manager(self) -> bool:
@@ -51,8 +51,11 @@ class SceneNamespace(RpcNamespace):
         return self._ask(wire.EnsureManagerRequest()).was_existing
 
     def import_xml(self, xml_path: str | os.PathLike[str], *, force_reimport: bool = False) -> URLabBlueprint:
-        """Import a model file of the server's machine."""
-        reply = self._ask(wire.ImportXmlRequest(path=os.fspath(xml_path), force_reimport=force_reimport))
+        """Import a model file of the server's machine; returns what `spawn_actor` takes.
+
+        A relative path with a folder in it is looked for from this program's folder first.
+        """
+        reply = self._ask(wire.ImportXmlRequest(path=found_path(xml_path), force_reimport=force_reimport))
         return URLabBlueprint(reply.blueprint_class_path, reply.blueprint_short_name, reply.imported_now)
 
     def destroy_asset(self, asset_path: str) -> bool:
@@ -74,6 +77,9 @@ class SceneNamespace(RpcNamespace):
         heightfield: Mapping[str, Any] | None = None,
     ) -> URLabSpawnHandle:
         """Put a blueprint (a class path or a file is fine too) into the level; an actor of that id is moved instead.
+
+        ``location`` in metres, world frame; ``rotation_quat`` x, y, z, w or ``rotation_euler`` roll, pitch, yaw in
+        degrees.
 
         The last four are extensions of this server: the keyframe to start from, words for ``find_actors``, fields of
         the model's sidecar, and ground as ``{"size": (x, y, height), "heights": rows}`` or with ``"image": path``.
@@ -108,7 +114,10 @@ class SceneNamespace(RpcNamespace):
         rotation_euler: Vector | None = None,
         scale: Vector = (1, 1, 1),
     ) -> dict[str, URLabSpawnHandle]:
-        """Spawn ``count_x`` by ``count_y`` copies, ids ``<base>_<i>_<j>``, at most 1024; handles by actor id."""
+        """Spawn ``count_x`` by ``count_y`` copies, ids ``<base>_<i>_<j>``, at most 1024; handles by actor id.
+
+        Cell (i, j) is at ``origin + (i * spacing[0], j * spacing[1], 0)``, metres; rotations as in `spawn_actor`.
+        """
         if count_x <= 0 or count_y <= 0:
             raise ValueError(f"a grid needs counts above zero, not {count_x} x {count_y}")
         quat, euler = rotated(rotation_quat, rotation_euler)
@@ -140,7 +149,11 @@ class SceneNamespace(RpcNamespace):
         intensity: float = 5000.0,
         color: Vector = (1, 1, 1),
     ) -> URLabLightHandle:
-        """Put a light (directional, point, spot) into the level; ``color`` is r, g, b in 0..1."""
+        """Put a light (directional, point, spot) into the level.
+
+        ``location`` in metres, ``rotation_euler`` roll, pitch, yaw in degrees (at identity it shines along +X),
+        ``color`` r, g, b in 0..1.
+        """
         request = wire.SpawnLightRequest(
             kind=coerce(LightKind, kind).value,
             actor_id=actor_id,
@@ -152,7 +165,7 @@ class SceneNamespace(RpcNamespace):
         return result_of(URLabLightHandle, self._ask(request, absent={"intensity": 5000.0}))
 
     def destroy_actor(self, target: Target, *, by_name: bool = False) -> None:
-        """Remove an actor from the level."""
+        """Remove an actor from the level; the running simulation keeps it until its next start."""
         name, by = targeted(target, by_name)
         self._ask(wire.DestroyActorRequest(target=name, target_by=by))
 
@@ -165,7 +178,7 @@ class SceneNamespace(RpcNamespace):
         rotation_quat: Vector | None = None,
         rotation_euler: Vector | None = None,
     ) -> None:
-        """Move an actor; what is not given stays."""
+        """Move an actor: metres, x, y, z, w or degrees, world frame; what is not given stays."""
         name, by = targeted(target, by_name)
         quat, euler = rotated(rotation_quat, rotation_euler)
         place = maybe_numbers("location", location)
@@ -178,7 +191,7 @@ class SceneNamespace(RpcNamespace):
     def duplicate_actor(
         self, target: Target, new_actor_id: str, *, by_name: bool = False, location: Vector | None = None
     ) -> URLabSpawnHandle:
-        """Copy an actor; without a location, one metre along +X."""
+        """Copy an actor to ``location`` (metres); without one, one metre along +X."""
         name, by = targeted(target, by_name)
         place = maybe_numbers("location", location)
         request = wire.DuplicateActorRequest(target=name, target_by=by, new_actor_id=new_actor_id, location=place)
@@ -235,13 +248,15 @@ class SceneNamespace(RpcNamespace):
 
 
 def _class_path(blueprint: Blueprint) -> str:
-    return blueprint.class_path if isinstance(blueprint, URLabBlueprint) else blueprint
+    return blueprint.class_path if isinstance(blueprint, URLabBlueprint) else found_path(blueprint)
 
 
 def _heightfield(given: Mapping[str, Any]) -> wire.HeightfieldBlock:
     if "size" not in given:
         raise ValueError(f"heightfield needs a size (x, y, height in metres), not only {', '.join(given) or 'nothing'}")
-    return wire.HeightfieldBlock(size=given["size"], heights=given.get("heights"), image=given.get("image"))
+    image = given.get("image")
+    path = None if image is None else found_path(image)
+    return wire.HeightfieldBlock(size=given["size"], heights=given.get("heights"), image=path)
 
 
 def _node(block: wire.HierarchyNode) -> ActorHierarchyNode:

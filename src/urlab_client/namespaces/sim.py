@@ -25,34 +25,36 @@ class SimNamespace(RpcNamespace):
     ) -> PIEStartResult:
         """Compile the level and simulate it; ``level_path`` opens another level first.
 
-        Without ``level_path``, a simulation that runs already goes on. On READY the handshake is absorbed (the
-        handles are new). A client of direct or puppet mode asks for its mode with the start, so that no live step comes
-        first; ``step_mode`` (extension) asks for another one, for this play. Any other state raises `URLabPIEError`, or
-        is returned when ``raise_on_failure`` is False.
+        Without ``level_path``, a simulation that runs already goes on. On READY the handshake is absorbed: handles of
+        robots that are there again stay good. A client that named a step mode asks for it with the start, so that no
+        live step comes first; ``step_mode`` (extension) asks for another one, for this play. Any other state raises
+        `URLabPIEError`, or is returned when ``raise_on_failure`` is False. ``timeout_s`` is in seconds.
         """
         client = self._client
-        mode = client.step_mode if step_mode is None and client._promotes else step_mode
-        word = None if mode is None else coerce(StepMode, mode).value
+        client._play_mode = None if step_mode is None else coerce(StepMode, step_mode)
+        mode, was_playing = client._play_mode or client._wanted_mode, client.manager_present
+        word = None if mode is None else mode.value
         request = wire.BeginPieRequest(level_path=level_path, timeout_s=float(timeout_s), step_mode=word)
         patience_ms = int(1000 * (timeout_s + START_GRACE_S))
         tree = client._rpc("begin_pie", payload_of(request), rcv_timeout_ms=patience_ms)
         reply = read_reply(wire.BeginPieReply, tree)
         result = PIEStartResult(_state(reply.state), reply.compile_error, tree.get("handshake_payload"))
         if result.is_ready and result.handshake_payload:
-            client._absorb_handshake(result.handshake_payload)
-            client._join_simulation()
+            in_force = client._absorb_handshake(result.handshake_payload)
+            if mode is not None and not was_playing:
+                client._departure.note_start(mode)
+            client._join_simulation(in_force)
         if raise_on_failure and not result.is_ready:
             raise _failure(result)
         return result
 
     def stop(self) -> None:
-        """End the simulation and go back to the editor."""
+        """End the simulation and go back to the editor. Handles keep the last state, and live again with `start`."""
         self._ask(wire.StopPieRequest())
-        self._client.manager_present = False
-        self._client._sync_streams()
+        self._client._note_stop()
 
     def status(self) -> PIEStatus:
-        """Where the lifecycle stands."""
+        """Where the play lifecycle stands: its state, level, step mode and simulated time."""
         reply = self._ask(wire.PieStatusRequest())
         return result_of(PIEStatus, reply, state=_state(reply.state))
 

@@ -64,7 +64,11 @@ class ViewportNamespace(RpcNamespace):
         rotation_euler: Vector | None = None,
         fov: float | None = None,
     ) -> CameraPose:
-        """Place the camera (metres; x, y, z, w or roll, pitch, yaw degrees; horizontal ``fov`` degrees)."""
+        """Place the camera; returns the pose in force.
+
+        ``location`` in metres, world frame; ``rotation_quat`` x, y, z, w or ``rotation_euler`` roll, pitch, yaw in
+        degrees, at identity it looks along +X with +Z up; ``fov`` horizontal, degrees.
+        """
         place, (quat, euler) = numbers("location", location), rotated(rotation_quat, rotation_euler)
         request = wire.SetCameraRequest(location=place, rotation_quat=quat, rotation_euler=euler, fov=fov)
         return result_of(CameraPose, self._ask(request))
@@ -77,11 +81,11 @@ class ViewportNamespace(RpcNamespace):
         return result_of(CameraPose, self._ask(wire.LookThroughRequest(camera=camera)))
 
     def get_camera(self) -> CameraPose:
-        """Where the camera is."""
+        """Where the camera is: metres, x, y, z, w and degrees, world frame."""
         return result_of(CameraPose, self._ask(wire.GetCameraRequest()))
 
     def frame_actor(self, target: Target, *, by_name: bool = False) -> CameraPose:
-        """Move the camera so that an actor fills the view."""
+        """Move the camera so that an actor fills the view; returns the new pose."""
         name, by = targeted(target, by_name)
         return result_of(CameraPose, self._ask(wire.FrameActorRequest(target=name, target_by=by)))
 

@@ -104,6 +104,11 @@ class Transport:
     def absorb_handshake(self, handshake: Mapping[str, Any]) -> None:
         """See the handshake, which says where faster channels are. Called after every hello."""
 
+    @property
+    def has_state_stream(self) -> bool:
+        """Whether there is a state stream to listen to."""
+        return True
+
     def start_state_stream(self, on_snapshot: StateCallback) -> None:
         """Begin handing state snapshots to a callback, on another thread. Starting twice changes nothing."""
 

@@ -3,6 +3,7 @@
 import re
 import socket as tcp
 import threading
+import time
 
 import zmq
 
@@ -43,9 +44,9 @@ def is_listening(where: str) -> bool:
 class ZmqTransport(StreamingTransport):
     """One REQ socket, shared by all threads, and a SUB socket per stream.
 
-    A request waits ``connect_timeout_ms`` for a server that listens, then its own timeout for the answer. Any failure
-    drops the socket, so that the next request starts with a fresh connection. Streams are looked for on the host of
-    ``step_endpoint``.
+    A request waits at most ``connect_timeout_ms`` for a server that listens, and for both that and the answer its own
+    timeout. Any failure drops the socket, so that the next request starts with a fresh connection. Streams are looked
+    for on the host of ``step_endpoint``.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class ZmqTransport(StreamingTransport):
                 try:
                     socket.send(frame, _NOBLOCK)
                 except zmq.Again:
-                    self._send_when_connected(socket, frame, min(timeout_ms, self._connect_timeout_ms))
+                    timeout_ms = self._send_when_connected(socket, frame, timeout_ms)
                 return self._receive(socket, timeout_ms)
             except zmq.ZMQError as broken:
                 self._drop()
@@ -99,11 +100,14 @@ class ZmqTransport(StreamingTransport):
         self._socket = socket
         return socket
 
-    def _send_when_connected(self, socket: "zmq.Socket[bytes]", frame: bytes, timeout_ms: int) -> None:
-        if not socket.poll(timeout_ms, zmq.POLLOUT):
+    def _send_when_connected(self, socket: "zmq.Socket[bytes]", frame: bytes, timeout_ms: int) -> int:
+        """Send once a server is there; returns how many milliseconds of the timeout are left."""
+        begin_s, patience_ms = time.monotonic(), min(timeout_ms, self._connect_timeout_ms)
+        if not socket.poll(patience_ms, zmq.POLLOUT):
             listens = is_listening(self.step_endpoint)
-            raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=listens) from None
+            raise URLabTimeoutError(self.step_endpoint, patience_ms / 1000, connected=listens) from None
         socket.send(frame, _NOBLOCK)
+        return max(1, timeout_ms - int(1000 * (time.monotonic() - begin_s)))
 
     def _receive(self, socket: "zmq.Socket[bytes]", timeout_ms: int) -> bytes:
         if timeout_ms != self._armed_timeout_ms:
@@ -112,7 +116,8 @@ class ZmqTransport(StreamingTransport):
         try:
             return socket.recv()
         except zmq.Again:
-            raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000) from None
+            listens = is_listening(self.step_endpoint)
+            raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=listens) from None
 
     def _drop(self) -> None:
         socket, self._socket = self._socket, None

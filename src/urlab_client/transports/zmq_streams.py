@@ -279,6 +279,11 @@ class StreamingTransport(Transport):
         known = stream_endpoint(bound, self._base) if bound and self._follow_handshake else self._own_state_endpoint
         self.state_endpoint = known
 
+    @property
+    def has_state_stream(self) -> bool:
+        """Whether an endpoint of states is known."""
+        return self.state_endpoint is not None
+
     def start_state_stream(self, on_snapshot: StateCallback) -> None:
         """Subscribe to whole-state snapshots, at the endpoint now known; silent while no server publishes them."""
         endpoint, running = self.state_endpoint, self._states

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from urlab_wire.envelope import Reply, Request, TargetedRequest
+from urlab_wire.ops.stepping import StepReply
 
 
 class SetModeRequest(Request["SetModeReply"], tag="set_mode"):
@@ -17,10 +18,11 @@ class SetModeRequest(Request["SetModeReply"], tag="set_mode"):
 
 
 class SetModeReply(Reply, tag="set_mode_ok"):
-    """Both modes, in the caller's vocabulary."""
+    """Both modes, in the caller's vocabulary. ``state`` (extension) is that after the switch, as a step tells it."""
 
     previous_mode: str
     current_mode: str
+    state: StepReply | None = None
 
 
 class SetPausedRequest(Request["SetPausedReply"], tag="set_paused"):

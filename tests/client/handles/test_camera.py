@@ -24,7 +24,7 @@ def test_a_camera_is_read_from_the_handshake(make_client: Any, server: Any, hand
     assert (view.mode, view.resolution, view.fovy, view.owner) == (CameraMode.DEPTH, (640, 480), 60.0, "arm")
     assert view.dtype == np.float32
     assert view.full_name == "arm/d"
-    assert repr(view) == "URLabCameraView('arm/d', mode='depth', resolution=(640, 480))"
+    assert repr(view) == "URLabCameraView('arm/d', depth, 640x480, 0 frames)"
     assert not view.streams
     unseen = (view.latest, view.latest_frame, view.sim_time, view.frame_id, view.intrinsics, view.pos_w, view.quat_w)
     assert unseen == (None,) * 7
@@ -51,7 +51,7 @@ def test_step_frames_reach_the_cameras_by_bare_and_by_full_name(
 
 
 def test_a_camera_that_is_not_there_is_a_key_error_that_lists_the_known_ones(client: URLabClient):
-    with pytest.raises(KeyError, match="no camera 'nose'; there are wrist, eye"):
+    with pytest.raises(KeyError, match="'arm' has no camera 'nose'; it has wrist, eye"):
         client.articulations["arm"].cameras["nose"]
     with pytest.raises(KeyError, match="there are room"):
         client.global_cameras["nose"]
@@ -145,6 +145,6 @@ def test_waiting_in_vain_says_what_would_bring_a_frame(view: URLabCameraView):
     view.take(PIXELS)
     with pytest.raises(TimeoutError, match=r"no frame of camera 'arm/eye' within 0 s: it has no stream, and step"):
         view.wait_for_frame(0.0)
-    view.zmq_endpoint, view.zmq_topic = "tcp://127.0.0.1:1", "arm/camera/eye"
+    view.follow_stream(None, "tcp://127.0.0.1:1", "arm/camera/eye")
     with pytest.raises(TimeoutError, match="in live mode it streams"):
         view.wait_for_frame(0.01)

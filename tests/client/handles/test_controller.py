@@ -21,7 +21,7 @@ def test_the_kind_decides_the_class(client: URLabClient, pd: URLabPDController):
 @pytest.mark.parametrize(
     ("params", "complaint"),
     [
-        ({"bogus": 1.0}, "no param 'bogus'; it has kp"),
+        ({"bogus": 1.0}, "no param 'bogus'; there are kp"),
         ({"kp": 300.0}, "'kp' is per joint"),
         ({"kp": {"waist": -1.0}}, r"kp\[waist\] = -1.0 is outside"),
         ({"default_kp": float("nan")}, "must be a finite number"),

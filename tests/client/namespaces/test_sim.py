@@ -29,6 +29,7 @@ def test_ready_absorbs_the_handshake_and_asks_for_the_mode(editing: URLabClient,
 @pytest.mark.parametrize("options", [{}, {"step_mode": "direct", "auto_promote_step_mode": False}])
 def test_a_client_that_does_not_ask_for_its_mode_starts_without_one(make_client: Any, server: Any, options: Any):
     client = make_client(**options)
+    client.discover()
     server.replies["begin_pie"] = {"state": "timeout"}
     client.sim.start(raise_on_failure=False)
     assert "step_mode" not in server.last("begin_pie")

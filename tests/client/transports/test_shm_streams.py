@@ -345,7 +345,7 @@ def test_streams_go_on_when_somebody_else_starts_another_play(connect: Any, serv
 def test_a_camera_whose_region_is_missing_streams_over_zeromq(connect: Any, server: Server):
     folder = Path(connect(step_mode="direct").shm_session_dir)
     (folder / camera_file("seer", "eye")).unlink()
-    client = connect()
+    client = connect(step_mode="live")
     views = client.articulations["seer"].cameras
     for name in ("eye", "far"):
         views[name].wait_for_frame(after=0)

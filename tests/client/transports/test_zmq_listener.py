@@ -157,7 +157,7 @@ def test_live_mode_keeps_the_newest_snapshot_and_direct_mode_stops_it(
         client.discover()
         publisher.await_subscribers(1)
         arrived = threading.Event()
-        keep = client._on_state
+        keep = client._state_feed.take
         client._channel.transport.stop_state_stream()
         assert publisher.await_word() == b"\x00state/full"
         client._channel.transport.start_state_stream(lambda snapshot: (keep(snapshot), arrived.set()))

@@ -4,6 +4,7 @@ from urlab.errors import BadMode, MissingField, NoController, NoTwistController,
 from urlab.manager import edits
 from urlab.numbers import finite_number
 from urlab.ops.context import Context, handler
+from urlab.ops.handlers.session import state_now
 from urlab.ops.parsing import by_name, one_of, required
 from urlab.physics import queries
 from urlab_wire.enums import ControlSource, StepMode
@@ -29,7 +30,9 @@ def set_mode(context: Context, request: wire.SetModeRequest) -> wire.SetModeRepl
     context.session.wanted_mode = manager.mode
     if not context.session.has_stepped:
         context.count_from(context.play.counter.total)
-    return wire.SetModeReply(previous_mode=_say(previous, word), current_mode=_say(manager.mode, word))
+    return wire.SetModeReply(
+        previous_mode=_say(previous, word), current_mode=_say(manager.mode, word), state=state_now(context)
+    )
 
 
 def _say(mode: StepMode, word: str) -> str:

@@ -84,11 +84,8 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool, o
     if include_assets:
         with manager.engine.model_lock:
             reply.mjcf_compiled, reply.vfs_assets = export_mjcf(scene)
-    with contextlib.suppress(OpTimeout):  # while a long step runs there is no state to tell, and no reason to wait
-        observed = manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
-        if opening:
-            context.count_from(observed.steps)
-        reply.state = plain_reply(StepReply, context, observed)
+    reply.step_mode = str(manager.mode)
+    reply.state = state_now(context, opening=opening)
     reply.entities = {one.name: _entity(one) for one in scene.entities}
     reply.global_cameras = {
         one.name: wire.GlobalCameraTopic(**structs.asdict(_camera(context, one.name)), short_name=one.short)
@@ -100,6 +97,19 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool, o
         reply.camera_modes = {mode: mode.pixel_format.name for mode in CameraMode if mode not in _OWN_MODES} or None
     reply.streams = _streams(context)
     reply.warnings = list(scene.notes) or None
+
+
+def state_now(context: Context, *, opening: bool = False) -> StepReply | None:
+    """The state as a step would tell it; None while a long step runs: there is no reason to wait for that.
+
+    An ``opening`` session counts its steps from this state.
+    """
+    with contextlib.suppress(OpTimeout):
+        observed = context.manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
+        if opening:
+            context.count_from(observed.steps)
+        return plain_reply(StepReply, context, observed)
+    return None
 
 
 def _segmentation(manager: Manager) -> dict[str, list[wire.SegmentBlock]]:

@@ -321,18 +321,18 @@ def _go_on(client: OperatorClient, state: PlayState, anew: str) -> str:
         _push_state(client, state, anew)
         client.runtime.set_paused(True)
         client.runtime.set_mode(StepMode.LIVE)
-        client.step_mode = StepMode.DIRECT
+        client._step_mode = StepMode.DIRECT
         _stage_setpoints(client, state)
         if state.mode is not StepMode.LIVE:
             client.runtime.set_mode(state.mode)
         return ""
     finally:
         client.runtime.set_paused(state.paused)
-        client.step_mode = StepMode.DIRECT  # whatever the server's is: this client listens to no streams
+        client._step_mode = StepMode.DIRECT  # whatever the server's is: this client listens to no streams
 
 
 def _push_state(client: OperatorClient, state: PlayState, anew: str) -> None:
-    client.step_mode = StepMode.PUPPET
+    client._step_mode = StepMode.PUPPET
     model, data = client.model, client.data
     data.time = state.data.time
     for joint in range(model.njnt):
