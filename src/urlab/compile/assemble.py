@@ -6,7 +6,7 @@ from typing import Any
 
 import mujoco
 
-from urlab.compile.attach import SharedAssets, rename_body
+from urlab.compile.attach import BodyReferences, SharedAssets
 from urlab.compile.blueprint import MUJOCO_ERRORS, Blueprint
 from urlab.compile.library import Library
 from urlab.compile.scene_settings import agree_on_inertia, share_globals, take_globals
@@ -83,19 +83,25 @@ def _place(root: Any, actor: Actor, blueprint: Blueprint, assets: SharedAssets) 
 
 def _attach(root: Any, actor: Actor, blueprint: Blueprint, child: Any) -> tuple[str, ...]:
     """Attach a copy of the model; returns the compiled names of its bodies."""
-    prefix = f"{actor.name}_"
+    prefix, name = f"{actor.name}_", actor.name
     share_globals(child, root)
     bodies = [body.name for body in child.bodies[1:]]
+    references = BodyReferences(child)
     if not blueprint.is_articulation and not bodies:
-        body = root.worldbody.add_body(name=actor.name, pos=actor.pose.pos, quat=actor.pose.quat_wxyz)
+        body = root.worldbody.add_body(name=name, pos=actor.pose.pos, quat=actor.pose.quat_wxyz)
         root.attach(child, prefix=prefix, frame=body.add_frame())
-        return (actor.name,)
-    frame = root.worldbody.add_frame(pos=actor.pose.pos, quat=actor.pose.quat_wxyz)
-    root.attach(child, prefix=prefix, frame=frame)
+        references.settle_world(root, prefix, origin=name)
+        return (name,)
+    root.attach(child, prefix=prefix, frame=root.worldbody.add_frame(pos=actor.pose.pos, quat=actor.pose.quat_wxyz))
+    if actor.pose.is_identity:
+        references.settle_world(root, prefix, origin=root.worldbody.name)
+    else:
+        references.settle_moved_world(root, prefix)
     if not blueprint.is_articulation and len(bodies) == 1:
-        rename_body(root, blueprint.spec, prefix, bodies[0], actor.name)
-        return (actor.name,)
-    return tuple(prefix + name for name in bodies)
+        root.body(prefix + bodies[0]).name = name
+        references.rename(prefix + bodies[0], name)
+        return (name,)
+    return tuple(prefix + one for one in bodies)
 
 
 def _differences(placed: Sequence[PlacedActor], leader: Blueprint | None, settled: Collection[str]) -> list[str]:

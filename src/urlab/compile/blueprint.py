@@ -19,6 +19,8 @@ MUJOCO_ERRORS = (ValueError, OSError, mujoco.FatalError, mujoco.UnexpectedError)
 _MOVING = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_BALL)
 _UNNAMED_MODEL = "MuJoCo Model"
 
+_KEY_FIELDS = ("qpos", "qvel", "act", "ctrl", "mpos", "mquat")
+
 _NAMED_KINDS = (
     ("body", "bodies"), ("geom", "geoms"), ("site", "sites"), ("camera", "cameras"), ("light", "lights"),
     ("actuator", "actuators"), ("sensor", "sensors"), ("tendon", "tendons"), ("equality", "equalities"),
@@ -54,13 +56,50 @@ def load_blueprint(record: BlueprintRecord, config: Mapping[str, Any] | None = N
     try:
         parsed = _load(path, sidecar)
         spec = parsed.copy()
-        compile_spec(parsed)
+        model, _ = compile_spec(parsed)
+        if _key_sizes(parsed) != _key_sizes(spec):
+            spec = parsed.copy()  # keyframes of models that the file itself attaches get their numbers by compiling
     except MUJOCO_ERRORS as refused:
         raise ImportFailed(f"{path}: {refused}") from refused
     _refuse_unknown(path, "camera", sidecar.cameras, [camera.name for camera in spec.cameras])
     _refuse_unknown(path, "body", sidecar.semantic_bodies, [body.name for body in spec.bodies])
     is_articulation = bool(spec.actuators) or any(joint.type in _MOVING for joint in spec.joints)
+    for index, skin in enumerate(spec.skins):
+        if skin.file and (not is_articulation or _bones(model, index)[0] == 0):
+            _take_from_file(skin, model, index)
     return Blueprint(record, _model_name(spec, path), spec, sidecar, is_articulation)
+
+
+def _bones(model: Any, skin: int) -> list[int]:
+    """The bodies that carry a skin, ascending; 0 is the world."""
+    start = int(model.skin_boneadr[skin])
+    return sorted(model.skin_bonebodyid[start : start + int(model.skin_bonenum[skin])].tolist())
+
+
+def _take_from_file(skin: Any, model: Any, index: int) -> None:
+    """Write into the spec what the skin's file says: a file names bodies, and these will be called otherwise."""
+    bones = range(int(model.skin_boneadr[index]), int(model.skin_boneadr[index] + model.skin_bonenum[index]))
+    spans = [slice(int(model.skin_bonevertadr[one]), int(model.skin_bonevertadr[one] + model.skin_bonevertnum[one]))
+             for one in bones]  # fmt: skip
+    skin.file = ""
+    skin.vert = _part(model.skin_vert, model.skin_vertadr[index], model.skin_vertnum[index])
+    skin.face = _part(model.skin_face, model.skin_faceadr[index], model.skin_facenum[index])
+    if int(model.skin_texcoordadr[index]) >= 0:
+        skin.texcoord = _part(model.skin_texcoord, model.skin_texcoordadr[index], model.skin_vertnum[index])
+    skin.bodyname = [model.body(int(model.skin_bonebodyid[one])).name for one in bones]
+    skin.bindpos = _part(model.skin_bonebindpos, bones.start, len(bones))
+    skin.bindquat = _part(model.skin_bonebindquat, bones.start, len(bones))
+    skin.vertid = [model.skin_bonevertid[span].tolist() for span in spans]
+    skin.vertweight = [model.skin_bonevertweight[span].tolist() for span in spans]
+
+
+def _part(array: Any, start: int, count: int) -> list[Any]:
+    numbers: list[Any] = array[int(start) : int(start) + int(count)].ravel().tolist()
+    return numbers
+
+
+def _key_sizes(spec: Any) -> list[tuple[int, ...]]:
+    return [tuple(len(getattr(key, name)) for name in _KEY_FIELDS) for key in spec.keys]
 
 
 def _refuse_unknown(path: Path, kind: str, named: Iterable[str], existing: Sequence[str]) -> None:
