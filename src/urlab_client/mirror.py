@@ -41,9 +41,9 @@ class ArticulationSlots:
         self._qpos_index, self._qvel_index = articulation._qpos_index, articulation._qvel_index
         self._n_qpos = sum(joint.qpos_dim for joint in articulation.joints.values())
         self._n_qvel = sum(joint.qvel_dim for joint in articulation.joints.values())
-        ids = [one.id for one in articulation.actuators.values()]
-        self._n_ctrl = len(ids)
-        self._ctrl_index = np.array(ids, dtype=np.intp)
+        ids = list(dict.fromkeys(one.id for one in articulation.actuators.values()))
+        self._n_ctrl = len(articulation.actuators)
+        self._ctrl_index = np.array([one.ctrl_id for one in articulation.actuators.values()], dtype=np.intp)
         self._stateful = [local for local, i in enumerate(ids) if model.actuator_actnum[i] == 1]
         self._act_index = np.array([model.actuator_actadr[ids[local]] for local in self._stateful], dtype=np.intp)
         self.forget()

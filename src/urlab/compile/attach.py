@@ -121,7 +121,7 @@ class BodyReferences:
         if self._anchor is None:
             return
         held, kept = prefix + self._anchor_name, prefix + _WORLD
-        if any([follow(element, held, kept) for follow, elements in self._placed for element in elements]):
+        if sum(follow(element, held, kept) for follow, elements in self._placed for element in elements):
             self._anchor.name = kept
             self._rename(held, _WORLD)
         else:
@@ -129,7 +129,7 @@ class BodyReferences:
 
     def _rename(self, old: str, new: str) -> bool:
         """Whether there was anything to rename."""
-        return any([follow(element, old, new) for follow, elements in self._followers for element in elements])
+        return sum(follow(element, old, new) for follow, elements in self._followers for element in elements) > 0
 
 
 _Follow = Callable[[Any, str, str], bool]
@@ -180,9 +180,7 @@ def _equality(equality: Any, old: str, new: str) -> bool:
 def _tuple(group: Any, old: str, new: str) -> bool:
     kinds = [int(kind) for kind in group.objtype]
     words = list(group.objname)
-    renamed = [
-        new if kind in _BODY_TYPES and word == old else word for kind, word in zip(kinds, words, strict=True)
-    ]
+    renamed = [new if kind in _BODY_TYPES and word == old else word for kind, word in zip(kinds, words, strict=True)]
     if renamed != words:
         group.objname = renamed
     return renamed != words

@@ -12,6 +12,7 @@ from urlab.compile.compiled_scene import (
     CameraSlot,
     CompiledArticulation,
     CompiledEntity,
+    ControlSlot,
     JointSlot,
     SensorSlot,
 )
@@ -48,11 +49,13 @@ def bind_articulation(model: Any, spec: Any, placed: PlacedActor, owned: Owned) 
     prefix = placed.actor.name
     joints = tuple(_joint(model, index, prefix) for index in owned["joint"].get(prefix, []))
     by_id = {joint.id: joint for joint in joints}
+    actuators = tuple(_actuator(model, spec, index, prefix, by_id) for index in owned["actuator"].get(prefix, []))
     return CompiledArticulation(
         prefix=prefix,
         actor_id=placed.actor.actor_id,
         joints=joints,
-        actuators=tuple(_actuator(model, spec, index, prefix, by_id) for index in owned["actuator"].get(prefix, [])),
+        actuators=actuators,
+        controls=tuple(control for one in actuators for control in _controls(model, one)),
         sensors=tuple(_sensor(model, index, prefix) for index in owned["sensor"].get(prefix, [])),
         bodies=tuple(_body(model, index, prefix) for index in owned["body"].get(prefix, [])),
         cameras=bind_cameras(model, placed, owned),
@@ -154,6 +157,21 @@ def _actuator(model: Any, spec: Any, index: int, prefix: str, joints: dict[int, 
         joint=joints.get(int(model.actuator_trnid[index, 0])) if on_joint else None,
         act_index=act if act >= 0 else None,
     )
+
+
+def _controls(model: Any, actuator: ActuatorSlot) -> Iterable[ControlSlot]:
+    """The control signals of one actuator, in the order of ``data.ctrl``."""
+    first, count = int(model.actuator_ctrladr[actuator.id]), int(model.actuator_ctrlnum[actuator.id])
+    force, forces = int(model.actuator_outadr[actuator.id]), int(model.actuator_outnum[actuator.id])
+    for number in range(count):
+        mark = f"[{number}]" if number else ""
+        yield ControlSlot(
+            id=first + number,
+            name=actuator.name + mark,
+            short=actuator.short + mark,
+            actuator=actuator,
+            force_index=force + number if number < forces else None,
+        )
 
 
 def _authored_kind(actuator: Any) -> str:

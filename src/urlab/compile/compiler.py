@@ -10,7 +10,7 @@ from urlab.compile.bind import bind_articulation, bind_cameras, bind_entities, b
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
 from urlab.compile.compiled_scene import CompiledScene
 from urlab.compile.library import Library
-from urlab.errors import CompileError, UrlabError, known
+from urlab.errors import CompileError, UrlabError
 from urlab.geometry import Pose
 from urlab.physics.options import apply_options, check_options
 from urlab.scene.level import Level
@@ -48,7 +48,6 @@ def _bind(assembly: Assembly, model: Any, warned: list[str]) -> CompiledScene:
     owned = find_owners(model, (one.actor.name for one in placed))
     robots = [one for one in placed if one.blueprint.is_articulation]
     _refuse_keyframes_of_things(placed)
-    _refuse_wide_actuators(model)
     things = [one for one in placed if not one.blueprint.is_articulation]
     return CompiledScene(
         model=model,
@@ -66,16 +65,6 @@ def _too_many_lights(model: Any) -> list[str]:
     if model.nlight <= _LIGHTS_DRAWN:
         return []
     return [f"the scene has {model.nlight} lights, and MuJoCo draws {_LIGHTS_DRAWN} beside the headlight"]
-
-
-def _refuse_wide_actuators(model: Any) -> None:
-    """The protocol has one control per actuator; MuJoCo's ``pid`` may take several."""
-    wide = [model.actuator(index).name for index in range(model.nactuator) if int(model.actuator_ctrlnum[index]) != 1]
-    if wide:
-        raise CompileError(
-            f"these actuators take more than one control, and the protocol has one each: {known(wide)}. "
-            f"Write them as position, velocity or motor actuators."
-        )
 
 
 def _refuse_keyframes_of_things(placed: Sequence[PlacedActor]) -> None:

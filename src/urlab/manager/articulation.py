@@ -18,7 +18,7 @@ class RunningArticulation:
         self.controller: Controller | None = make_controller(compiled)
         self.twist = twist if compiled.sidecar.twist else None
         self.bypass_controller = False
-        self._actuator_ids = np.array([actuator.id for actuator in compiled.actuators], dtype=np.intp)
+        self._ctrl_ids = np.array([control.id for control in compiled.controls], dtype=np.intp)
         self._body_ids = {body.name: body.id for body in compiled.bodies}
         self._body_ids |= {body.short: body.id for body in compiled.bodies}
 
@@ -38,7 +38,7 @@ class RunningArticulation:
 
     def stage_from(self, ctrl: Any) -> None:
         """Stage what a full ``ctrl`` array holds for this robot, replacing what was staged."""
-        self.staged.clear(ctrl[self._actuator_ids])
+        self.staged.clear(ctrl[self._ctrl_ids])
 
     def apply_control(self, model: Any, data: Any) -> None:
         """Turn the staged setpoints into ``data.ctrl``, before a sub-step."""
@@ -56,5 +56,5 @@ def go_to_start(compiled: CompiledArticulation, model: Any, data: Any) -> None:
     for joint in compiled.joints:
         data.qpos[joint.qpos] = model.key_qpos[key, joint.qpos]
         data.qvel[joint.qvel] = model.key_qvel[key, joint.qvel]
-    for actuator in compiled.actuators:
-        data.ctrl[actuator.id] = model.key_ctrl[key, actuator.id]
+    for control in compiled.controls:
+        data.ctrl[control.id] = model.key_ctrl[key, control.id]

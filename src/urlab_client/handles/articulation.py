@@ -130,7 +130,7 @@ class URLabArticulation(URLabEntity):
         self._actuator_local = {name: place for place, name in enumerate(actuators)}
         self._ctrl: Array = np.zeros(len(actuators))
         self._stepped_ctrl: list[float] = self._ctrl.tolist()
-        self._actuator_ids = np.array([one.id for one in actuators.values()], dtype=np.intp)
+        self._ctrl_ids = np.array([one.ctrl_id for one in actuators.values()], dtype=np.intp)
         self._qpos_index = _index([(one.qpos_offset, one.qpos_dim) for one in joints.values()])
         self._qvel_index = _index([(one.qvel_offset, one.qvel_dim) for one in joints.values()])
 
@@ -305,7 +305,7 @@ class URLabArticulation(URLabEntity):
         """Put the setpoints into local data, or only if they changed since the last step."""
         ctrl: list[float] = self._ctrl.tolist()
         if not changed_only or ctrl != self._stepped_ctrl:
-            data.ctrl[self._actuator_ids] = ctrl
+            data.ctrl[self._ctrl_ids] = ctrl
         self._stepped_ctrl = ctrl
 
     @property

@@ -57,7 +57,7 @@ class ModelParts:
 
     def __init__(self, model: mujoco.MjModel, prefixes: Collection[str]) -> None:
         self._model = model
-        self._actuators = _buckets(model, _OBJ.mjOBJ_ACTUATOR, model.nu, prefixes)
+        self._actuators = _buckets(model, _OBJ.mjOBJ_ACTUATOR, getattr(model, "nactuator", model.nu), prefixes)
         self._joints = _buckets(model, _OBJ.mjOBJ_JOINT, model.njnt, prefixes)
         self._sensors = _buckets(model, _OBJ.mjOBJ_SENSOR, model.nsensor, prefixes)
         self._bodies = _buckets(model, _OBJ.mjOBJ_BODY, model.nbody, prefixes)
@@ -66,15 +66,28 @@ class ModelParts:
         """Attach an articulation's parts, and tell it its root."""
         prefix = articulation.prefix
         actuators = {
-            short: self._actuator(local, i, short, articulation, actuator_types)
-            for local, (i, short) in enumerate(self._actuators[prefix])
+            short: self._actuator(local, i, ctrl, short, articulation, actuator_types)
+            for local, (i, ctrl, short) in enumerate(self._controls(prefix))
         }
         sensors = {short: self._sensor(i, short, articulation) for i, short in self._sensors[prefix]}
         bodies = {short: Body(short, i, articulation) for i, short in self._bodies[prefix]}
         articulation.attach(actuators, self._make_joints(prefix), sensors, bodies)
         self._set_root(articulation)
 
-    def _actuator(self, local: int, i: int, short: str, owner: URLabArticulation, types: Mapping[str, str]) -> Actuator:
+    def _controls(self, prefix: str) -> list[tuple[int, int, str]]:
+        """Actuator, index in ``data.ctrl`` and name of every control; of several, the others are ``name[1]`` ..."""
+        model = self._model
+        if not hasattr(model, "actuator_ctrladr"):  # MuJoCo 3: one each
+            return [(i, i, short) for i, short in self._actuators[prefix]]
+        return [
+            (i, int(model.actuator_ctrladr[i]) + k, f"{short}[{k}]" if k else short)
+            for i, short in self._actuators[prefix]
+            for k in range(int(model.actuator_ctrlnum[i]))
+        ]
+
+    def _actuator(
+        self, local: int, i: int, ctrl: int, short: str, owner: URLabArticulation, types: Mapping[str, str]
+    ) -> Actuator:
         model = self._model
         kind = types.get(short) or types.get(f"{owner.prefix}_{short}")
         gainprm = model.actuator_gainprm[i].copy()
@@ -83,16 +96,17 @@ class ModelParts:
             id=i,
             type=ActuatorType(kind) if kind in set(ActuatorType) else None,
             joint=self._driven_joint(i, owner.prefix),
-            ctrlrange=_range(model.actuator_ctrllimited[i], model.actuator_ctrlrange[i]),
+            ctrlrange=_range(model.actuator_ctrllimited[ctrl], model.actuator_ctrlrange[ctrl]),
             forcerange=_range(model.actuator_forcelimited[i], model.actuator_forcerange[i]),
             kp=float(gainprm[0]),
             kv=float(gainprm[1]),
             trn_type=int(model.actuator_trntype[i]),
-            gear=model.actuator_gear[i].copy(),
+            gear=model.actuator_gear[model.actuator_outadr[i] if hasattr(model, "actuator_outadr") else i].copy(),
             gainprm=gainprm,
             dynprm=model.actuator_dynprm[i].copy(),
             _articulation=owner,
             _local=local,
+            ctrl_id=ctrl,
         )
 
     def _driven_joint(self, actuator: int, prefix: str) -> str | None:

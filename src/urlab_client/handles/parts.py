@@ -56,6 +56,8 @@ class Actuator:
     dynprm: npt.NDArray[np.float64]
     _articulation: "URLabArticulation" = field(repr=False)
     _local: int = field(repr=False)
+    ctrl_id: int = field(default=-1, repr=False)
+    """Its index in ``data.ctrl``: the actuator's id, unless actuators of the model have several controls or none."""
 
     def set_control(self, v: float) -> None:
         """Set this actuator's setpoint for the next step; ValueError unless it is finite."""

@@ -180,7 +180,8 @@ def test_a_thing_of_one_body_keeps_the_skin_that_a_file_puts_on_it(
 def test_a_thing_of_one_body_keeps_a_skin_without_a_name(write: Write, compose: Compose) -> None:
     text = """<mujoco model="t"><worldbody><body name="b"><freejoint/><geom size=".1"/></body></worldbody>
       <deformable><skin vertex="0 0 0 1 0 0 0 1 0" face="0 1 2">
-      <bone body="b" bindpos="0 0 0" bindquat="1 0 0 0" vertid="0 1 2" vertweight="1 1 1"/></skin></deformable></mujoco>"""
+      <bone body="b" bindpos="0 0 0" bindquat="1 0 0 0" vertid="0 1 2" vertweight="1 1 1"/></skin></deformable>
+      </mujoco>"""
     model = compose({"t": write("t", text)}).model
     assert model.body(int(model.skin_bonebodyid[0])).name == "t"
 

@@ -143,12 +143,6 @@ def test_a_thing_cannot_start_from_a_keyframe(write: Write) -> None:
         compile_scene(Level("yard", (Actor("crate", str(path), keyframe="home"),)), Library(file_record))
 
 
-def test_an_actuator_with_several_controls_is_refused_by_name(write: Write, compose: Compose) -> None:
-    pid = ARM.replace("</mujoco>", '<actuator><pid name="servo" joint="j"/></actuator></mujoco>')
-    with pytest.raises(CompileError, match=r"more than one control.*: arm_servo\. Write them as"):
-        compose({"arm": write("arm", pid)})
-
-
 THERE = Pose((1.0, -2.0, 0.5), normalised((0.5, -0.1, 0.7, 0.3)))
 KEYS = ("time", "qpos", "qvel", "act", "ctrl", "mpos", "mquat")
 
