@@ -61,7 +61,7 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     placed = tuple(_place(root, actor, one, assets) for actor, one in zip(actors, blueprints, strict=True))
     for light in level.lights:
         _add_light(root, light)
-    return Assembly(root, placed, (*_differences(placed, leader, settled), *_unscaled(placed)))
+    return Assembly(root, placed, (*_left_out(placed), *_differences(placed, leader, settled), *_unscaled(placed)))
 
 
 def _load(actor: Actor, library: Library) -> Blueprint:
@@ -102,6 +102,13 @@ def _attach(root: Any, actor: Actor, blueprint: Blueprint, child: Any) -> tuple[
         references.rename(prefix + bodies[0], name)
         return (name,)
     return tuple(prefix + one for one in bodies)
+
+
+def _left_out(placed: Sequence[PlacedActor]) -> list[str]:
+    """What of the models could not be used, once per model."""
+    first = {id(one.blueprint): one for one in reversed(placed)}
+    models = [(f"{one.actor.name!r} ({one.blueprint.path})", one.blueprint.notes) for one in first.values()]
+    return [f"{model}: {note}" for model, notes in models for note in notes]
 
 
 def _differences(placed: Sequence[PlacedActor], leader: Blueprint | None, settled: Collection[str]) -> list[str]:

@@ -5,17 +5,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import mujoco
 
+from urlab.compile.urdf import MUJOCO_ERRORS, leave_out_unusable_visuals, read_urdf, with_remedy
 from urlab.errors import ImportFailed, known
 from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.names import legal_name
 from urlab.scene.sidecar import ActuatorConfig, Sidecar, read_sidecar
 from urlab_wire.enums import ActuatorType
 
-MUJOCO_ERRORS = (ValueError, OSError, mujoco.FatalError, mujoco.UnexpectedError)
+__all__ = [
+    "MUJOCO_ERRORS", "Blueprint", "compile_spec", "load_blueprint", "model_name_of", "name_the_unnamed", "parse_model",
+]  # fmt: skip
+
 _MOVING = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_BALL)
 _UNNAMED_MODEL = "MuJoCo Model"
 
@@ -37,6 +40,8 @@ class Blueprint:
     spec: Any
     sidecar: Sidecar
     is_articulation: bool
+    notes: tuple[str, ...] = ()
+    """What of the file could not be used."""
 
     @property
     def path(self) -> Path:
@@ -54,20 +59,20 @@ def load_blueprint(record: BlueprintRecord, config: Mapping[str, Any] | None = N
     path = record.file
     sidecar = read_sidecar(path, config or {})
     try:
-        parsed = _load(path, sidecar)
+        parsed, notes = _load(path, sidecar)
         spec = parsed.copy()
         model, _ = compile_spec(parsed)
         if _key_sizes(parsed) != _key_sizes(spec):
             spec = parsed.copy()  # keyframes of models that the file itself attaches get their numbers by compiling
     except MUJOCO_ERRORS as refused:
-        raise ImportFailed(f"{path}: {refused}") from refused
+        raise ImportFailed(f"{path}: {with_remedy(str(refused))}") from refused
     _refuse_unknown(path, "camera", sidecar.cameras, [camera.name for camera in spec.cameras])
     _refuse_unknown(path, "body", sidecar.semantic_bodies, [body.name for body in spec.bodies])
     is_articulation = bool(spec.actuators) or any(joint.type in _MOVING for joint in spec.joints)
     for index, skin in enumerate(spec.skins):
         if skin.file and (not is_articulation or _bones(model, index)[0] == 0):
             _take_from_file(skin, model, index)
-    return Blueprint(record, _model_name(spec, path), spec, sidecar, is_articulation)
+    return Blueprint(record, _model_name(spec, path), spec, sidecar, is_articulation, tuple(notes))
 
 
 def _bones(model: Any, skin: int) -> list[int]:
@@ -109,13 +114,13 @@ def _refuse_unknown(path: Path, kind: str, named: Iterable[str], existing: Seque
             raise ImportFailed(f"the sidecar of {path} names the {kind} {name!r}; the model has: {known(existing)}")
 
 
-def _load(path: Path, sidecar: Sidecar) -> Any:
-    spec = parse_model(path)
+def _load(path: Path, sidecar: Sidecar) -> tuple[Any, list[str]]:
+    spec, notes = parse_model(path)
     _settle(spec)
     for config in sidecar.actuators:
         _add_actuator(spec, config, path)
     name_the_unnamed(spec)
-    return spec
+    return spec, notes
 
 
 def compile_spec(spec: Any) -> tuple[Any, list[str]]:
@@ -129,7 +134,8 @@ def compile_spec(spec: Any) -> tuple[Any, list[str]]:
 def model_name_of(path: Path) -> str:
     """The prefix that a model file asks for; it is parsed, but not compiled."""
     try:
-        return _model_name(parse_model(path), path)
+        spec = read_urdf(path)
+        return _model_name(mujoco.MjSpec.from_file(str(path)) if spec is None else spec, path)
     except MUJOCO_ERRORS as refused:
         raise ImportFailed(f"{path}: {refused}") from refused
 
@@ -139,29 +145,15 @@ def _model_name(spec: Any, path: Path) -> str:
     return legal_name(authored or path.stem)
 
 
-def parse_model(path: Path) -> Any:
-    """MuJoCo's parser; of a URDF it keeps visuals and fixed links, unless the author wants otherwise."""
-    robot = _urdf_root(path)
-    if robot is None:
-        return mujoco.MjSpec.from_file(str(path))
-    extension = robot.find("mujoco")
-    extension = ET.SubElement(robot, "mujoco") if extension is None else extension
-    compiler = extension.find("compiler")
-    compiler = ET.SubElement(extension, "compiler") if compiler is None else compiler
-    for flag in ("discardvisual", "fusestatic"):
-        compiler.attrib.setdefault(flag, "false")
-    spec = mujoco.MjSpec.from_string(ET.tostring(robot, encoding="unicode"))
-    spec.modelfiledir = str(path.parent)
-    return spec
+def parse_model(path: Path) -> tuple[Any, list[str]]:
+    """A model file as MuJoCo parses it, and what had to be left out of it.
 
-
-def _urdf_root(path: Path) -> ET.Element | None:
-    try:
-        with path.open("rb") as file:
-            _, root = next(ET.iterparse(file, events=("start",)))
-        return ET.parse(path).getroot() if root.tag == "robot" else None
-    except (ET.ParseError, OSError, StopIteration):
-        return None  # the parser says it better
+    Of a URDF visuals and fixed links are kept, unless the author wants otherwise.
+    """
+    spec = read_urdf(path)
+    if spec is None:
+        return mujoco.MjSpec.from_file(str(path)), []
+    return spec, leave_out_unusable_visuals(spec)
 
 
 def _settle(spec: Any) -> None:
