@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mujoco
 
@@ -12,11 +12,12 @@ from urlab.compile.urdf import MUJOCO_ERRORS, leave_out_unusable_visuals, read_u
 from urlab.errors import ImportFailed, known
 from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.names import legal_name
-from urlab.scene.sidecar import ActuatorConfig, Sidecar, read_sidecar
+from urlab.scene.sidecar import ActuatorConfig, Sidecar, read_sidecar, sidecar_path
 from urlab_wire.enums import ActuatorType
 
 __all__ = [
-    "MUJOCO_ERRORS", "Blueprint", "compile_spec", "load_blueprint", "model_name_of", "name_the_unnamed", "parse_model",
+    "MUJOCO_ERRORS", "Blueprint", "ParsedModel", "compile_spec", "load_blueprint", "model_name_of", "name_the_unnamed",
+    "parse_model",
 ]  # fmt: skip
 
 _MOVING = (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE, mujoco.mjtJoint.mjJNT_BALL)
@@ -115,8 +116,12 @@ def _refuse_unknown(path: Path, kind: str, named: Iterable[str], existing: Seque
 
 
 def _load(path: Path, sidecar: Sidecar) -> tuple[Any, list[str]]:
-    spec, notes = parse_model(path)
+    spec, is_urdf, notes = parse_model(path)
     _settle(spec)
+    if sidecar.free_joint:
+        _free_root(spec, path)
+    elif is_urdf and sidecar.free_joint is None:
+        notes += _fixed_root(spec, path)
     for config in sidecar.actuators:
         _add_actuator(spec, config, path)
     name_the_unnamed(spec)
@@ -145,15 +150,20 @@ def _model_name(spec: Any, path: Path) -> str:
     return legal_name(authored or path.stem)
 
 
-def parse_model(path: Path) -> tuple[Any, list[str]]:
-    """A model file as MuJoCo parses it, and what had to be left out of it.
+class ParsedModel(NamedTuple):
+    """A model file as MuJoCo parses it. ``notes`` say what had to be left out."""
 
-    Of a URDF visuals and fixed links are kept, unless the author wants otherwise.
-    """
+    spec: Any
+    is_urdf: bool
+    notes: list[str]
+
+
+def parse_model(path: Path) -> ParsedModel:
+    """Parse a model file. Of a URDF visuals and fixed links are kept, unless the author wants otherwise."""
     spec = read_urdf(path)
     if spec is None:
-        return mujoco.MjSpec.from_file(str(path)), []
-    return spec, leave_out_unusable_visuals(spec)
+        return ParsedModel(mujoco.MjSpec.from_file(str(path)), is_urdf=False, notes=[])
+    return ParsedModel(spec, is_urdf=True, notes=leave_out_unusable_visuals(spec))
 
 
 def _settle(spec: Any) -> None:
@@ -167,6 +177,33 @@ def _settle(spec: Any) -> None:
     if spec.compiler.fusestatic:
         spec.fuse_static()
         spec.compiler.fusestatic = False
+
+
+def _fixed_roots(spec: Any) -> list[Any]:
+    """The bodies that stand on the world without a joint."""
+    return [body for body in spec.worldbody.bodies if body.parent == spec.worldbody and not body.joints]
+
+
+def _free_root(spec: Any, path: Path) -> None:
+    """Let the model's root move freely, as the sidecar asks."""
+    roots = _fixed_roots(spec)
+    if len(roots) != 1:
+        raise ImportFailed(
+            f"{path}: free_joint is for a model with one body that is fixed to the world; it has: "
+            f"{known(body.name for body in roots)}"
+        )
+    roots[0].add_freejoint()
+
+
+def _fixed_root(spec: Any, path: Path) -> list[str]:
+    """A URDF does not say whether its root is free: what became of one that has a mass."""
+    sidecar = sidecar_path(path).name
+    return [
+        f"its root link {body.name!r} is fixed to the world, as a URDF is read by MuJoCo; "
+        f"free_joint = true in {sidecar} lets it move freely, false ends this note"
+        for body in _fixed_roots(spec)
+        if body.explicitinertial and body.mass > 0
+    ]
 
 
 def _add_actuator(spec: Any, config: ActuatorConfig, path: Path) -> None:

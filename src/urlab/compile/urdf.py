@@ -27,6 +27,8 @@ _KEEP = ("discardvisual", "fusestatic")
 _PACKAGE = re.compile(r"(?:package|model)://([^/]+)/(.+)", re.DOTALL)
 _FILE = "file://"
 _VISUAL_GROUP = 1
+_NOWHERE = "missing/mesh"
+"""A file that no model has."""
 
 
 def read_urdf(path: Path, files: Mapping[str, str] | None = None) -> Any:
@@ -46,7 +48,7 @@ def read_urdf(path: Path, files: Mapping[str, str] | None = None) -> Any:
     if files is None:
         _find_meshes(spec, path.parent)
     else:
-        _use_meshes(spec, {mesh.name: files.get(mesh.file) for mesh in spec.meshes})
+        _use_meshes(spec, {mesh.name: files.get(mesh.file, _NOWHERE) for mesh in spec.meshes})
     return spec
 
 
@@ -107,10 +109,10 @@ def _find_meshes(spec: Any, folder: Path) -> None:
 
 
 def _use_meshes(spec: Any, found: Mapping[str, str | None]) -> None:
-    """Let the meshes, by name, be those files; one that is nowhere keeps a name that leads nowhere."""
+    """Let the meshes, by name, be those files; one that was not found keeps its reference."""
     spec.strippath = False
     for mesh in spec.meshes:
-        mesh.file = found[mesh.name] or f"missing/{posixpath.basename(mesh.file)}"
+        mesh.file = found[mesh.name] or mesh.file
     _read_collada(spec, found)
 
 
@@ -172,7 +174,8 @@ def leave_out_unusable_visuals(spec: Any) -> list[str]:
             spec.mesh(geom.meshname).inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
             problem = _problem_of(spec, geom)
         if problem is not None:
-            notes.append(f"a visual of link {geom.parent.name!r} is left out: {with_remedy(problem)}")
+            shown = f" ({spec.mesh(geom.meshname).file or geom.meshname})" if geom.meshname else ""
+            notes.append(f"a visual of link {geom.parent.name!r}{shown} is left out: {with_remedy(problem)}")
             spec.delete(geom)
     used = {geom.meshname for geom in spec.geoms}
     for mesh in [mesh for mesh in spec.meshes if mesh.name not in used]:
@@ -210,5 +213,5 @@ def _problem_of(spec: Any, geom: Any) -> str | None:
         mesh = spec.mesh(geom.meshname)
         copy = trial.add_mesh(name=mesh.name, file=mesh.file, scale=mesh.scale, inertia=mesh.inertia)
         copy.uservert, copy.userface = mesh.uservert, mesh.userface
-    trial.worldbody.add_geom(type=geom.type, size=geom.size, meshname=geom.meshname)
+    trial.worldbody.add_geom(type=geom.type, size=geom.size, meshname=geom.meshname, contype=0, conaffinity=0)
     return _problem(trial)

@@ -49,7 +49,7 @@ def _wrong_with(request: CheckRequest) -> str | None:
     except MUJOCO_ERRORS as refused:
         return f"{request.original}: {refused}".strip()
     try:
-        spec, _ = parse_model(imported)
+        spec = parse_model(imported).spec
         faces = [face for texture in spec.textures for face in texture.cubefiles]
         model, _ = compile_spec(spec)
         outside = next(_outside(imported.parent, [*os.fsdecode(model.paths).split("\0"), *faces]), None)
@@ -79,7 +79,7 @@ def _original(path: Path, files: dict[str, str]) -> Any:
 def _parsed(path: Path) -> Any:
     """MuJoCo knows a model file by its suffix; under another one it is shown the text as if it had that suffix."""
     try:
-        return parse_model(path)[0]
+        return parse_model(path).spec
     except ValueError:
         if path.suffix in _KNOWN_SUFFIXES:
             raise
