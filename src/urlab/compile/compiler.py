@@ -10,6 +10,7 @@ from urlab.compile.bind import bind_articulation, bind_cameras, bind_entities, b
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
 from urlab.compile.compiled_scene import CompiledScene
 from urlab.compile.library import Library
+from urlab.compile.overlaps import start_notes
 from urlab.errors import CompileError, UrlabError
 from urlab.geometry import Pose
 from urlab.physics.options import apply_options, check_options
@@ -49,15 +50,17 @@ def _bind(assembly: Assembly, model: Any, warned: list[str]) -> CompiledScene:
     robots = [one for one in placed if one.blueprint.is_articulation]
     _refuse_keyframes_of_things(placed)
     things = [one for one in placed if not one.blueprint.is_articulation]
+    articulations = tuple(bind_articulation(model, assembly.root, one, owned) for one in robots)
+    at_start = start_notes(model, articulations, (one.actor.name for one in placed))
     return CompiledScene(
         model=model,
         spec=assembly.root,
-        articulations=tuple(bind_articulation(model, assembly.root, one, owned) for one in robots),
+        articulations=articulations,
         entities=tuple(entity for one in placed for entity in bind_entities(model, one, owned)),
         global_cameras=tuple(camera for one in things for camera in bind_cameras(model, one, owned)),
         joints=bind_joints(model),
         placed=placed,
-        notes=(*assembly.notes, *warned, *_too_many_lights(model)),
+        notes=(*assembly.notes, *warned, *_too_many_lights(model), *at_start),
     )
 
 
