@@ -36,6 +36,7 @@ STARTS_PROCESSES = (
     "client/transports/test_shm_server.py",
     "compliance/test_transports_together.py",
     "examples",
+    "pages",
     "soak",
     "urlab/cameras/test_front_door.py",
     "urlab/cameras/test_gl_thread.py",

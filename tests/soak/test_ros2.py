@@ -49,14 +49,13 @@ class Counts:
     """How many messages of each topic have come to this process."""
 
     def __init__(self) -> None:
-        from urlab.ros2.qos import CLOCK, RELIABLE
+        from urlab.ros2.qos import RELIABLE
 
         self._turn = threading.Lock()
         self.of = dict.fromkeys(TOPICS, 0)
         self._backend = dds.DdsBackend(domain=DOMAIN, node="counter")
         for name, (topic, type_name) in TOPICS.items():
-            qos = CLOCK if name == "clock" else RELIABLE
-            self._backend.subscription(topic, type_name, qos, lambda _cdr, name=name: self._count(name))
+            self._backend.subscription(topic, type_name, RELIABLE, lambda _cdr, name=name: self._count(name))
 
     def _count(self, name: str) -> None:
         with self._turn:

@@ -20,19 +20,15 @@ class Qos:
     depth: int
 
 
-SENSOR_DATA = Qos(reliable=False, transient_local=False, depth=5)
-"""Much data, of which the newest counts: pictures, scans."""
-
-PICTURES = Qos(reliable=True, transient_local=False, depth=2)
-"""Pictures. A reader may ask for less, and then gets what fits its buffers: with the usual ones, one in three."""
-
 RELIABLE = Qos(reliable=True, transient_local=False, depth=10)
-"""ROS's default for topics and services."""
+"""ROS's default for topics and services, and ours: a subscriber with default settings gets data from every topic."""
+
+PICTURES = Qos(reliable=True, transient_local=False, depth=1)
+"""Pictures, of which the newest counts. A reader may ask for less, and then gets what fits its buffers."""
 
 LATCHED = Qos(reliable=True, transient_local=True, depth=1)
 """Published once, and kept for later subscribers: a robot's description."""
 
-CLOCK = Qos(reliable=False, transient_local=False, depth=1)
 TF = Qos(reliable=True, transient_local=False, depth=100)
 TF_STATIC = Qos(reliable=True, transient_local=True, depth=1)
 """One message per publisher, which holds every fixed transform."""

@@ -22,7 +22,7 @@ from urlab.ros2.convert.transforms import EntityPoses, SceneTransforms, static_t
 from urlab.ros2.convert.urdf import robot_description
 from urlab.ros2.frames import SceneFrames
 from urlab.ros2.names import legal_tokens
-from urlab.ros2.qos import CLOCK, LATCHED, PICTURES, RELIABLE, SENSOR_DATA, TF, TF_STATIC, Qos
+from urlab.ros2.qos import LATCHED, PICTURES, RELIABLE, TF, TF_STATIC, Qos
 from urlab_client import URLabArticulation, URLabCameraView, URLabClient
 from urlab_wire.ops.stepping import ClockBlock
 from urlab_wire.rows import pack_twist
@@ -103,7 +103,7 @@ class TopicChoice:
 
 def clock_topic() -> tuple[str, str, Qos]:
     """Name, type and quality of service of the simulation time."""
-    return "/clock", CLOCK_MESSAGE, CLOCK
+    return "/clock", CLOCK_MESSAGE, RELIABLE
 
 
 class SceneTopics:
@@ -162,12 +162,12 @@ class SceneTopics:
             tokens = legal_tokens(one.name for one in sources)
             for one in sources:
                 name = word if len(sources) == 1 else f"{word}/{tokens[one.name]}"
-                yield StateTopic(self._names(prefix, name), one.type_name, SENSOR_DATA, one.convert)
+                yield StateTopic(self._names(prefix, name), one.type_name, RELIABLE, one.convert)
         tokens = legal_tokens(one.name for one in sensors.arrays)
         for array in sensors.arrays:
-            yield StateTopic(self._own(prefix, f"sensor/{tokens[array.name]}"), ARRAY, SENSOR_DATA, array.convert)
+            yield StateTopic(self._own(prefix, f"sensor/{tokens[array.name]}"), ARRAY, RELIABLE, array.convert)
         if sensors.sources:
-            yield StateTopic(self._names(prefix, "sensor_data"), ARRAY, SENSOR_DATA, sensors.data.convert)
+            yield StateTopic(self._names(prefix, "sensor_data"), ARRAY, RELIABLE, sensors.data.convert)
 
     # -- what never changes ----------------------------------------------------------------------------------------
 

@@ -10,11 +10,12 @@ import pytest
 from urlab.ros2 import messages
 from urlab.ros2.backend import Backend, BackendError
 from urlab.ros2.dds import DdsBackend
-from urlab.ros2.qos import LATCHED, RELIABLE, SENSOR_DATA, Qos
+from urlab.ros2.qos import LATCHED, RELIABLE, Qos
 from urlab.ros2.rclpy_backend import RclpyBackend
 
 STRING, SET_BOOL = "std_msgs/msg/String", "std_srvs/srv/SetBool"
 HAS_ROS = importlib.util.find_spec("rclpy") is not None
+BEST_EFFORT = Qos(reliable=False, transient_local=False, depth=5)
 ROS = pytest.param("rclpy", marks=pytest.mark.skipif(not HAS_ROS, reason="ROS 2 is not installed, or not sourced"))
 
 Join = Callable[..., Backend]
@@ -76,7 +77,7 @@ def test_a_late_joiner_hears_what_is_latched(join: Join, wait_until: Any) -> Non
     assert texts(heard) == ["new"]
 
 
-@pytest.mark.parametrize(("asked", "count"), [(SENSOR_DATA, 1), (RELIABLE, 0), (LATCHED, 0)])
+@pytest.mark.parametrize(("asked", "count"), [(BEST_EFFORT, 1), (RELIABLE, 0), (LATCHED, 0)])
 def test_a_reader_that_asks_for_more_than_is_offered_is_no_match(
     join: Join, wait_until: Any, asked: Qos, count: int
 ) -> None:
@@ -84,8 +85,8 @@ def test_a_reader_that_asks_for_more_than_is_offered_is_no_match(
     heard: list[bytes] = []
     modest: list[bytes] = []
     backend.subscription("/scan", STRING, asked, heard.append)
-    backend.subscription("/scan", STRING, SENSOR_DATA, modest.append)
-    publisher = backend.publisher("/scan", STRING, SENSOR_DATA)
+    backend.subscription("/scan", STRING, BEST_EFFORT, modest.append)
+    publisher = backend.publisher("/scan", STRING, BEST_EFFORT)
     wait_until(lambda: publisher.subscribers == 1 + count)
     publisher.publish(said("a"))
     wait_until(lambda: len(modest) == 1 and len(heard) == count)

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from urlab.ros2 import messages
-from urlab.ros2.qos import CLOCK, LATCHED, PICTURES, RELIABLE, SENSOR_DATA, TF, Qos
+from urlab.ros2.qos import LATCHED, PICTURES, RELIABLE, TF, Qos
 from urlab_client import URLabClient
 from urlab_wire.ops.stepping import split_s
 
@@ -29,7 +29,7 @@ CAMERA = "panda/camera/overhead"
 PICTURE_TOPIC = f"{CAMERA}/image_raw"
 WATCHED_S = 1.0
 WRITTEN = {
-    "clock": (CLOCK_TYPE, CLOCK),
+    "clock": (CLOCK_TYPE, RELIABLE),
     "tf": (TRANSFORMS, TF),
     "tf_static": (TRANSFORMS, LATCHED),
     "joint_states": (JOINT_STATE, RELIABLE),
@@ -38,7 +38,8 @@ WRITTEN = {
     f"{CAMERA}/image_raw": (IMAGE, PICTURES),
     f"{CAMERA}/camera_info": (CAMERA_INFO, PICTURES),
     "camera/image_raw": (IMAGE, PICTURES),
-    "sensor_data": (ARRAY, replace(SENSOR_DATA, reliable=True)),
+    "panda/sensor_data": (ARRAY, RELIABLE),
+    "sensor_data": (ARRAY, replace(RELIABLE, reliable=False)),
 }
 READ = {"panda/joint_command": JOINT_STATE, "joint_command": JOINT_STATE, "control": ARRAY, "cmd_vel": TWIST}
 
@@ -56,9 +57,9 @@ def words(qos: Qos) -> tuple[str, str, int, str]:
 @pytest.fixture(scope="module")
 def world(start_world: Any) -> Any:
     """One robot in live mode, and somebody who counts what is said of it, pictures included."""
-    world = start_world("panda", bridge=("--qos", "/sensor_data=reliable"))
+    world = start_world("panda", bridge=("--qos", "/sensor_data=best_effort"))
     for name, topic, type_name, qos in (
-        ("clock", "clock", CLOCK_TYPE, CLOCK),
+        ("clock", "clock", CLOCK_TYPE, RELIABLE),
         ("joints", "joint_states", JOINT_STATE, RELIABLE),
         ("pictures", PICTURE_TOPIC, IMAGE, PICTURES),
     ):
@@ -169,6 +170,8 @@ def test_a_process_that_hangs_stalls_no_other(world: Any, start_peer: Any, halt:
         for name, topic, type_name, qos in (
             ("pictures", PICTURE_TOPIC, IMAGE, PICTURES),
             ("joints", "joint_states", JOINT_STATE, RELIABLE),
+            ("clock", "clock", CLOCK_TYPE, RELIABLE),
+            ("sensors", "panda/sensor_data", ARRAY, RELIABLE),
         ):
             other.do("count", name, f"rt/{topic}", dds_type(type_name), *words(qos))
             other.event("matched", name, "1")

@@ -6,16 +6,19 @@
 | ``ROS_AUTOMATIC_DISCOVERY_RANGE`` | ``SUBNET`` (as if unset), ``LOCALHOST``, ``OFF``, ``SYSTEM_DEFAULT`` |
 | ``ROS_LOCALHOST_ONLY`` | ``1`` means ``LOCALHOST``, whatever the range says |
 | ``ROS_STATIC_PEERS`` | further hosts to look for, separated by ``;`` |
-| ``CYCLONEDDS_URI`` | Cyclone's own settings; they win over all of ours |
+| ``CYCLONEDDS_URI`` | Cyclone's own settings; they win over all of ours, the interfaces of ``LOCALHOST`` included |
 
 Cyclone allows one domain of each number in a process, so backends share them.
 """
 
+import contextlib
 import logging
 import os
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
 from urlab.ros2.backend import BackendError
@@ -37,6 +40,7 @@ again. Of VGA pictures at 30 Hz a reliable reader of Fast DDS with its default b
 _PARTICIPANTS = "<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>"
 """As ROS has it on Cyclone: fixed ports, which others on a host can guess where there is no multicast."""
 
+_FEW_MULTICASTS = "<General><AllowMulticast>spdp</AllowMulticast></General>"
 _ONLY_LOOPBACK = (
     '<General><AllowMulticast>spdp</AllowMulticast><Interfaces><NetworkInterface address="127.0.0.1" multicast="true"/>'
     "</Interfaces></General>"
@@ -56,8 +60,9 @@ def cyclone_settings(environment: Mapping[str, str] = os.environ) -> str:
     """Cyclone's settings for a domain: XML, or a reference to it, of which the later parts win."""
     ours = _xml(f"<General>{_GENERAL}</General><Internal>{_INTERNAL}</Internal>")
     peers = [peer.strip() for peer in environment.get("ROS_STATIC_PEERS", "").split(";") if peer.strip()]
-    discovery = _xml(_discovery(discovery_range(environment), peers))
-    return ",".join([ours, discovery, environment.get("CYCLONEDDS_URI", "")])
+    theirs = environment.get("CYCLONEDDS_URI", "")
+    discovery = _xml(_discovery(discovery_range(environment), peers, interfaces=not _names_interfaces(theirs)))
+    return f"{ours},{discovery},{theirs}"
 
 
 def discovery_range(environment: Mapping[str, str] = os.environ) -> str:
@@ -71,7 +76,19 @@ def discovery_range(environment: Mapping[str, str] = os.environ) -> str:
     return "LOCALHOST"
 
 
-def _discovery(reach: str, static_peers: list[str]) -> str:
+def _names_interfaces(settings: str) -> bool:
+    """Whether these settings of Cyclone, or the files that they refer to, choose network interfaces.
+
+    Cyclone adds the interfaces of all parts, and refuses one that is named twice: then only theirs are given.
+    """
+    texts = [settings]
+    for path in re.findall(r"file://([^,]+)", settings):
+        with contextlib.suppress(OSError):  # Cyclone itself says what is wrong with the file
+            texts.append(Path(path).read_text(errors="replace"))
+    return any("<NetworkInterface" in text for text in texts)
+
+
+def _discovery(reach: str, static_peers: list[str], *, interfaces: bool) -> str:
     if reach == "SYSTEM_DEFAULT":
         return ""
     if reach == "OFF":
@@ -82,7 +99,9 @@ def _discovery(reach: str, static_peers: list[str]) -> str:
     peers = [*(["127.0.0.1"] if reach == "LOCALHOST" else []), *static_peers]
     listed = "".join(f"<Peer address={quoteattr(peer)}/>" for peer in peers)
     found = f"<Discovery>{_PARTICIPANTS}<Peers>{listed}</Peers></Discovery>"
-    return (_ONLY_LOOPBACK if reach == "LOCALHOST" and not static_peers else "") + found
+    if reach != "LOCALHOST" or static_peers:
+        return found
+    return (_ONLY_LOOPBACK if interfaces else _FEW_MULTICASTS) + found
 
 
 def _xml(domain: str) -> str:

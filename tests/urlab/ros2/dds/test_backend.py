@@ -125,6 +125,18 @@ def test_only_localhost_without_static_peers_is_bound_to_the_loopback() -> None:
     assert not bound()
 
 
+def test_interfaces_of_the_users_own_settings_are_the_only_ones(tmp_path: Path) -> None:
+    """Cyclone adds up what it is given, and refuses an interface that is named twice."""
+    mine = '<General><Interfaces><NetworkInterface name="lo"/></Interfaces></General>'
+    (tmp_path / "mine.xml").write_text(mine)
+    for uri in (mine, f"file://{tmp_path}/mine.xml"):
+        xml = settings.cyclone_settings({"ROS_LOCALHOST_ONLY": "1", "CYCLONEDDS_URI": uri})
+        assert '127.0.0.1" multicast' not in xml
+        assert xml.endswith(uri)
+    kept = settings.cyclone_settings({"ROS_LOCALHOST_ONLY": "1", "CYCLONEDDS_URI": "file:///no/such/file.xml"})
+    assert '127.0.0.1" multicast' in kept
+
+
 def test_static_peers_are_looked_for() -> None:
     xml = settings.cyclone_settings({"ROS_STATIC_PEERS": '192.0.2.7; far.example "x"'})
     assert '<Peer address="192.0.2.7"/>' in xml
@@ -135,7 +147,7 @@ EVERY_RANGE = """
 import os, sys
 from urlab.ros2.dds import DdsBackend
 for domain, reach in enumerate(("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT"), start=int(sys.argv[1])):
-    loopback = '<NetworkInterface address="127.0.0.1"/>' if reach != "LOCALHOST" else ""
+    loopback = '<NetworkInterface address="127.0.0.1"/>'
     os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = reach
     os.environ["CYCLONEDDS_URI"] = f"<General><Interfaces>{loopback}</Interfaces></General>"
     DdsBackend(domain=domain).close()
@@ -143,7 +155,7 @@ for domain, reach in enumerate(("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT"),
 
 
 def test_cyclone_accepts_the_settings_of_every_range(domain: int) -> None:
-    """In a process of its own, and on the loopback even with the ranges that would leave it."""
+    """In a process of its own, on the loopback: the reader's own settings name it, once more than `LOCALHOST` does."""
     command = [sys.executable, "-c", EVERY_RANGE, str(domain)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

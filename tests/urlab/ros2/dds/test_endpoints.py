@@ -9,7 +9,7 @@ import pytest
 
 from urlab.ros2 import messages
 from urlab.ros2.dds import DdsBackend
-from urlab.ros2.qos import CLOCK, LATCHED, RELIABLE, SENSOR_DATA, TF, Qos
+from urlab.ros2.qos import LATCHED, RELIABLE, TF, Qos
 
 JOINT_STATE, IMAGE, STRING = "sensor_msgs/msg/JointState", "sensor_msgs/msg/Image", "std_msgs/msg/String"
 CLOCK_TYPE, TRANSFORMS, TWIST = "rosgraph_msgs/msg/Clock", "tf2_msgs/msg/TFMessage", "geometry_msgs/msg/Twist"
@@ -30,7 +30,8 @@ SAMPLES = {
     ),
     IMAGE: messages.make(IMAGE, header=HEADER, width=640, height=480, encoding="rgb8", step=1920, data=PIXELS),
 }
-PROFILES = {JOINT_STATE: RELIABLE, CLOCK_TYPE: CLOCK, TRANSFORMS: TF, IMAGE: RELIABLE}
+BEST_EFFORT = Qos(reliable=False, transient_local=False, depth=5)
+PROFILES = {JOINT_STATE: RELIABLE, CLOCK_TYPE: RELIABLE, TRANSFORMS: TF, IMAGE: RELIABLE}
 
 
 def dds_type(type_name: str) -> str:
@@ -70,7 +71,7 @@ def listen(peer: Any, backend: DdsBackend, wait_until: Any) -> Any:
 
 def test_others_find_our_endpoints_under_their_dds_names(peer: Any, backend: DdsBackend) -> None:
     publisher = backend.publisher("/panda/joint_states", JOINT_STATE, LATCHED)
-    subscription = backend.subscription("/panda/cmd_vel", TWIST, SENSOR_DATA, lambda _cdr: None)
+    subscription = backend.subscription("/panda/cmd_vel", TWIST, BEST_EFFORT, lambda _cdr: None)
     written = peer.event("writer", "alive", None, "rt/panda/joint_states")
     assert written[4] == "sensor_msgs::msg::dds_::JointState_"
     assert bytes.fromhex(written[5]).decode() == f"typehash={messages.type_hash(JOINT_STATE)};"
@@ -151,7 +152,7 @@ def test_a_latched_message_of_others_reaches_our_late_subscription(
 
 
 def test_a_reliable_reader_never_hears_a_best_effort_writer(peer: Any, backend: DdsBackend) -> None:
-    publisher = backend.publisher("/scan", STRING, SENSOR_DATA)
+    publisher = backend.publisher("/scan", STRING, BEST_EFFORT)
     peer.do("subscribe", "strict", "rt/scan", dds_type(STRING), *words(RELIABLE), "-")
     peer.event("incompatible", "strict")
     assert publisher.subscribers == 0
@@ -159,7 +160,7 @@ def test_a_reliable_reader_never_hears_a_best_effort_writer(peer: Any, backend: 
 
 
 def test_a_best_effort_reader_hears_a_reliable_writer(listen: Any, peer: Any) -> None:
-    listen("chat", STRING, RELIABLE, asks=SENSOR_DATA).publish(said("hello"))
+    listen("chat", STRING, RELIABLE, asks=BEST_EFFORT).publish(said("hello"))
     assert text_of(peer.sample("chat")) == "hello"
 
 

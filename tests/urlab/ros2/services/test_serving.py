@@ -17,7 +17,7 @@ from urlab.config import Ports
 from urlab.ros2 import messages
 from urlab.ros2.backend import BackendError
 from urlab.ros2.bridge import BridgeSettings
-from urlab.ros2.qos import CLOCK, RELIABLE
+from urlab.ros2.qos import RELIABLE
 from urlab.ros2.services import SERVICES, SimulationServices
 from urlab.ros2.services.entities import LONGEST_NAME, name_filter
 from urlab.ros2.services.messages import PACKAGE, ServiceRefused
@@ -95,7 +95,7 @@ def test_the_list_of_the_command_names_the_services(server: Any, wanted: bool) -
 
 def test_the_bridge_tells_of_what_was_spawned(bridged: Any, wait_until: Any) -> None:
     bridge, graph = bridged
-    ticks = graph.node.listen("/clock", "rosgraph_msgs/msg/Clock", CLOCK)
+    ticks = graph.node.listen("/clock", "rosgraph_msgs/msg/Clock", RELIABLE)
     wait_until(lambda: len(ticks) > 20)
     graph.ok("spawn_entity", **graph.spawn_fields("box", "parcel"))
     wait_until(lambda: "/entities/box/pose" in bridge.statistics())
@@ -146,7 +146,7 @@ def test_clock_and_states_flow_while_requests_come_in_masses_and_nothing_is_left
     bridged: Any, wait_until: Any
 ) -> None:
     bridge, graph = bridged
-    clock = graph.node.listen("/clock", "rosgraph_msgs/msg/Clock", CLOCK)
+    clock = graph.node.listen("/clock", "rosgraph_msgs/msg/Clock", RELIABLE)
     joints = graph.node.listen("/rover/joint_states", "sensor_msgs/msg/JointState", RELIABLE)
     wait_until(lambda: len(clock) > 20 and len(joints) > 20)
     for service in WITH_RESULT:
