@@ -1,6 +1,6 @@
 """Compiled model -> the maps of names, ids and offsets that everything else works with."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import mujoco
@@ -61,7 +61,17 @@ def bind_articulation(model: Any, spec: Any, placed: PlacedActor, owned: Owned) 
         cameras=bind_cameras(model, placed, owned),
         sidecar=placed.blueprint.sidecar,
         start_key=_start_key(model, placed),
+        root_joint=_root_joint(model, joints),
     )
+
+
+def _root_joint(model: Any, joints: Sequence[JointSlot]) -> JointSlot | None:
+    """A robot's root is that of its moving parts: free objects may stand before it in its file."""
+    inner = next((joint for joint in joints if joint.kind != _FREE), None)
+    if inner is None:
+        return next((joint for joint in joints if joint.kind == _FREE), None)
+    tree = int(model.body_rootid[model.jnt_bodyid[inner.id]])
+    return next((one for one in joints if one.kind == _FREE and int(model.jnt_bodyid[one.id]) == tree), None)
 
 
 def _start_key(model: Any, placed: PlacedActor) -> int | None:
@@ -85,11 +95,13 @@ def bind_entities(model: Any, placed: PlacedActor, owned: Owned) -> Iterable[Com
     if placed.blueprint.record.kind is BlueprintKind.STATIC_MESH and placed.actor.quick_convert is None:
         return
     is_robot = placed.blueprint.is_articulation
-    root_joint = next(iter(owned["joint"].get(placed.actor.name, [])), None)
+    prefix = placed.actor.name
+    joints = [_joint(model, index, prefix) for index in owned["joint"].get(prefix, [])] if is_robot else []
+    root = _root_joint(model, joints)
     for name in placed.body_names:
         body = model.body(name).id
         free = _free_joint(model, body)
-        if is_robot and (free is None or free.id == root_joint):
+        if is_robot and (free is None or (root is not None and free.id == root.id)):
             continue
         yield CompiledEntity(name, placed.actor.name, placed.actor.actor_id, body, free)
 

@@ -91,6 +91,8 @@ class CompiledArticulation:
     sidecar: Sidecar
     start_key: int | None = None
     """The id of the keyframe that it starts from."""
+    root_joint: JointSlot | None = None
+    """The free joint of the tree that its first hinge, slide or ball joint is in; None when that tree is fixed."""
 
 
 @dataclass(frozen=True, slots=True)

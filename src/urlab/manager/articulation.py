@@ -48,9 +48,9 @@ class RunningArticulation:
             self.controller.apply(model, data, self.staged.active)
 
 
-def go_to_start(compiled: CompiledArticulation, model: Any, data: Any) -> None:
-    """Put a robot into the keyframe that its level names, if it does: joints, velocities and controls."""
-    key = compiled.start_key
+def go_to_start(compiled: CompiledArticulation, model: Any, data: Any, key: int | None = None) -> None:
+    """Put a robot into a keyframe, or that which its level names, if it does: joints, velocities and controls."""
+    key = compiled.start_key if key is None else key
     if key is None:
         return
     for joint in compiled.joints:

@@ -39,6 +39,7 @@ class QposTarget:
     actor_name: str
     actor_id: str
     joints: tuple[JointSlot, ...]
+    robot: CompiledArticulation | None = None
 
     @property
     def dim(self) -> int:
@@ -47,7 +48,9 @@ class QposTarget:
 
     @property
     def free_root(self) -> JointSlot | None:
-        """Its free root joint, if it has one."""
+        """Its free root joint, if it has one; free objects may stand before a robot in its file."""
+        if self.robot is not None:
+            return self.robot.root_joint
         first = self.joints[0] if self.joints else None
         return first if first is not None and first.kind == 0 else None
 
@@ -112,7 +115,7 @@ def _find_target(manager: "Manager", target: str, *, by_name: bool) -> QposTarge
 
 def _targets(manager: "Manager") -> list[QposTarget]:
     scene = manager.scene
-    robots = [QposTarget(one.prefix, one.actor_id, one.joints) for one in scene.articulations]
+    robots = [QposTarget(one.prefix, one.actor_id, one.joints, one) for one in scene.articulations]
     prefixes = {one.prefix for one in scene.articulations}
     things = [
         QposTarget(one.name if one.actor_name in prefixes else one.actor_name,

@@ -118,6 +118,9 @@ class URLabArticulation(URLabEntity):
         self._original_names = original_names or {}
         self.attach({}, {}, {}, {})
 
+    root_local = 0, 0
+    """Where the free root begins in `qpos_array` and `qvel_array`."""
+
     def attach(
         self,
         actuators: dict[str, Actuator],
@@ -180,12 +183,12 @@ class URLabArticulation(URLabEntity):
     @property
     def dof_qpos(self) -> Array:
         """`qpos_array` without the free root."""
-        return self.qpos_array[FREE_QPOS if self.has_free_base else 0 :]
+        return _without(self.qpos_array, self.root_local[0], FREE_QPOS if self.has_free_base else 0)
 
     @property
     def dof_qvel(self) -> Array:
         """`qvel_array` without the free root."""
-        return self.qvel_array[FREE_QVEL if self.has_free_base else 0 :]
+        return _without(self.qvel_array, self.root_local[1], FREE_QVEL if self.has_free_base else 0)
 
     @property
     def twist_linear(self) -> Array:
@@ -326,7 +329,8 @@ class URLabArticulation(URLabEntity):
         """The root's xpos, xquat or qvel out of the last reply: of its free joint, or of its body at level full."""
         if self.has_free_base and key in _FREE_SPANS:
             field, span = _FREE_SPANS[key]
-            numbers: Sequence[float] = getattr(self.observed, field)[span]
+            first = self.root_local[0 if field == "qpos" else 1]
+            numbers: Sequence[float] = getattr(self.observed, field)[span.start + first : span.stop + first]
             return numbers or None
         return self.observed.bodies.get(self._root_body, {}).get(key)
 
@@ -361,6 +365,11 @@ class URLabArticulation(URLabEntity):
         by_source = [mine for mine, original in original_of.items() if original == name]
         candidates = (name, short, *by_source, name.removesuffix("_joint"))
         return next((one for one in candidates if one in live), None)
+
+
+def _without(values: Array, start: int, count: int) -> Array:
+    """The values without those from ``start`` on."""
+    return values[count:] if start == 0 else np.delete(values, slice(start, start + count))
 
 
 def _index(spans: Sequence[tuple[int, int]]) -> Index:

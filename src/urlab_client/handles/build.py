@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import mujoco
@@ -148,15 +148,25 @@ class ModelParts:
         return Sensor(short, i, dim, kind, offset, owner.observed)
 
     def _set_root(self, articulation: URLabArticulation) -> None:
-        first = next(iter(articulation.joints.values()), None)
-        if first is not None and first.jnt_type == _FREE:
+        first = self._root_joint(list(articulation.joints.values()))
+        if first is not None:
+            articulation.root_local = first.qpos_local_offset, first.qvel_local_offset
             articulation.has_free_base = True
             articulation.free_joint = mujoco.mj_id2name(self._model, _OBJ.mjOBJ_JOINT, first.id)
             articulation.free_joint_id = first.id
             articulation.qpos_offset, articulation.qvel_offset = first.qpos_offset, first.qvel_offset
             articulation.body_id = first.body_id
         elif articulation.bodies:
-            articulation.body_id = next(iter(articulation.bodies.values())).id
+            free = {joint.body_id for joint in articulation.joints.values() if joint.jnt_type == _FREE}
+            ids = [body.id for body in articulation.bodies.values()]
+            fixed = (body for body in ids if int(self._model.body_rootid[body]) not in free)
+            articulation.body_id = next(fixed, ids[0])
+
+    def _root_joint(self, joints: Sequence[Joint]) -> Joint | None:
+        """The free joint of the tree of the first joint that is not free: free objects may stand before a robot."""
+        inner = next((joint for joint in joints if joint.jnt_type != _FREE), None)
+        tree = None if inner is None else int(self._model.body_rootid[inner.body_id])
+        return next((one for one in joints if one.jnt_type == _FREE and tree in (None, one.body_id)), None)
 
 
 def owner_of(name: str, prefixes: Collection[str]) -> str | None:
