@@ -60,8 +60,15 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     assets = SharedAssets()
     placed = tuple(_place(root, actor, one, assets) for actor, one in zip(actors, blueprints, strict=True))
     for light in level.lights:
-        _add_light(root, light)
-    return Assembly(root, placed, (*_left_out(placed), *_differences(placed, leader, settled), *_unscaled(placed)))
+        try:
+            _add_light(root, light)
+        except MUJOCO_ERRORS as refused:
+            raise CompileError(f"light {light.name!r} does not fit in: {refused}") from refused
+    return Assembly(
+        root,
+        placed,
+        (*_left_out(placed), *_differences(placed, leader, settled), *_unscaled(placed), *_unfitted(placed, root)),
+    )
 
 
 def _load(actor: Actor, library: Library) -> Blueprint:
@@ -135,6 +142,14 @@ def _unscaled(placed: Sequence[PlacedActor]) -> list[str]:
         for name, mass in asked
         if mass > 0
     ]
+
+
+def _unfitted(placed: Sequence[PlacedActor], root: Any) -> list[str]:
+    """Models that want geoms fitted to their meshes in the other way: MuJoCo asks the whole scene."""
+    ways = {True: "bounding boxes (fitaabb)", False: "inertia boxes"}
+    taken = bool(root.compiler.fitaabb)
+    odd = [one.actor.name for one in placed if bool(one.blueprint.spec.compiler.fitaabb) is not taken]
+    return [f"{name!r} asks for geoms fitted to {ways[not taken]}, but the scene uses {ways[taken]}" for name in odd]
 
 
 def _add_light(root: Any, light: Light) -> None:

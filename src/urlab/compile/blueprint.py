@@ -1,6 +1,5 @@
 """A model file, parsed and made ready to be placed in a scene any number of times."""
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ import mujoco
 
 from urlab.compile.urdf import MUJOCO_ERRORS, leave_out_unusable_visuals, read_urdf, with_remedy
 from urlab.errors import ImportFailed, known
+from urlab.physics.engine import mujoco_warnings
 from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.names import legal_name
 from urlab.scene.sidecar import ActuatorConfig, Sidecar, read_sidecar, sidecar_path
@@ -60,7 +60,9 @@ def load_blueprint(record: BlueprintRecord, config: Mapping[str, Any] | None = N
     path = record.file
     sidecar = read_sidecar(path, config or {})
     try:
-        parsed, notes = _load(path, sidecar)
+        with mujoco_warnings() as said:
+            parsed, notes = _load(path, sidecar)
+        notes += said
         spec = parsed.copy()
         model, _ = compile_spec(parsed)
         if _key_sizes(parsed) != _key_sizes(spec):
@@ -130,17 +132,17 @@ def _load(path: Path, sidecar: Sidecar) -> tuple[Any, list[str]]:
 
 def compile_spec(spec: Any) -> tuple[Any, list[str]]:
     """Compile; what MuJoCo warns of comes back as text."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with mujoco_warnings() as said:
         model = spec.compile()
-    return model, [str(one.message).strip() for one in caught]
+    return model, said
 
 
 def model_name_of(path: Path) -> str:
     """The prefix that a model file asks for; it is parsed, but not compiled."""
     try:
-        spec = read_urdf(path)
-        return _model_name(mujoco.MjSpec.from_file(str(path)) if spec is None else spec, path)
+        with mujoco_warnings():  # they are told when the model is loaded
+            spec = read_urdf(path)
+            return _model_name(mujoco.MjSpec.from_file(str(path)) if spec is None else spec, path)
     except MUJOCO_ERRORS as refused:
         raise ImportFailed(f"{path}: {refused}") from refused
 

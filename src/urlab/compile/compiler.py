@@ -13,6 +13,7 @@ from urlab.compile.library import Library
 from urlab.compile.overlaps import start_notes
 from urlab.errors import CompileError, UrlabError
 from urlab.geometry import Pose
+from urlab.physics.engine import mujoco_warnings
 from urlab.physics.options import apply_options, check_options
 from urlab.scene.level import Level
 
@@ -25,16 +26,24 @@ def compile_scene(level: Level, library: Library, overrides: Mapping[str, Any] |
 
     Options come from MuJoCo's defaults, then the first articulation, then the level, then ``overrides``.
     """
-    assembly = assemble(level, library, settled={*level.options, *(overrides or {})})
+    with mujoco_warnings() as said:
+        assembly = assemble(level, library, settled={*level.options, *(overrides or {})})
     _override(assembly.root, level.options, f"level {level.name!r}")
     _override(assembly.root, overrides or {}, "the server's options")
     assembly.root.modelname = level.name
     try:
         model, warned = compile_spec(assembly.root)
     except MUJOCO_ERRORS as refused:
-        raise CompileError(f"every actor compiles alone, but not together: {refused}") from refused
+        raise CompileError(f"{_who(assembly.placed)}: {refused}") from refused
     _move_keyframes(model, assembly.root, assembly.placed)
-    return _bind(assembly, model, warned)
+    return _bind(assembly, model, [*said, *warned])
+
+
+def _who(placed: Sequence[PlacedActor]) -> str:
+    """What a complaint about the whole scene is about."""
+    if len(placed) == 1:
+        return f"{placed[0].blueprint.path} compiles alone, but not as the actor {placed[0].actor.name!r}"
+    return "every actor compiles alone, but not together"
 
 
 def _override(root: Any, options: Mapping[str, Any], source: str) -> None:
@@ -60,7 +69,7 @@ def _bind(assembly: Assembly, model: Any, warned: list[str]) -> CompiledScene:
         global_cameras=tuple(camera for one in things for camera in bind_cameras(model, one, owned)),
         joints=bind_joints(model),
         placed=placed,
-        notes=(*assembly.notes, *warned, *_too_many_lights(model), *at_start),
+        notes=tuple(dict.fromkeys([*assembly.notes, *warned, *_too_many_lights(model), *at_start])),
     )
 
 

@@ -1,7 +1,6 @@
 """A compiled scene as files and bytes: for debugging, and for clients that load the model themselves."""
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ import mujoco
 
 from urlab.compile.bind import owner_of
 from urlab.compile.compiled_scene import CompiledScene
+from urlab.physics.engine import mujoco_warnings
 from urlab.physics.options import read_all, write_all
 
 _TEXTURE_FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
@@ -60,8 +60,7 @@ def _exact_xml(spec: Any) -> str:
 
 
 def _xml(spec: Any) -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they were reported when the scene was compiled
+    with mujoco_warnings():  # they were reported when the scene was compiled
         return str(spec.to_xml())
 
 
