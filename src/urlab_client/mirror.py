@@ -99,7 +99,7 @@ class EntityRows:
         free_qpos = {one.name: one.qpos_offset for one in entities if one.qpos_offset is not None}
         free_qvel = {one.name: one.qvel_offset for one in entities if one.qvel_offset is not None}
         bodies = {one.name: one.body_id for one in entities if 0 <= one.body_id < model.nbody}
-        fixed = {name: i for name, i in bodies.items() if name not in free_qpos}
+        fixed = {name: i for name, i in bodies.items() if name not in free_qpos and _can_move(model, i)}
         mocaps = {name: int(model.body_mocapid[i]) for name, i in fixed.items() if model.body_mocapid[i] >= 0}
         fixed = {**{name: fixed[name] for name in mocaps}, **fixed}  # mocap bodies first: both kinds are one stretch
         columns: dict[str, Mapping[str, int]] = {"qpos": free_qpos, "qvel": free_qvel, "xpos": fixed, "xquat": fixed}
@@ -181,6 +181,11 @@ class _Rows:
         for name, row in self._rows.items():
             if self._key in blocks.get(name, {}):
                 self._flat[row] = blocks[name][self._key]
+
+
+def _can_move(model: mujoco.MjModel, body: int) -> bool:
+    """Whether a joint or a mocap pose moves it; else its pose is where every evaluation puts it."""
+    return bool(model.body_weldid[body] != 0 or model.body_mocapid[model.body_rootid[body]] >= 0)
 
 
 def _write(all_rows: Iterable[_Rows], numbers: npt.NDArray[np.float64]) -> None:

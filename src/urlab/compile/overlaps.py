@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 
 from urlab.compile.bind import owner_of
+from urlab.compile.blueprint import MUJOCO_ERRORS
 from urlab.compile.compiled_scene import CompiledArticulation
 
 _DEEP_M = 0.001
@@ -28,7 +29,10 @@ def start_notes(model: Any, articulations: Sequence[CompiledArticulation], actor
         if one.start_key is not None:
             for joint in one.joints:
                 data.qpos[joint.qpos] = model.key_qpos[one.start_key, joint.qpos]
-    mujoco.mj_fwdPosition(model, data)
+    try:
+        mujoco.mj_fwdPosition(model, data)
+    except MUJOCO_ERRORS:
+        return []  # too small a memory, for one: the first step says so
     return [*_penetrations(model, data, names), *_doubled_floors(model, data, names)]
 
 
