@@ -20,6 +20,10 @@ _POSE = frozenset({"xpos", "xquat"})
 _GIVE_UP = 16
 
 
+class KnownEntities(dict[str, Any]):
+    """The entities of a reply, of which those that stand still were recognised as those of an earlier one."""
+
+
 class _Run(NamedTuple):
     """A stretch of equal bytes. ``entities`` has all names in order, with the blocks of the stretch."""
 
@@ -49,7 +53,7 @@ class RepeatedBlocks:
         if run is not None and frame.startswith(run.content, run.start):
             parts = (frame[: run.head], run.remaining, frame[run.first : run.start])
             tree = decode(b"".join((*parts, frame[run.start + len(run.content) :])))
-            tree["entities"] = {**run.entities, **tree["entities"]}
+            tree["entities"] = KnownEntities(run.entities | tree["entities"])
             return tree
         tree = decode(frame)
         if self._missed < _GIVE_UP and (run is None or run.op == tree.get("op")):
