@@ -111,7 +111,7 @@ class EntityRows:
     def take(self, blocks: Blocks) -> bool:
         """Copy the numbers of a reply, instead of those of earlier ones; False if it does not tell all of them.
 
-        Of a reply whose fixed bodies are known to be as before only the others count: an evaluation places the fixed ones.
+        Of a reply whose fixed bodies are known to be as before only the others count: evaluations place the fixed ones.
         """
         self._taken = self._moving if isinstance(blocks, KnownEntities) else self._all
         if not self._taken.cells:

@@ -21,6 +21,7 @@ _LOADED = {
     "skin": (mujoco.mjtObj.mjOBJ_SKIN, "skin_pathadr"),
     "texture": (mujoco.mjtObj.mjOBJ_TEXTURE, "tex_pathadr"),
 }
+_OLDER_SIZES = ("njmax", "nconmax", "nstack")
 _FILES_OF = {"mesh": ("file",), "hfield": ("file",), "skin": ("file",), "texture": _TEXTURE_FILES}
 
 
@@ -69,6 +70,10 @@ def _parsed(xml: str) -> ET.Element:
     for sensor in root.iterfind("sensor/user"):
         if "objtype" not in sensor.attrib:
             sensor.attrib.pop("objname", None)  # an attached one that watches nothing carries the bare prefix here
+    for size in root.findall("size"):
+        older = {name: size.attrib.pop(name) for name in _OLDER_SIZES if {"memory", name} <= set(size.keys())}
+        if older:  # one element may not have both, but a model of several parts may
+            ET.SubElement(root, "size", older)
     return root
 
 
