@@ -16,7 +16,7 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from benchmarks.bare_child import CONTROLS_FILE, DEFAULT, FAST, MODEL_FILE, STATE, STATE_FILE, BarePhysics
+from benchmarks.bare_child import CONTROLS_FILE, FAST, MODEL_FILE, STATE, STATE_FILE, BarePhysics
 from benchmarks.measuring import (
     Bar,
     BenchmarkError,
@@ -32,8 +32,6 @@ from benchmarks.measuring import (
 from benchmarks.processes import EvaluationServer, PipeChild, ask_all, child_module, environment
 from benchmarks.reporting import Panel, PanelBar, Report, Table
 from urlab.cameras.gl_thread import shared_gl
-from urlab.cameras.profile import effective_profile
-from urlab.config import RenderProfile
 from urlab.errors import NoViewport
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.goals.scoring import sample_layout
@@ -266,10 +264,9 @@ class Floors:
             for mount in self._mounts
         ]
         width, height = map(int, model.cam_resolution[ids[0]])
-        fast = effective_profile(RenderProfile.AUTO, shared_gl().gl_name()) is RenderProfile.FAST
         return {
             "do": "draw", "cameras": ids, "modes": ["real", "depth"], "step": False, "width": width, "height": height,
-            "profile": FAST if fast else DEFAULT,
+            "profile": FAST,
         }  # fmt: skip
 
 

@@ -18,23 +18,28 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
   `errors`.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from urlab.config import VERSION
+from urlab.config import VERSION, shadowing_client
 
 if TYPE_CHECKING:
-    from urlab_client import URLabClient
+    from urlab.app import launch
 
 __version__ = VERSION
 
 
-def launch(target: str | Path | Sequence[str | Path] | None = None, **options: Any) -> "URLabClient":
-    """Start a server inside this process and return a connected client; see `urlab.app.launch`."""
-    from urlab.app import launch as launch_app
+def __getattr__(name: str) -> Any:
+    if name != "launch":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if wrong := shadowing_client():
+        raise ImportError(wrong)
+    from urlab.app import launch
 
-    return launch_app(target, **options)
+    return launch
+
+
+def __dir__() -> list[str]:
+    return [*globals(), "launch"]
 
 
 __all__ = ["__version__", "launch"]

@@ -1,9 +1,13 @@
 """The composition root: builds a server from its parts, and runs it in this process."""
 
+import dataclasses
+import difflib
+import inspect
 import logging
 import os
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,19 +15,20 @@ from typing import Any
 
 from urlab import robots
 from urlab.authoring import Importer, World
-from urlab.authoring.targets import open_targets
+from urlab.authoring.targets import is_of_project, open_targets
 from urlab.compile.library import Library
-from urlab.config import ServerConfig
+from urlab.config import RenderProfile, ServerConfig
 from urlab.errors import ConfigError, OpTimeout
 from urlab.files import remove_ready_file, write_ready_file
 from urlab.importing.hulls import Decomposer
 from urlab.manager import Manager, Play, StreamSource, ViewportSource
+from urlab.manager.play import DEFAULT_TIMEOUT_S
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
 from urlab.physics.engine import route_mujoco_log
 from urlab.scene.project import Project
 from urlab.transport import (
-    ReplyCache,
+    RequestRegistry,
     ScenePublisher,
     SharedMemory,
     ShmUnavailable,
@@ -34,7 +39,8 @@ from urlab.transport import (
 from urlab.viewport import Viewport
 from urlab_client import URLabClient
 from urlab_client.transports import InProcessTransport
-from urlab_wire.enums import StepMode
+from urlab_wire.enums import PIEState, StepMode
+from urlab_wire.ops.runtime import OPTION_FIELDS
 
 log = logging.getLogger("urlab.app")
 
@@ -57,11 +63,13 @@ class Server:
         _warn_of_unwritable(self.project.folder)
         self._decomposer = Decomposer(self.project.converted_meshes_dir)
         library = Library(self.project.record, self._decomposer)
+        level = open_targets(self.project, targets, library)
         self.world = World(
             self.project,
-            open_targets(self.project, targets, library),
+            level,
             library,
             Importer(self.project, self.config.roots()),
+            from_project=is_of_project(self.project, targets, level),
         )
         self.play = Play(
             self.world,
@@ -71,10 +79,10 @@ class Server:
             save_debug=self.config.save_debug_xml,
         )
         overlay = Overlay()
-        self._viewport = Viewport(ViewportSource(self.play), overlay)
+        self._viewport = Viewport(ViewportSource(self.play), overlay, profile=self.config.render_profile)
         self._parts = Parts(self.play, self.world, overlay, self._viewport)
         self.dispatcher = Dispatcher(self._parts)
-        self._too_large = ReplyCache()
+        self._registry = RequestRegistry()
         self._publishers: list[ScenePublisher] = []
         self.play.on_start.append(self._attach_publishers)
         self.play.on_stop.append(self._detach_publishers)
@@ -82,16 +90,19 @@ class Server:
         self._shm: SharedMemory | None = None
         self._streams: Streams | None = None
 
-    def begin(self, mode: StepMode = StepMode.LIVE) -> None:
-        """Prepare this process and, unless the config says no, start to play."""
+    def begin(self, mode: StepMode = StepMode.LIVE, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
+        """Prepare this process and, unless the config says no, start to play.
+
+        Compilation goes on in the background when it takes longer than ``timeout_s``; ``play.status()`` then tells.
+        """
         sys.setswitchinterval(_SWITCH_INTERVAL_S)
         if self.config.play:
-            self.play.begin(mode=mode)
+            self.play.begin(mode=mode, timeout_s=timeout_s)
 
     def bind_sockets(self) -> ZmqRpcServer:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
         base, ports = self.config.endpoint_base, self.config.ports
-        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._too_large)
+        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry)
         self._streams = self._parts.streams = Streams(base, ports)
         self._add_publisher(self._streams)
         return self._rpc
@@ -106,7 +117,7 @@ class Server:
     def _open_shared_memory(self) -> None:
         reply_bytes = _largest_reply(self.play.manager) if self.play.is_playing else 0
         try:
-            self._shm = SharedMemory(self.dispatcher.handle, self._too_large, reply_bytes=reply_bytes)
+            self._shm = SharedMemory(self.dispatcher.handle, self._registry, reply_bytes=reply_bytes)
         except ShmUnavailable as missing:
             log.warning("no shared memory, clients use ZeroMQ: %s (--no-shm ends this message)", missing)
             return
@@ -192,30 +203,72 @@ class Server:
         self._decomposer.close()
 
 
-def launch(target: str | Path | Sequence[str | Path] | None = None, **options: Any) -> URLabClient:
+def launch(
+    target: str | Path | Sequence[str | Path] | None = None,
+    *,
+    step_mode: StepMode | str = StepMode.DIRECT,
+    observations: str = "standard",
+    sim_options: Mapping[str, Any] | None = None,
+    project: Path | str | None = None,
+    play: bool = True,
+    render_profile: RenderProfile | str = RenderProfile.AUTO,
+    start_timeout_s: float | None = None,
+    **options: Any,
+) -> URLabClient:
     """Start a server inside this process and return a connected client; closing the client ends the server.
 
-    ``target`` is a level's name, a model file, or several model files; None is the shipped demo level.
-    ``step_mode`` (default direct) and ``observations`` are the client's; every other option is a field of
-    `ServerConfig`. There are no ports and no second process.
+    ``target`` is a level's name, a model file, or several model files; None is the shipped demo level. There are no
+    ports and no second process. When this returns, the simulation is there; if it cannot be, the error says why.
+
+    - ``step_mode``: "direct" (default; time moves when you step), "live", "puppet", or "auto" for the mode in force.
+    - ``observations``: what replies carry: "minimal", "standard" (default) or "full".
+    - ``sim_options``: physics options to begin with, as `client.runtime.set_sim_options` takes them, for example
+      ``{"timestep": 0.001}``; by default those of the level and its models.
+    - ``project``: the folder for levels, imports and recordings; by default the per-user data folder.
+    - ``play``: False stays in the editor, with nothing simulated until ``client.sim.start()``.
+    - ``render_profile``: "auto" (default), "fast" or "quality".
+    - ``start_timeout_s``: give up with `ConfigError` if compiling takes longer; by default it takes what it takes.
+    - ``model_roots``, ``write_roots`` (folders that file ops may read and write; by default home, current and temporary
+      folder and the project), ``save_debug_xml`` (False) and every other field of `urlab.config.ServerConfig`.
     """
-    step_mode = StepMode(options.pop("step_mode", StepMode.DIRECT))
-    observations = options.pop("observations", "standard")
+    options |= {"play": play, "render_profile": render_profile}
+    if project is not None:
+        options["project"] = Path(project)
+    _refuse_unknown_options(options)
+    mode = StepMode(step_mode)
     targets = [target] if isinstance(target, str | Path) else list(target or [])
     server = Server(replace(ServerConfig(), **options), targets)
-    server.begin(step_mode)
-    client = URLabClient(
-        "inproc://urlab",
-        step_mode=step_mode,
-        transport=InProcessTransport(server.dispatcher.handle, on_close=server.close),
-    )
+    try:
+        server.begin(mode, threading.TIMEOUT_MAX if start_timeout_s is None else start_timeout_s)
+        _refuse_failed_start(server, start_timeout_s)
+    except BaseException:
+        server.close()
+        raise
+    transport = InProcessTransport(server.dispatcher.handle, on_close=server.close)
+    client = URLabClient("inproc://urlab", step_mode=mode, transport=transport)
     try:
         client.discover(observations)
-        _refuse_failed_start(server)
+        if sim_options:
+            client.runtime.set_sim_options(**sim_options)
     except BaseException:
         client.close()
         raise
     return client
+
+
+def _refuse_unknown_options(options: Mapping[str, Any]) -> None:
+    fields = {field.name for field in dataclasses.fields(ServerConfig)}
+    for name in options:
+        if name in OPTION_FIELDS:
+            raise TypeError(
+                f"launch() has no option {name!r}, which is one of the simulation: "
+                f"launch(..., sim_options={{{name!r}: ...}}), or client.runtime.set_sim_options({name}=...)"
+            )
+        if name not in fields:
+            exist = sorted({*inspect.signature(launch).parameters, *fields} - {"target", "options"})
+            close = difflib.get_close_matches(name, exist, n=1)
+            hint = f"did you mean {close[0]!r}? " if close else ""
+            raise TypeError(f"launch() has no option {name!r}; {hint}There are: {', '.join(exist)}")
 
 
 def open_project(folder: Path) -> Project:
@@ -244,7 +297,9 @@ def _largest_reply(manager: Manager) -> int:
         return pictures + _FULL_TO_STANDARD * len(StreamSource(manager).state())
 
 
-def _refuse_failed_start(server: Server) -> None:
+def _refuse_failed_start(server: Server, limit_s: float | None) -> None:
     status = server.play.status()
-    if server.config.play and status.compile_error:
+    if server.config.play and status.state is PIEState.COMPILING and limit_s is not None:
+        raise ConfigError(f"the scene was still compiling after start_timeout_s = {limit_s:g} s")
+    if server.config.play and status.state is not PIEState.READY:
         raise ConfigError(f"the scene cannot be played: {status.compile_error}")

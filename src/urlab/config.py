@@ -1,6 +1,7 @@
 """How a server was started. Frozen: nothing here changes while it runs."""
 
 import importlib.metadata
+import importlib.util
 import os
 import sys
 import tempfile
@@ -13,10 +14,11 @@ from typing import TypeVar
 from urlab.errors import ConfigError
 from urlab_wire.enums import RowLayout, StepMode
 
-VERSION = importlib.metadata.version("urlab-headless")
+_DISTRIBUTION = "urlab-headless"
+VERSION = importlib.metadata.version(_DISTRIBUTION)
 
-STEP_TIME_LIMIT_S = 5.0
-"""A step that runs longer stops at the next sub-step."""
+STEP_TIME_LIMIT_S = 4.5
+"""A step that runs longer stops at the next sub-step: before the original's clients give up, which is after 5 s."""
 
 _LAST_PORT = 65535
 
@@ -114,6 +116,22 @@ class ServerConfig:
         read = self.model_roots if self.model_roots is not None else local
         write = self.write_roots if self.write_roots is not None else local
         return FileRoots(read=_resolved((*read, self.project)), write=_resolved((*write, self.project)))
+
+
+def shadowing_client() -> str:
+    """What to say when ``import urlab_client`` does not find ours but another distribution's; empty when it does."""
+    ours = Path(__file__).parents[1] / "urlab_client" / "__init__.py"
+    spec = importlib.util.find_spec("urlab_client")
+    found = Path(spec.origin) if spec is not None and spec.origin is not None else None
+    if found is None or not ours.exists() or found.samefile(ours):
+        return ""
+    owners = importlib.metadata.packages_distributions().get("urlab_client", [])
+    others = [f"{name} {importlib.metadata.version(name)}" for name in owners if name != _DISTRIBUTION]
+    whose = f" (of {', '.join(others)})" if others else ""
+    return (
+        f"another urlab_client stands before ours: Python finds {found.parent}{whose}, and {_DISTRIBUTION} {VERSION} "
+        f"needs its own, {ours.parent}. Run the other one in an environment of its own, or take it out of PYTHONPATH"
+    )
 
 
 Word = TypeVar("Word", bound=StrEnum)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import inspect
 
 from urlab_client.errors import TRANSPORT_ERROR, UNEXPECTED_REPLY_OP, URLabRPCError, URLabTimeoutError
-from urlab_client.transports.base import Transport
+from urlab_client.transports.base import Transport, refuse_after_fork
 from urlab_wire.catalogue import CATALOGUE, DEFAULT_LIMIT_S
 from urlab_wire.codec import Tree, plain_map
 from urlab_wire.envelope import ERROR_OP, Reply, Request, ok_op
@@ -34,6 +34,7 @@ class RpcChannel:
 
     def __init__(self, transport: Transport, rcv_timeout_ms: int) -> None:
         self.transport = transport
+        refuse_after_fork(transport)
         self.rcv_timeout_ms = rcv_timeout_ms
         self.session_id = ""
         self._timeouts_ms: dict[str, int] = {}

@@ -27,21 +27,6 @@ GOODBYE_TIMEOUT_MS = 1000
 _log = logging.getLogger(__name__)
 
 
-class StreamedFrames(dict[str, Tree]):
-    """The streamed frames that a live step reports: ``{prefix: {camera: {pixels, mode, resolution, frame_count}}}``.
-
-    The prefix of the scene's own cameras is ``global``. Frames that the step itself brought are found as well, under
-    the names that it asked for.
-    """
-
-    def __init__(self, streamed: Mapping[str, Tree], of_step: Mapping[str, Tree] | None) -> None:
-        super().__init__(streamed)
-        self._of_step = of_step or {}
-
-    def __missing__(self, key: str) -> Tree:
-        return self._of_step[key]
-
-
 class CameraFeeds:
     """Feeds views from streams: those that `follow` was last given, at the endpoints that they had then."""
 
@@ -244,13 +229,16 @@ class ClientSession(SceneState):
             self._feeds.follow(self._camera_views() if self.camera_streams else ())
 
     def _show_streamed_frames(self, reply: Tree) -> None:
-        """Put the frames that streams have brought into the reply of a live step."""
+        """Put the frames that streams have brought into the reply of a live step, beside those that it asked for:
+        ``{prefix: {camera: {pixels, mode, resolution, frame_count}}}``, the prefix of the scene's own being ``global``.
+        Where a name that was asked for is also a prefix, the frame goes first.
+        """
         if self.step_mode in STEPPED:
             return
         with self._data_lock:
             streamed = self._feeds.frames()
         if streamed:
-            reply["cameras"] = StreamedFrames(streamed, reply.get("cameras"))
+            reply["cameras"] = {**streamed, **(reply.get("cameras") or {})}
 
     def _on_state(self, snapshot: Tree) -> None:
         with self._data_lock:

@@ -132,7 +132,8 @@ class PIEStartResult:
 class PIEStatus:
     """Where the play lifecycle stands; ``sim_time`` in seconds while a simulation runs.
 
-    ``level``, ``mode`` and ``paused`` are there when the server tells them (an extension of ours).
+    What follows is there when the server tells it (an extension of ours): the pace of live physics in percent of real
+    time, the seed of the last reset that named one, and by prefix whose setpoints count, ``zmq`` or ``ui``.
     """
 
     state: PIEState
@@ -141,6 +142,9 @@ class PIEStatus:
     level: str | None = None
     mode: str | None = None
     paused: bool | None = None
+    speed_percent: float | None = None
+    seed: int | None = None
+    control_source: dict[str, str] | None = None
 
 
 @dataclass
@@ -155,6 +159,16 @@ class RecordingHandle:
 class RecordingSummary:
     """What a recording holds: one frame per physics step."""
 
+    frame_count: int
+    sim_duration_s: float
+
+
+@dataclass
+class RecordingStatus:
+    """How far the running or the last recording is; ``active`` says whether it runs."""
+
+    active: bool
+    name: str
     frame_count: int
     sim_duration_s: float
 
@@ -195,6 +209,7 @@ class ActorInfo:
     driven_by_unreal: bool | None = None
     friction: Vec3 | None = None
     label: str = ""
+    selected: bool = False
 
 
 @dataclass
@@ -228,6 +243,7 @@ class SceneSnapshotActor:
     rotation_quat: Vec4
     tags: list[str] = field(default_factory=list)
     urlab: dict[str, Any] | None = None
+    selected: bool = False
 
 
 @dataclass
@@ -325,12 +341,16 @@ class KeyframeInfo:
 
 @dataclass
 class CameraPose:
-    """The viewport camera. ``rotation_quat`` is x, y, z, w; euler in degrees; ``fov`` horizontal degrees."""
+    """The viewport camera. ``rotation_quat`` is x, y, z, w; euler in degrees; ``fov`` horizontal degrees.
+
+    ``camera`` (extension) is the camera of the model that the view looks through, if it does.
+    """
 
     location: Vec3
     rotation_quat: Vec4
     rotation_euler: Vec3
     fov: float
+    camera: str | None = None
 
 
 @dataclass(frozen=True)

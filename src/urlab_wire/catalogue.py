@@ -149,6 +149,7 @@ CATALOGUE: dict[str, OpSpec] = _table(
         _op(recording.RecordingStopRequest),
         _op(recording.RecordingSaveRequest, limit_s=60),
         _op(recording.RecordingClearRequest),
+        _op(recording.RecordingStatusRequest, reads=True),
     ),
     *_namespace("replay", _MANAGER,
         _op(replay.ReplayLoadRequest, limit_s=60),
@@ -204,6 +205,8 @@ CATALOGUE: dict[str, OpSpec] = _table(
         _op(viewport.SetViewportModeRequest),
         _op(viewport.TrackActorRequest),
         _op(viewport.UntrackRequest),
+        _op(viewport.LookThroughRequest),
+        _op(viewport.SetViewportOverlaysRequest),
         _op(viewport.ViewportScreenshotRequest, reads=True, limit_s=60),
     ),
 )  # fmt: skip

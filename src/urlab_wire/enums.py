@@ -37,7 +37,7 @@ class ControlSource(StrEnum):
 
 
 class ActuatorType(StrEnum):
-    """The kind of an actuator as its MJCF author wrote it."""
+    """The kind of an actuator as its MJCF author wrote it; a ``<general>`` may be exactly one of the others."""
 
     MOTOR = "motor"
     POSITION = "position"
@@ -48,6 +48,7 @@ class ActuatorType(StrEnum):
     MUSCLE = "muscle"
     ADHESION = "adhesion"
     DC_MOTOR = "dcmotor"
+    GENERAL = "general"
 
 
 class ControllerKind(StrEnum):

@@ -11,12 +11,18 @@ offset type field
 12     u32  number of slots
 16     u64  sequence: payloads written so far
 24     u32  index of the slot that was written last
-28     --   zeros up to 64
+28     --   zeros
+32     u64  skipped: requests without a reply (ours only)
+40     --   zeros up to 64
 ====== ==== ==========================================
 
 One process writes a region and any number read it, without locks. The writer fills the slot after the last one, then
 stores the index, then the sequence. `Region.read` says what a reader may believe. Here is nothing but bytes: who makes
 the files is each side's own affair, and `urlab_wire.shm_wait` has the waiting.
+
+Requests and replies stand in two regions. A reply says nothing of its request, so one that would come late, when its
+client has gone on, is never written: our servers count it as skipped in the replies' header. Nothing is due when as
+many replies were written or skipped as there were requests.
 """
 
 import hashlib
@@ -53,7 +59,7 @@ _SEQUENCE_MASK = (1 << 64) - 1
 _WORD_MAX = (1 << 32) - 1
 # Places in the header, counted in u32 but for the sequence, which is counted in u64.
 _MAGIC, _VERSION, _STRIDE, _COUNT, _LATEST = 0, 1, 2, 3, 6
-_SEQUENCE = 2
+_SEQUENCE, _SKIPPED = 2, 4
 
 
 class ShmError(ValueError):
@@ -173,6 +179,22 @@ class Region:
         """How many payloads have been written, modulo 2**64; another one means that there is news."""
         return self._sequences[_SEQUENCE]
 
+    @property
+    def settled(self) -> int:
+        """Of replies: how many were written or skipped. With as many requests, none is due."""
+        return (self._sequences[_SEQUENCE] + self._sequences[_SKIPPED]) & _SEQUENCE_MASK
+
+    def skip(self, count: int = 1) -> None:
+        """Count replies that are never written. For the thread that writes."""
+        self._sequences[_SKIPPED] = (self._sequences[_SKIPPED] + count) & _SEQUENCE_MASK
+
+    def withdraw(self, sequence: int) -> None:
+        """Take back the last payload, if it is that one, and count it as skipped: its reader has gone on without it."""
+        if self._sequences[_SEQUENCE] == sequence:
+            self._words[_LATEST] = (self._words[_LATEST] - 1) % self.n_buffers
+            self._sequences[_SEQUENCE] = (sequence - 1) & _SEQUENCE_MASK
+            self.skip()
+
     def write(self, payload: Buffer) -> int:
         """Publish a payload, and return its sequence. Only one process and one thread may write a region."""
         if type(payload) is not bytes:
@@ -227,6 +249,10 @@ class Region:
         if (sequences[_SEQUENCE] - sequence) & _SEQUENCE_MASK > self._slack:
             return None
         return sequence, payload
+
+    def outdate(self) -> None:
+        """Let the newest payload count no more: readers find none until the next write. For the thread that writes."""
+        _SIZE.pack_into(self._slots[self._words[_LATEST]], 0, 0)
 
     def release(self) -> None:
         """Let go of the buffer, so that a mapping can be closed. Nothing else works afterwards."""

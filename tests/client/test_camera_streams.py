@@ -217,7 +217,7 @@ def test_a_live_step_reports_the_streamed_frames_and_its_own_by_name(
     view = dogs_eye(watcher)
     view.wait_for_frame(after=0)
     cameras = watcher.step(include_cameras={"wrist": "sync"})["cameras"]
-    assert list(cameras) == ["dog"]
+    assert list(cameras) == ["dog", "wrist"]
     shown = cameras["dog"]["eye"]
     assert shown["pixels"] is view.latest_frame
     assert (shown["mode"], shown["resolution"], shown["frame_count"]) == ("real", (2, 1), 1)

@@ -10,11 +10,11 @@ from urlab_client import CameraMode, URLabArticulation, URLabCameraView, URLabCl
 NAMES = """
 ActorBounds ActorHierarchyNode ActorInfo Actuator ActuatorType BlueprintInfo Body CameraFrame CameraMode CameraPose
 CameraStreaming CameraTiming Contact ContactsResult ControlMode ControlSource ControllerKind InProcessTransport Joint
-KeyframeInfo LightKind MocapPose ObservationLevel PIEStartResult PIEState PIEStatus RecordingHandle RecordingSummary
-ReplaySession ReplayStatus SceneSnapshot SceneSnapshotActor SegmentInfo Sensor SimOptions SpaceMode StepMode Transport
-URLabArticulation URLabAsset URLabBlueprint URLabCameraView URLabClient URLabController URLabEntity URLabLightHandle
-URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle URLabTimeoutError
-URLabVersionMismatch ZmqTransport
+KeyframeInfo LightKind MocapPose ObservationLevel PIEStartResult PIEState PIEStatus RecordingHandle RecordingStatus
+RecordingSummary ReplaySession ReplayStatus SceneSnapshot SceneSnapshotActor SegmentInfo Sensor SimOptions SpaceMode
+StepMode Transport URLabArticulation URLabAsset URLabBlueprint URLabCameraView URLabClient URLabController URLabEntity
+URLabLightHandle URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle
+URLabTimeoutError URLabVersionMismatch ZmqTransport
 """
 
 SIGNATURES = """

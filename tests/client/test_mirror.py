@@ -5,6 +5,7 @@ import random
 import threading
 from collections.abc import Callable
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -373,3 +374,19 @@ class Reader(threading.Thread):
                 self._read()
         except BaseException as failure:  # noqa: BLE001 - for the assertion on the main thread
             self.failure = failure
+
+
+WITH_TARGET = """
+<mujoco model="arm"><worldbody><body name="link"><joint name="turn"/><geom size=".1"/></body>
+  <body name="target" mocap="true" pos="0 1 0"/></worldbody><actuator><motor name="push" joint="turn"/></actuator>
+  <keyframe><key name="up" qpos=".3" mpos="0 3 0" mquat="0 0 0 1"/></keyframe></mujoco>"""
+
+
+def test_a_mocap_body_of_a_robots_own_file_is_where_a_reset_puts_it(tmp_path: Path):
+    (tmp_path / "arm.xml").write_text(WITH_TARGET)
+    with urlab.launch(tmp_path / "arm.xml", project=tmp_path / "project") as client:
+        client.reset(keyframe_name="up")
+        assert client.data.mocap_pos.tolist() == [[0, 3, 0]]
+        assert client.data.mocap_quat.tolist() == [[0, 0, 0, 1]]
+        client.reset()
+        assert client.data.body("arm_target").xpos.tolist() == [0, 1, 0]

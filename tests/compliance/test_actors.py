@@ -264,11 +264,45 @@ def test_the_bodies_of_an_actor_are_a_tree(builder: Any) -> None:
     builder.spawn("one", location=[1, 0, 0])
     root = builder.wire.ok("actor_hierarchy", target="one")["root"]
     assert (root["name"], root["class"], root["location"]) == ("hopper", "hopper_C", [1, 0, 0])
-    (foot,) = root["children"]
-    assert (foot["name"], foot["location"]) == ("foot", pytest.approx([1, 0, 0.5]))
-    (toe,) = foot["children"]
-    assert (toe["name"], toe["location"], toe["children"]) == ("toe", pytest.approx([1.2, 0, 0.5]), [])
+    foot = root["children"][0]
+    assert (foot["name"], foot["class"], foot["location"]) == ("foot", "MjBody", pytest.approx([1, 0, 0.5]))
+    toe = foot["children"][0]
+    assert (toe["name"], toe["class"], toe["location"]) == ("toe", "MjBody", pytest.approx([1.2, 0, 0.5]))
     assert builder.wire.refused("actor_hierarchy", target="two") == "actor_hierarchy_failed"
+
+
+EVERYTHING = """
+<mujoco model="all"><worldbody><geom name="floor" type="plane" size="1 1 1"/><site name="mark" pos="0 0 2"/>
+  <body name="base" pos="0 0 1" euler="0 0 90"><freejoint name="root"/><geom name="hull" size=".1" pos="1 0 0"/>
+    <body name="head" pos="0 0 1"><joint name="nod" pos="0 1 0"/><geom name="skull" size=".1"/>
+      <site name="nose" pos="2 0 0"/><camera name="eye" pos="0 0 3"/></body></body></worldbody>
+  <actuator><motor name="neck" joint="nod"/></actuator><sensor><gyro name="ear" site="nose"/></sensor></mujoco>"""
+
+
+@pytest.mark.parametrize("playing", [False, True])
+def test_a_tree_holds_every_element_of_the_model(builder: Any, playing: bool) -> None:
+    def listed(node: Any) -> list[Any]:
+        place = [round(number, 6) + 0.0 for number in node["location"]]
+        return [(node["name"], node["class"], place), *(row for child in node["children"] for row in listed(child))]
+
+    builder.spawn("one", builder.write("all.xml", EVERYTHING), location=[10, 0, 0])
+    if playing:
+        builder.play()
+    assert listed(builder.wire.ok("actor_hierarchy", target="one")["root"]) == [
+        ("all", "all_C", [10, 0, 0]),
+        ("base", "MjBody", [10, 0, 1]),
+        ("head", "MjBody", [10, 0, 2]),
+        ("nod", "MjJoint", [9, 0, 2]),
+        ("skull", "MjGeom", [10, 0, 2]),
+        ("nose", "MjSite", [10, 2, 2]),
+        ("eye", "MjCamera", [10, 0, 5]),
+        ("root", "MjFreeJoint", [10, 0, 1]),
+        ("hull", "MjGeom", [10, 1, 1]),
+        ("floor", "MjGeom", [10, 0, 0]),
+        ("mark", "MjSite", [10, 0, 2]),
+        ("neck", "MjActuator", [10, 0, 0]),
+        ("ear", "MjSensor", [10, 0, 0]),
+    ]
 
 
 def test_the_tree_follows_the_running_simulation(builder: Any) -> None:

@@ -127,13 +127,47 @@ def test_cameras_are_switched_all_or_none(seeing: Any) -> None:
     assert seeing.wire.refused("set_camera_mode", camera="ear", mode="real") == "bad_value"
 
 
+def test_all_cameras_are_switched_at_once_and_those_of_the_next_scene_follow(seeing: Any) -> None:
+    named = seeing.wire.ok("set_camera_streaming", cameras={"eye": True})
+    assert "all_cameras" not in named
+    off = seeing.wire.ok("set_camera_streaming", cameras=False)
+    assert off["all_cameras"] is False
+    assert {name: (one["streaming"], one["zmq"], one["shm"]) for name, one in off["cameras"].items()} == {
+        "seer/eye": (False, False, False),
+        "seer/far": (False, False, False),
+    }
+    assert set(seeing.wire.ok("step", include_cameras=True)["cameras"]) == {"eye", "far"}, "replies have frames still"
+    seeing.play()
+    again = seeing.wire.ok("set_camera_streaming", cameras={"eye": {}})
+    assert (again["all_cameras"], again["cameras"]["eye"]["streaming"]) == (False, False)
+    on = seeing.wire.ok("set_camera_streaming", cameras=True)
+    assert (on["all_cameras"], {one["streaming"] for one in on["cameras"].values()}) == (True, {True})
+    seeing.play()
+    assert seeing.wire.ok("set_camera_streaming", cameras={"far": {}})["cameras"]["far"]["streaming"] is True
+    assert seeing.wire.refused("set_camera_streaming", cameras="off") == "bad_value"
+    assert seeing.wire.refused("set_camera_streaming") == "missing_field"
+
+
 def test_a_camera_that_no_robot_owns_goes_by_the_name_of_the_handshake(builder: Any) -> None:
     eye = '<mujoco model="post"><worldbody><camera name="eye" resolution="16 12"/></worldbody></mujoco>'
     builder.spawn("post", builder.write("post.xml", eye))
     builder.spawn("seer", builder.seer_file)
-    (name,) = builder.play()["global_cameras"]
-    assert set(builder.wire.ok("step", include_cameras=True)["cameras"]) == {name, "eye", "far"}
+    ((name, topic),) = builder.play()["global_cameras"].items()
+    assert (name, topic["short_name"]) == ("post_eye", "eye")
+    assert set(builder.wire.ok("step", include_cameras=True)["cameras"]) == {name, "seer/eye", "far"}
     assert set(builder.wire.ok("step", include_cameras={name: "sync"})["cameras"]) == {name}
+    taken = builder.wire.ok("step", include_cameras={"eye": "sync"})["cameras"]["eye"]
+    assert (taken["width"], taken["height"]) == (80, 60), "that of the robot goes first"
+
+
+def test_a_camera_that_no_robot_owns_goes_by_its_bare_name_where_it_is_the_only_one(builder: Any) -> None:
+    side = '<mujoco model="post"><worldbody><camera name="side" resolution="16 12"/></worldbody></mujoco>'
+    builder.spawn("post", builder.write("post.xml", side))
+    builder.spawn("seer", builder.seer_file)
+    builder.play()
+    assert set(builder.wire.ok("step", include_cameras=True)["cameras"]) == {"side", "eye", "far"}
+    for name in ("side", "post_side"):
+        assert set(builder.wire.ok("step", include_cameras={name: "latest"})["cameras"]) == {name}
 
 
 def test_a_recording_keeps_how_cameras_were_drawn(seeing: Any) -> None:

@@ -114,31 +114,39 @@ def test_a_level_that_cannot_be_saved_is_an_error_and_loses_nothing(builder: Any
     builder.wire.ok("save_level")
 
 
-def test_levels_are_destroyed_but_not_the_open_one_or_a_shipped_one(builder: Any) -> None:
+def test_levels_are_destroyed_but_not_a_shipped_one(builder: Any) -> None:
     builder.wire.ok("create_level", name="hall")
-    assert builder.wire.refused("destroy_asset", asset_path="/Game/Levels/hall.hall") == "destroy_asset_failed"
     assert builder.wire.ok("destroy_asset", asset_path="/Game/Levels/lab.lab")["was_found"] is True
     assert builder.wire.ok("destroy_asset", asset_path="/Game/Levels/lab")["was_found"] is False
     assert builder.wire.refused("destroy_asset", asset_path="/Game/Levels/demo") == "destroy_asset_failed"
     assert builder.wire.refused("load_level", level_path="lab") == "load_level_failed"
 
 
+def test_the_open_level_is_left_for_an_empty_one_when_it_is_destroyed(builder: Any) -> None:
+    builder.spawn("one")
+    builder.wire.ok("save_level")
+    assert builder.wire.ok("destroy_asset", asset_path="/Game/Levels/lab.lab")["was_found"] is True
+    assert builder.actors() == {}
+    assert builder.wire.ok("current_level")["level_path"] == "/Game/Levels/Untitled"
+    assert not (builder.project / "Levels" / "lab.toml").exists()
+
+
 @pytest.mark.parametrize("path", ["/etc/passwd", "lab", "/Game/Levels/../x", "/Game/MuJoCoImports/../Levels", ""])
 def test_nothing_else_is_destroyed(builder: Any, path: str) -> None:
     before = sorted(builder.project.rglob("*"))
-    reply = builder.wire.ask("destroy_asset", asset_path=path)
-    assert reply.get("code") in ("destroy_asset_failed", "missing_field") or reply["was_found"] is False
+    assert builder.wire.ok("destroy_asset", asset_path=path)["was_found"] is False
     assert sorted(builder.project.rglob("*")) == before
 
 
-def test_imports_are_destroyed_unless_they_are_in_use(builder: Any) -> None:
+def test_an_import_takes_its_actors_with_it(builder: Any) -> None:
     builder.spawn("one")
+    builder.spawn("other", builder.box_file)
+    builder.wire.ok("select_actor", target="one")
     path = "/Game/MuJoCoImports/hopper.hopper"
-    assert builder.wire.refused("destroy_asset", asset_path=path) == "destroy_asset_failed"
-    builder.wire.ok("destroy_actor", target="one")
     assert builder.wire.ok("destroy_asset", asset_path=path) == {
-        "op": "destroy_asset_ok", "asset_path": path, "was_found": True
+        "op": "destroy_asset_ok", "asset_path": path, "was_found": True, "destroyed_actors": ["hopper"]
     }  # fmt: skip
+    assert list(builder.actors()) == ["other"]
     assert builder.wire.ok("destroy_asset", asset_path=path)["was_found"] is False
     assert builder.wire.refused("spawn_actor", blueprint="/Game/MuJoCoImports/hopper.hopper_C") == "spawn_failed"
 
@@ -194,15 +202,29 @@ def test_a_level_from_elsewhere_replaces_none_of_the_project(builder: Any, make_
     assert (builder.project / "Levels" / "lab.toml").read_bytes() == before
 
 
-def test_an_import_that_a_saved_level_uses_is_not_destroyed(builder: Any) -> None:
+def test_a_saved_level_whose_import_is_destroyed_is_named_and_can_still_be_opened(builder: Any) -> None:
     builder.spawn("one")
     builder.wire.ok("save_level")
     builder.wire.ok("create_level", name="hall")
-    reply = builder.wire.ask("destroy_asset", asset_path="/Game/MuJoCoImports/hopper")
-    assert reply["code"] == "destroy_asset_failed"
-    assert "lab" in reply["message"]
-    builder.wire.ok("destroy_asset", asset_path="/Game/Levels/lab")
-    assert builder.wire.ok("destroy_asset", asset_path="Imports/hopper")["was_found"] is True
+    reply = builder.wire.ok("destroy_asset", asset_path="Imports/hopper")
+    assert (reply["was_found"], reply["affected_levels"]) == (True, ["lab"])
+    builder.wire.ok("load_level", level_path="lab")
+    assert "hopper" in builder.actors()["one"]["problem"]
+
+
+@pytest.mark.parametrize("named_by", ["lab", "Levels/lab.toml"])
+def test_a_level_that_a_server_was_started_with_is_saved_as_that_level(
+    builder: Any, make_server: Any, connect: Any, named_by: str
+) -> None:
+    builder.spawn("one")
+    builder.wire.ok("save_level")
+    target = named_by if named_by == "lab" else str(builder.project / named_by)
+    served = connect(make_server(target, project=builder.project))
+    served.hello()
+    served.ok("spawn_actor", blueprint="Imports/crate", actor_id="more")
+    assert served.ok("save_level")["level_path"] == "/Game/Levels/lab"
+    assert [path.name for path in (builder.project / "Levels").iterdir()] == ["lab.toml"]
+    assert "more" in (builder.project / "Levels" / "lab.toml").read_text()
 
 
 def test_an_actor_whose_model_is_missing_is_listed_with_its_problem(builder: Any) -> None:

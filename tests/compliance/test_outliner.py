@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from urlab.manager import ViewportSource
+
 
 @pytest.fixture
 def furnished(builder: Any) -> Any:
@@ -101,6 +103,33 @@ def test_an_actor_is_selected(furnished: Any) -> None:
     assert furnished.wire.refused("select_actor", target="gone") == "select_failed"
     furnished.wire.ok("destroy_actor", target="robot")
     assert furnished.server.world.selected is None
+
+
+def test_the_rows_say_which_actor_is_selected(furnished: Any) -> None:
+    def selected(op: str, **fields: Any) -> list[str]:
+        return [row["actor_id"] for row in furnished.wire.ok(op, **fields)["actors"] if row.get("selected")]
+
+    def everywhere() -> list[list[str]]:
+        return [selected("list_actors"), selected("find_actors", in_pie=True), selected("snapshot")]
+
+    assert everywhere() == [[], [], []]
+    furnished.wire.ok("select_actor", target="robot")
+    assert everywhere() == [["robot"]] * 3
+    furnished.play()
+    assert everywhere() == [["robot"]] * 3
+    furnished.wire.ok("select_actor", target="box")
+    assert everywhere() == [["box"]] * 3
+
+
+@pytest.mark.parametrize("playing", [False, True])
+def test_a_view_knows_the_bodies_of_the_selected_actor(furnished: Any, playing: bool) -> None:
+    if playing:
+        furnished.play()
+    source = ViewportSource(furnished.server.play)
+    assert source().selected_bodies == ()
+    furnished.wire.ok("select_actor", target="robot")
+    shown = source()
+    assert [shown.model.body(body).name for body in shown.selected_bodies] == ["hopper_foot", "hopper_toe"]
 
 
 def test_only_static_meshes_are_converted(furnished: Any) -> None:

@@ -48,6 +48,23 @@ def test_the_states_follow_one_another(wire: Any) -> None:
     assert wire.ok("begin_pie")["state"] == "ready"
 
 
+def test_the_status_tells_pace_seed_and_whose_setpoints_count(wire: Any) -> None:
+    status = wire.ok("pie_status")
+    assert status["speed_percent"] == 100
+    assert "seed" not in status
+    assert status["control_source"] == {"arm": "zmq", "walker": "zmq"}
+    wire.ok("set_sim_speed", percent=25)
+    wire.ok("reset", seed=42)
+    wire.ok("set_control_source", source="ui", articulation="walker")
+    status = wire.ok("pie_status")
+    assert (status["speed_percent"], status["seed"]) == (25, 42)
+    assert status["control_source"] == {"arm": "zmq", "walker": "ui"}
+    robots = {one["prefix"]: one["control_source"] for one in wire.hello()["articulations"]}
+    assert robots == {"arm": "zmq", "walker": "ui"}
+    wire.ok("stop_pie")
+    assert set(wire.ok("pie_status")) == {"op", "state", "compile_error", "level"}
+
+
 def test_a_new_play_begins_at_the_start(wire: Any) -> None:
     wire.ok("step", n_steps=5)
     wire.ok("stop_pie")

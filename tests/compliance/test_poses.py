@@ -148,5 +148,26 @@ def test_contact_filters_are_exact_and_all_must_match(resting: Any) -> None:
     names = {key: first[key] for key in ("body1", "body2", "geom1", "geom2")}
     assert resting.ok("get_contacts", filter=names)["n_contacts"] == 4
     assert resting.ok("get_contacts", filter={"body1": names["body1"], "geom2": ""})["n_contacts"] == 4
-    assert resting.ok("get_contacts", filter={**names, "geom2": "crate_sid"})["n_contacts"] == 0
+    assert resting.ok("get_contacts", filter={**names, "geom2": names["geom1"]})["n_contacts"] == 0
     assert resting.refused("get_contacts", filter={"body1": 5}) == "bad_value"
+
+
+def test_contact_filters_take_short_names(resting: Any) -> None:
+    full = {"geom1": "crate_side", "geom2": "slab_top"}
+    short = {"geom1": "side", "geom2": "top"}
+    assert resting.ok("get_contacts", filter=short) == resting.ok("get_contacts", filter=full)
+    assert resting.ok("get_contacts", filter=short)["n_contacts"] == 4
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code", "words"),
+    [
+        ({"body1": "slub"}, "unknown_body", ("'slub'", "did you mean 'slab'", "arm_base", "crate")),
+        ({"geom2": "crate_sid"}, "unknown_body", ("crate_sid", "did you mean 'crate_side'")),
+        ({"bodyA": "slab"}, "bad_value", ("bodyA", "body1, body2, geom1, geom2")),
+    ],
+)
+def test_a_contact_filter_that_means_nothing_is_refused(resting: Any, wanted: Any, code: str, words: Any) -> None:
+    reply = resting.ask("get_contacts", filter=wanted)
+    assert (reply["op"], reply["code"]) == ("error", code)
+    assert all(word in reply["message"] for word in words), reply["message"]

@@ -37,7 +37,7 @@ def test_direct_mode_records_one_frame_per_mj_step(wire: Any, tmp_path: Path) ->
         wire.ok("step", n_steps=n_steps)
     reply = wire.ok("recording_stop")
     assert reply["frame_count"] == 10
-    assert reply["sim_duration_s"] == pytest.approx(0.018)
+    assert reply["sim_duration_s"] == 10 * 0.002, "a frame stands for the step that led to it"
     frames = frames_of(wire.ok("recording_save", path=str(tmp_path / "a.json"))["absolute_path"])
     assert [frame["timestamp"] for frame in frames] == pytest.approx([0.002 * (i + 1) for i in range(10)])
     assert len(frames[0]["jointStates"]["walker_root"]["qPos"]) == 7
@@ -49,7 +49,49 @@ def test_puppet_mode_records_one_frame_per_push(wire: Any) -> None:
     for time in (0.5, 1.5, 2.5):
         wire.ok("step", time=time, n_steps=9)
     reply = wire.ok("recording_stop")
-    assert (reply["frame_count"], reply["sim_duration_s"]) == (3, 2.0)
+    assert (reply["frame_count"], reply["sim_duration_s"]) == (3, 3 * 0.002)
+
+
+def test_frames_are_counted_while_a_recording_runs(wire: Any, stranger: Any) -> None:
+    def told() -> Any:
+        status = stranger.ok("recording_status")
+        return [status[key] for key in ("active", "name", "frame_count", "sim_duration_s")]
+
+    stranger.hello(observer=True)
+    assert told() == [False, "live", 0, 0.0]
+    wire.ok("recording_start", name="ep_7")
+    assert told() == [True, "ep_7", 0, 0.0]
+    wire.ok("step", n_steps=7)
+    assert told() == [True, "ep_7", 7, 7 * 0.002]
+    wire.ok("recording_stop")
+    assert told() == [False, "ep_7", 7, 7 * 0.002]
+    wire.ok("recording_clear")
+    assert told() == [False, "ep_7", 0, 0.0]
+
+
+def test_a_rolling_window_counts_the_frames_that_it_holds(wire: Any) -> None:
+    wire.ok("recording_start", max_duration_s=0.02)
+    for n_steps in (4, 40):
+        wire.ok("step", n_steps=n_steps)
+    counted = wire.ok("recording_status")["frame_count"]
+    assert counted == wire.ok("recording_stop")["frame_count"] == 11
+
+
+def test_a_recording_keeps_the_seed_of_its_reset(wire: Any, tmp_path: Path) -> None:
+    def kept(name: str) -> Any:
+        path = wire.ok("recording_save", path=str(tmp_path / name))["absolute_path"]
+        return json.loads(Path(path).read_text())["urlab"].get("seed")
+
+    record(wire)
+    assert kept("none.json") is None
+    wire.ok("reset", seed=42)
+    record(wire)
+    wire.ok("reset", seed=7)
+    assert kept("a.json") == 42, "what comes after the end of a recording is not part of it"
+    wire.ok("recording_start")
+    wire.ok("step")
+    wire.ok("reset", seed=8)
+    assert kept("b.json") == 8
 
 
 def test_live_mode_records_one_frame_per_mj_step(wire: Any) -> None:

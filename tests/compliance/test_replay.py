@@ -134,6 +134,17 @@ def test_the_live_recording_can_be_replayed_without_a_file(recorded: Any) -> Non
     assert wire.ok("step")["per_articulation"]["arm"]["qpos"] == qpos[1][:2]
 
 
+def test_the_session_of_a_recording_has_the_name_that_it_was_started_with(wire: Any) -> None:
+    assert wire.ok("recording_start", name="ep_1234")["name"] == "ep_1234"
+    wire.ok("step", n_steps=4)
+    assert wire.ok("recording_stop")["name"] == "ep_1234"
+    assert wire.ok("replay_list_sessions")["sessions"] == ["ep_1234"]
+    for name in ("ep_1234", "live"):
+        wire.ok("replay_set_active", name=name)
+        assert wire.ok("replay_start") == {"op": "replay_start_ok", "active_session": "ep_1234", "total_frames": 4}
+        assert wire.ok("step")["replay"]["active_session"] == "ep_1234"
+
+
 def test_sessions_are_listed_and_chosen(recorded: Any) -> None:
     wire, path, _ = recorded
     wire.ok("replay_load", path=path)

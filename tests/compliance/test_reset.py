@@ -86,7 +86,14 @@ def test_free_and_ball_joints_take_lists(moved: Any) -> None:
     assert qpos[9:] == [0, 0, 1, 0]
 
 
-def test_one_number_goes_to_the_first_slot(moved: Any) -> None:
+def test_an_actuators_name_stands_for_its_joint(moved: Any) -> None:
+    values = {"walker": {"knee_motor": 0.4, "hip": 0.2}, "arm": {"arm_lift": 0.5}}
+    seen = moved.ok("reset", per_articulation_qpos=values)["per_articulation"]
+    assert seen["walker"]["qpos"][7:9] == [0.2, 0.4]
+    assert seen["arm"]["qpos"] == [0.5, 0]
+
+
+def test_one_number_goes_to_the_first_slot_of_a_free_joint(moved: Any) -> None:
     seen = moved.ok("reset", per_articulation_qpos={"walker": {"root": 5}})["per_articulation"]["walker"]
     assert seen["qpos"][:3] == [5, 0, 1]
 
@@ -102,6 +109,8 @@ WRONG = [
     ({"crate": {"free": 1}}, "unknown_articulation"),
     ({"arm": {"knee": 1}}, "bad_value"),
     ({"walker": {"root": [1, 2]}}, "dim_mismatch"),
+    ({"walker": {"neck": 0.5}}, "dim_mismatch"),
+    ({"walker": {"neck": [0.5]}}, "dim_mismatch"),
     ({"arm": {"elbow": []}}, "dim_mismatch"),
     ({"arm": {"elbow": float("nan")}}, "bad_value"),
     ({"arm": {"elbow": "bent"}}, "bad_value"),

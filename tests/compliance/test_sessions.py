@@ -1,15 +1,27 @@
 """Who may speak: hello, meta, and the one plain session at a time."""
 
+import time
 import uuid
+from collections.abc import Callable
 from typing import Any
 
+import msgpack
 import mujoco
 import numpy as np
 import pytest
 
+from urlab.manager import StreamSource
 from urlab_wire import CATALOGUE
 
 pytestmark = pytest.mark.every_transport
+STANDARD = {"qpos", "qvel", "ctrl", "act", "sensors"}
+
+
+def until(condition: Callable[[], Any], limit_s: float = 5.0) -> None:
+    """Live physics answers to the wall clock, so there is no event to wait for."""
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "it never came true"
 
 
 def test_hello_and_meta_need_no_session(stranger: Any) -> None:
@@ -73,12 +85,44 @@ def test_hello_zeroes_its_own_step_counter_only(wire: Any, stranger: Any, server
     assert stranger.ok("step")["step"] == 2
 
 
-def test_hello_keeps_the_observation_level_unless_it_names_one(wire: Any) -> None:
-    wire.hello(observations="minimal")
-    wire.hello()
-    assert "ctrl" not in wire.ok("step")["per_articulation"]["arm"]
-    wire.hello(observations="standard")
-    assert "ctrl" in wire.ok("step")["per_articulation"]["arm"]
+def test_the_state_stream_counts_steps_as_the_replies_to_the_driver_do(wire: Any, stranger: Any, server: Any) -> None:
+    def streamed() -> Any:
+        manager = server.play.manager
+        with manager.engine.locked():
+            return msgpack.unpackb(StreamSource(manager).state())["step"]
+
+    assert wire.ok("step", n_steps=4)["step"] == streamed() == 4
+    stranger.hello(observer=True)
+    assert streamed() == 4
+    stranger.hello()
+    assert streamed() == 0
+    assert stranger.ok("step", n_steps=3)["step"] == streamed() == 3
+    stranger.ok("reset")
+    assert streamed() == 0
+
+
+@pytest.mark.parametrize("level", ["minimal", "full"])
+def test_hello_inherits_no_observation_level(wire: Any, level: str) -> None:
+    wire.hello(observations=level)
+    assert set(wire.hello()["state"]["per_articulation"]["arm"]) == STANDARD
+    assert set(wire.ok("step")["per_articulation"]["arm"]) == STANDARD
+
+
+def test_hello_inherits_no_encoding(wire: Any) -> None:
+    wire.hello(encoding="json")
+    frame = wire.send(msgpack.packb({"op": "hello"}))
+    assert msgpack.unpackb(frame)["op"] == "hello_ok"
+
+
+def test_steps_that_live_physics_made_before_a_switch_to_direct_are_not_counted(wire: Any, engine: Any) -> None:
+    wire.ok("set_mode", mode="live")
+    opened = wire.hello()["state"]
+    assert opened["step"] == 0
+    until(lambda: engine().sim_time > opened["time"] + 0.01)
+    wire.ok("set_mode", mode="direct")
+    assert wire.ok("step")["step"] == 1
+    wire.ok("set_mode", mode="puppet")
+    assert wire.ok("step")["step"] == 2, "a session that has stepped goes on counting"
 
 
 def test_a_session_survives_the_end_and_the_begin_of_a_play(wire: Any) -> None:
@@ -98,10 +142,12 @@ def test_meta_lists_every_op_but_hello_and_meta(stranger: Any) -> None:
     assert "required_fields" not in ops["step"]
 
 
-def test_without_a_play_the_handshake_is_short(wire: Any) -> None:
+def test_without_a_play_the_handshake_is_short(wire: Any, server: Any) -> None:
     wire.ok("stop_pie")
     reply = wire.hello()
     assert set(reply) == {
         "op", "session_id", "urlab_version", "mujoco_version_int", "mujoco_version", "manager_present", "articulations",
+        "shm_session_dir",
     }  # fmt: skip
+    assert reply["shm_session_dir"] == str(server.shm_folder)
     assert (reply["manager_present"], reply["articulations"]) == (False, [])

@@ -1,13 +1,24 @@
 """Clients of several transports at once, and a reader of the state while it is written at full speed."""
 
+import contextlib
+import fcntl
 import itertools
+import mmap
+import os
+import struct
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
+import zmq
+
+from urlab_client.transports.shm_link import ShmLink
 
 STEPS = 2000
 
@@ -105,3 +116,128 @@ def test_a_reader_gets_whole_states_while_they_are_written_at_full_speed(server:
         said, complaints = reader.communicate(timeout=20)
     assert reader.returncode == 0, complaints
     assert int(said) > STEPS / 100
+
+
+class ImpatientClient:
+    """A client as the original's: it gives up in shared memory, and sends the same bytes again over ZeroMQ.
+
+    It takes whatever reply comes after the last one that it took.
+    """
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+        self._requests, self._replies = (self._map(server.shm_folder / name) for name in ("req.shm", "rep.shm"))
+        self._seen = self._sequence(self._replies)
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.REQ)
+        self._socket.setsockopt(zmq.RCVTIMEO, 20_000)
+        self._socket.connect(server.endpoints()["step"])
+
+    @staticmethod
+    def _map(path: Path) -> mmap.mmap:
+        with path.open("r+b") as file:
+            return mmap.mmap(file.fileno(), 0)
+
+    @staticmethod
+    def _sequence(memory: mmap.mmap) -> int:
+        return int(struct.unpack_from("<Q", memory, 16)[0])
+
+    def close(self) -> None:
+        self._context.destroy(linger=0)
+
+    def send(self, over: str, frame: bytes) -> None:
+        if over == "zmq":
+            self._socket.send(frame)
+            return
+        stride, slots, sequence, latest = struct.unpack_from("<IIQI", self._requests, 8)
+        target = (latest + 1) % slots
+        start = 64 + target * stride + 4
+        struct.pack_into("<I", self._requests, start - 4, len(frame))
+        self._requests[start : start + len(frame)] = frame
+        struct.pack_into("<I", self._requests, 24, target)
+        struct.pack_into("<Q", self._requests, 16, sequence + 1)
+
+    def receive(self, over: str) -> Any:
+        if over == "zmq":
+            return msgpack.unpackb(self._socket.recv())
+        wait_for(lambda: self._sequence(self._replies) != self._seen)
+        self._seen = self._sequence(self._replies)
+        stride, _, _, latest = struct.unpack_from("<IIQI", self._replies, 8)
+        start = 64 + latest * stride
+        return msgpack.unpackb(self._replies[start + 4 : start + 4 + struct.unpack_from("<I", self._replies, start)[0]])
+
+    def ask(self, over: str, **message: Any) -> Any:
+        self.send(over, msgpack.packb(message))
+        return self.receive(over)
+
+    def repeat(self, first: str, second: str, frame: bytes, let_go: Callable[[], None]) -> Any:
+        """Send on one transport, and again on the other one while the first runs; the second one's reply."""
+        running = self._server._registry._running
+        self.send(first, frame)
+        wait_for(lambda: frame in running)
+        self.send(second, frame)
+        wait_for(lambda: running[frame].takers)
+        let_go()
+        return self.receive(second)
+
+
+def wait_for(holds: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.0005)
+
+
+@pytest.fixture
+def impatient(server: Any) -> Iterator[ImpatientClient]:
+    client = ImpatientClient(server)
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize(("first", "second"), [("shm", "zmq"), ("zmq", "shm")])
+def test_a_step_that_is_repeated_on_another_transport_runs_once(
+    server: Any, wire: Any, impatient: ImpatientClient, first: str, second: str
+) -> None:
+    session, engine = wire.session_id, server.play.manager.engine
+    n_steps = 2 + int(0.02 / server.play.seconds_per_step())  # a window that other requests do not wait for
+    before_s, before = engine.data.time, wire.ok("step")["step"]
+    frame = msgpack.packb({"op": "step", "session_id": session, "n_steps": n_steps})
+    held = contextlib.ExitStack()
+    held.enter_context(engine.locked())
+    reply = impatient.repeat(first, second, frame, let_go=held.close)
+    assert (reply["op"], reply["step"]) == ("step_ok", before + n_steps)
+    assert engine.data.time == pytest.approx(before_s + (1 + n_steps) * engine.model.opt.timestep)
+    assert impatient.ask("shm", op="pie_status", session_id=session)["op"] == "pie_status_ok"
+    again = [impatient.ask("shm", op="step", session_id=session, n_steps=n_steps)["step"] for _ in range(2)]
+    assert again == [before + 2 * n_steps, before + 3 * n_steps]
+
+
+def test_an_import_that_is_repeated_over_zeromq_runs_once(
+    server: Any, wire: Any, impatient: ImpatientClient, tmp_path: Path
+) -> None:
+    model = tmp_path / f"once{os.getpid()}.xml"
+    model.write_text("<mujoco><worldbody><geom size='.1'/></worldbody></mujoco>")
+    frame = msgpack.packb({"op": "import_xml", "session_id": wire.session_id, "path": str(model)})
+    imports = server.project.imports_dir
+    imports.mkdir(parents=True, exist_ok=True)
+    handle = os.open(imports / ".lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    reply = impatient.repeat("shm", "zmq", frame, let_go=lambda: os.close(handle))
+    assert (reply["op"], reply["imported_now"]) == ("import_xml_ok", True)
+    assert impatient.ask("shm", op="pie_status", session_id=wire.session_id)["op"] == "pie_status_ok"
+
+
+def test_shared_memory_is_free_for_the_next_client_after_a_reply_was_skipped(
+    server: Any, wire: Any, impatient: ImpatientClient
+) -> None:
+    engine = server.play.manager.engine
+    frame = msgpack.packb({"op": "step", "session_id": wire.session_id, "n_steps": 3})
+    held = contextlib.ExitStack()
+    held.enter_context(engine.locked())
+    impatient.repeat("shm", "zmq", frame, let_go=held.close)
+    link = ShmLink(server.shm_folder, "here")
+    assert link.is_free
+    status = msgpack.packb({"op": "pie_status", "session_id": wire.session_id})
+    assert msgpack.unpackb(link.ask(status, timeout_s=20))["op"] == "pie_status_ok"
+    link.close()

@@ -84,6 +84,11 @@ def test_a_drawing_lasts_its_ttl(facing: Any) -> None:
         ("set_overlay_text", {}, "missing_field"),
         ("set_viewport_mode", {"mode": "sepia"}, "invalid_mode"),
         ("set_camera", {"location": [0, 0]}, "dim_mismatch"),
+        ("set_camera", {}, "missing_field"),
+        ("look_through", {"camera": "nose"}, "bad_value"),
+        ("look_through", {}, "missing_field"),
+        ("set_viewport_overlays", {"frames": "wheel"}, "bad_value"),
+        ("set_viewport_overlays", {"contacts": 3}, "bad_value"),
         ("set_camera", {"location": [0, 0, 0], "fov": 180.0}, "bad_value"),
         ("frame_actor", {"target": "gone"}, "unknown_actor"),
         ("track_actor", {"target": "gone"}, "unknown_actor"),
@@ -152,3 +157,111 @@ def test_a_picture_shows_the_edited_level_and_then_the_running_one(facing: Any) 
     facing.wire.ok("step", n_steps=2000)
     fallen = picture(facing)
     assert (np.abs(fallen - nothing).sum(axis=2) > 30).sum() < 20, "it has fallen out of sight"
+
+
+def test_overlays_are_switched_and_told(facing: Any) -> None:
+    facing.spawn("box", facing.box_file, location=[0, 0, -0.1])
+    before = facing.wire.ok("set_viewport_overlays")["overlays"]
+    assert (before["contacts"], before["frames"], before["tendons"]) == (False, False, True)
+    plain = picture(facing)
+    after = facing.wire.ok("set_viewport_overlays", frames="geom", inertia=True, names=True)["overlays"]
+    assert {word: value for word, value in after.items() if before[word] != value} == {
+        "frames": "geom",
+        "inertia": True,
+        "names": "body",
+    }
+    assert (np.abs(picture(facing) - plain).sum(axis=2) > 30).sum() > 50
+    assert facing.wire.ok("set_viewport_overlays", frames=False, inertia=False, names=False)["overlays"] == before
+    assert np.array_equal(picture(facing), plain)
+
+
+def test_contacts_of_the_running_scene_are_drawn_and_its_steps_are_not_disturbed(facing: Any) -> None:
+    floor = "<mujoco model='ground'><worldbody><geom type='plane' size='5 5 .1'/></worldbody></mujoco>"
+
+    def run(overlays: bool) -> tuple[Any, Any]:
+        facing.wire.ok("set_viewport_overlays", contacts=overlays, contact_forces=overlays)
+        facing.wire.ok("reset")
+        states, pictures = [], []
+        for _ in range(4):
+            states.append(facing.wire.ok("step", n_steps=50)["entities"]["crate"]["qpos"])
+            pictures.append(picture(facing))
+        return states, pictures
+
+    facing.spawn("ground", facing.write("ground.xml", floor))
+    facing.spawn("box", facing.box_file, location=[0, 0, 0])
+    facing.play()
+    facing.wire.ok("set_camera", location=[-1, 0, 0.4], rotation_euler=[0, 20, 0], fov=60)
+    (plain_states, plain), (states, drawn) = run(False), run(True)
+    assert states == plain_states
+    assert (np.abs(drawn[-1] - plain[-1]).sum(axis=2) > 30).sum() > 20
+
+
+def test_the_selected_actor_is_outlined_in_pictures(facing: Any) -> None:
+    def orange() -> int:
+        return int((np.abs(picture(facing) - [255, 150, 20]).sum(axis=2) < 12).sum())
+
+    facing.spawn("box", facing.box_file, location=[0, 0, -0.1])
+    assert orange() == 0
+    facing.wire.ok("select_actor", target="box")
+    assert orange() > 30
+    facing.play()
+    facing.wire.ok("step", n_steps=1)
+    assert orange() > 30, "in the running level too"
+
+
+def test_a_view_through_a_camera_of_a_robot(builder: Any) -> None:
+    builder.spawn("seer", builder.seer_file)
+    builder.spawn("brick", builder.wall_file, location=[2.05, 0, 1])
+    own = builder.wire.ok("set_camera", location=[5, 5, 5])
+    for playing in (False, True):
+        if playing:
+            builder.play()
+        seen = builder.wire.ok("look_through", camera="eye")
+        assert (seen["camera"], seen["location"]) == ("eye", pytest.approx([0, 0, 1], abs=1e-3))
+        assert builder.wire.ok("get_camera")["camera"] == "eye"
+        pixels = picture(builder)
+        assert pixels[120, 160, 0] > pixels[120, 160, 1] + 60, "the red brick is ahead"
+        assert builder.wire.ok("untrack")["was_tracking"] is True
+        assert builder.wire.ok("get_camera")["location"] == own["location"]
+
+
+def test_an_actor_is_framed_as_it_stands_now_and_an_arena_is_framed_too(builder: Any) -> None:
+    arena = "<mujoco model='hall'><worldbody><geom type='plane' size='0 0 1'/></worldbody></mujoco>"
+    crane = """<mujoco model="crane"><worldbody><body name="base"><geom size=".05"/><body name="hook">
+      <joint name="lift" type="slide" axis="0 0 1"/><geom size=".1"/></body></body></worldbody>
+      <actuator><motor joint="lift"/></actuator></mujoco>"""
+    builder.spawn("hall", builder.write("hall.xml", arena))
+    builder.spawn("crane", builder.write("crane.xml", crane))
+    builder.play()
+    low = builder.wire.ok("frame_actor", target="crane")["location"]
+    builder.wire.ok("set_qpos", target="crane", qpos=[30.0])
+    high = builder.wire.ok("frame_actor", target="crane")["location"]
+    assert (low[2] < 1, high[2] > 20) == (True, True)
+    whole = builder.wire.ok("frame_actor", target="hall")["location"]
+    assert 1 < np.linalg.norm(whole) < 10
+
+
+def test_a_tracked_actor_is_in_the_first_picture_and_smoothing_is_of_simulated_time(builder: Any) -> None:
+    builder.spawn("box", builder.box_file, location=[30, 0, 50])
+    builder.play()
+    builder.wire.ok("track_actor", target="box", offset=[-3, 0, 0], smoothing=0.9)
+    first = builder.wire.ok("get_camera")["location"]
+    assert first == pytest.approx([27, 0, 50], abs=0.2)
+    assert builder.wire.ok("get_camera")["location"] == first
+    fallen = builder.wire.ok("step", n_steps=50)["entities"]["crate"]["xpos"]
+    now = builder.wire.ok("get_camera")["location"]
+    left = 0.9 ** (50 * 0.002 * 60)
+    assert now[2] == pytest.approx(left * first[2] + (1 - left) * (fallen[2] - 0.1), abs=1e-3)
+    assert builder.wire.ok("get_camera")["location"] == now
+
+
+def test_a_fresh_view_frames_the_scene(builder: Any) -> None:
+    builder.spawn("box", builder.box_file, location=[40, 0, 50])
+    location = builder.wire.ok("get_camera")["location"]
+    assert np.linalg.norm(np.subtract(location, [40, 0, 50.1])) < 2
+
+
+def test_a_picture_says_how_it_was_drawn(builder: Any) -> None:
+    told = builder.wire.ok("viewport_screenshot", width=32, height=32)["rendering"]
+    assert told["profile"] in ("fast", "quality")
+    assert told["renderer"]

@@ -14,7 +14,7 @@ WORDS: dict[type[StrEnum], dict[str, str]] = {
     enums.ActuatorType: {
         "MOTOR": "motor", "POSITION": "position", "VELOCITY": "velocity", "INT_VELOCITY": "intvelocity",
         "DAMPER": "damper", "CYLINDER": "cylinder", "MUSCLE": "muscle", "ADHESION": "adhesion",
-        "DC_MOTOR": "dcmotor",
+        "DC_MOTOR": "dcmotor", "GENERAL": "general",
     },
     enums.ControllerKind: {"PD": "pd", "PASSTHROUGH": "passthrough"},
     enums.CameraMode: {"REAL": "real", "DEPTH": "depth", "SEMANTIC": "semantic", "INSTANCE": "instance"},

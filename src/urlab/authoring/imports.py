@@ -1,4 +1,4 @@
-"""Imports of the project: made, found, and taken away."""
+"""Imports of the project: made and found."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.config import FileRoots
-from urlab.errors import EditError, ImportFailed, ShuttingDown, known
+from urlab.errors import ImportFailed, ShuttingDown
 from urlab.geometry import Vec3
 from urlab.importing import StopSwitch, add_import, import_file
 from urlab.importing.heightfields import heightfield_bundle, heights_from_image
-from urlab.scene.blueprint_record import IMPORTS_FOLDER, IMPORTS_PACKAGE, BlueprintRecord, word_of
-from urlab.scene.level import LEVELS_PACKAGE, Level
-from urlab.scene.names import level_name
+from urlab.scene.blueprint_record import BlueprintRecord, word_of
 from urlab.scene.project import Project
 
 
@@ -78,30 +76,3 @@ class Importer:
                 yield
         finally:
             self._under_way.discard(switch)
-
-    def destroy(self, asset_path: str, in_use: Level) -> bool:
-        """Delete a level or an import, unless a level needs it; whether there was one."""
-        word = word_of(asset_path)
-        if asset_path.startswith(LEVELS_PACKAGE):
-            return self._destroy_level(level_name(asset_path), in_use)
-        if word.startswith(f"{IMPORTS_FOLDER}/"):
-            return self._destroy_import(word, in_use)
-        raise EditError(f"{asset_path!r} is not in {LEVELS_PACKAGE} or {IMPORTS_PACKAGE}: nothing else is deleted")
-
-    def _destroy_level(self, name: str, in_use: Level) -> bool:
-        if name == in_use.name and self._project.has_level(name):
-            raise EditError(f"level {name!r} is open; load another one first")
-        if name in self._project.shipped_levels and not self._project.has_level(name):
-            raise EditError(f"level {name!r} is shipped with the server and cannot be deleted")
-        return self._project.delete_level(name)
-
-    def _destroy_import(self, word: str, in_use: Level) -> bool:
-        users = [actor.name for actor in in_use.actors if actor.blueprint == word]
-        if users:
-            raise EditError(f"{word!r} is used by {known(users)}; destroy those first")
-        levels = self._project.levels_with(word)
-        if levels:
-            raise EditError(
-                f"{word!r} is used in the levels {known(levels)}; destroy those, or its actors in them, first"
-            )
-        return self._project.delete_import(word.rpartition("/")[2])

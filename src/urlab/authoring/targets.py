@@ -60,6 +60,15 @@ def open_targets(project: Project, targets: Sequence[str | Path], library: Libra
     return project.open_level(name)
 
 
+def is_of_project(project: Project, targets: Sequence[str | Path], level: Level) -> bool:
+    """Whether the level was opened by its name in the project, or by its file there: then it is saved there again."""
+    names = [str(target) for target in targets] or [DEFAULT_LEVEL]
+    if len(names) > 1 or _is_model(project, _target(names[0]).name):
+        return False
+    path = Path(names[0])
+    return path.suffix.lower() != ".toml" or path.resolve() == project.level_file(level.name).resolve()
+
+
 def _target(text: str) -> _Target:
     match = _PLACE.fullmatch(text)
     if match is None:

@@ -14,9 +14,9 @@ from urlab.compile.inspection import Inspection, inspect
 from urlab.compile.library import Library
 from urlab.errors import EditError, ImportFailed, UrlabError
 from urlab.geometry import Pose, Vec3, euler_deg_from_wxyz
-from urlab.scene.blueprint_record import BlueprintKind, BlueprintRecord
-from urlab.scene.level import UNIT_SCALE, Actor, Level, Light, QuickConvert
-from urlab.scene.names import level_name
+from urlab.scene.blueprint_record import IMPORTS_FOLDER, BlueprintKind, BlueprintRecord, undoubled, word_of
+from urlab.scene.level import LEVELS_PACKAGE, UNIT_SCALE, Actor, Level, Light, QuickConvert
+from urlab.scene.names import file_name_problem, level_name
 from urlab.scene.project import Project
 from urlab.scene.sidecar import check_config
 from urlab_wire.enums import LightKind
@@ -46,6 +46,16 @@ class Spawned:
     was_existing: bool
 
 
+@dataclass(frozen=True, slots=True)
+class DestroyedAsset:
+    """What went with a level or an import: ``actors`` of the open level by name. ``levels`` still name the import."""
+
+    found: bool = False
+    actors: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+
+
+EMPTY_LEVEL = "Untitled"
 LIGHT_CLASSES = {
     LightKind.DIRECTIONAL: "DirectionalLight",
     LightKind.POINT: "PointLight",
@@ -56,12 +66,15 @@ LIGHT_CLASSES = {
 class World:
     """Owns the edited level. Methods may be called from any thread; each is done whole or not at all."""
 
-    def __init__(self, project: Project, level: Level, library: Library, importer: Importer) -> None:
+    def __init__(
+        self, project: Project, level: Level, library: Library, importer: Importer, *, from_project: bool = False
+    ) -> None:
         self.project = project
         self.library = library
         self.importer = importer
         self.selected: str | None = None
-        self._home: str | None = None
+        """The name of the selected actor, for every view and every list."""
+        self._home: str | None = level.name if from_project else None
         """The project's level that is open; None for one that the project does not have yet."""
         self._index = ActorIndex(level)
         self._inspected: dict[tuple[int, str], tuple[Blueprint, Inspection]] = {}
@@ -130,10 +143,16 @@ class World:
                 self._index = ActorIndex(replace(self._index.level, has_manager=True))
             return had_one
 
-    def destroy_asset(self, asset_path: str) -> bool:
-        """Delete a level or an import from the project; whether there was one. What is in use stays."""
+    def destroy_asset(self, asset_path: str) -> DestroyedAsset:
+        """Delete a level or an import from the project, in use or not; nothing happens when there is none.
+
+        The open level is left for an empty one; actors of an import go with it. What is shipped cannot be deleted.
+        """
         with self._lock:
-            return self.importer.destroy(asset_path, self._index.level)
+            if asset_path.startswith(LEVELS_PACKAGE):
+                return self._destroy_level(undoubled(asset_path.removeprefix(LEVELS_PACKAGE)))
+            folder, _, name = word_of(asset_path).rpartition("/")
+            return self._destroy_import(name) if folder == IMPORTS_FOLDER else DestroyedAsset()
 
     # -- actors -------------------------------------------------------------------------------------------------
 
@@ -169,10 +188,7 @@ class World:
     def destroy(self, target: str, *, by_name: bool = False) -> None:
         """Take an actor or a light away."""
         with self._edit() as index:
-            doomed = index.find(target, by_name=by_name)
-            index.remove(doomed)
-            if self.selected == doomed.name:
-                self.selected = None
+            self._remove(index.find(target, by_name=by_name))
 
     def move(self, target: str, placement: Placement, *, by_name: bool = False) -> Placed:
         """Change the pose of an actor or a light."""
@@ -216,12 +232,38 @@ class World:
             index.put(changed)
             return changed
 
+    def _destroy_level(self, name: str) -> DestroyedAsset:
+        if file_name_problem(name) is not None:
+            return DestroyedAsset()
+        if not self.project.delete_level(name):
+            if name in self.project.shipped_levels:
+                raise EditError(f"level {name!r} is shipped with the server and cannot be deleted")
+            return DestroyedAsset()
+        if name == self._home:
+            self.open(Level(EMPTY_LEVEL))
+        return DestroyedAsset(found=True)
+
+    def _destroy_import(self, name: str) -> DestroyedAsset:
+        if not self.project.delete_import(name):
+            return DestroyedAsset()
+        word = f"{IMPORTS_FOLDER}/{name}"
+        doomed = [actor for actor in self._index.level.actors if actor.blueprint == word]
+        for actor in doomed:
+            self._remove(actor)
+        names = tuple(actor.name for actor in doomed)
+        return DestroyedAsset(found=True, actors=names, levels=tuple(self.project.levels_with(word)))
+
     # -- inside -------------------------------------------------------------------------------------------------
 
     @contextmanager
     def _edit(self) -> Iterator[ActorIndex]:
         with self._lock:
             yield self._index
+
+    def _remove(self, doomed: Placed) -> None:
+        self._index.remove(doomed)
+        if self.selected == doomed.name:
+            self.selected = None
 
     def _name_for(self, original: Placed) -> str:
         if isinstance(original, Light):

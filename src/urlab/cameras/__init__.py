@@ -15,7 +15,7 @@ from urlab.cameras.gl_thread import GL_BACKENDS, GL_INSTALL_LINE, GlThread, shar
 if TYPE_CHECKING:
     from urlab.cameras.capture import Capture
     from urlab.cameras.profile import effective_profile
-    from urlab.cameras.renderer import Frame, RenderRequest, SceneRenderer
+    from urlab.cameras.renderer import Frame, RenderRequest, SceneRenderer, rendering
     from urlab.cameras.scene_camera import SceneCamera
     from urlab.cameras.segmentation import segmentation_table
 
@@ -29,6 +29,7 @@ __all__ = [
     "SceneCamera",
     "SceneRenderer",
     "effective_profile",
+    "rendering",
     "segmentation_table",
     "shared_gl",
 ]
@@ -40,6 +41,7 @@ _HOMES = {
     "SceneCamera": "scene_camera",
     "SceneRenderer": "renderer",
     "effective_profile": "profile",
+    "rendering": "renderer",
     "segmentation_table": "segmentation",
 }
 

@@ -1,6 +1,9 @@
 """The one thread that talks to GL, and its context, which needs no screen: EGL, or OSMesa where there is none.
 
 A context belongs to the thread that made it. Nothing of GL or MuJoCo is imported before it is needed.
+
+A process that is forked from one that draws has neither that thread nor the driver's, and draws on an EGL display of
+its own; what the parent made stays the parent's.
 """
 
 import atexit
@@ -37,6 +40,9 @@ _NICENESS = 15
 """Set before the context is made, so that the driver's own threads inherit it: pictures give way to physics."""
 
 _CLOSE_LIMIT_S = 5.0
+_FORK_LIMIT_S = 5.0
+_SURFACELESS = 0x31DD
+"""EGL_PLATFORM_SURFACELESS_MESA."""
 
 
 class GlResource(Protocol):
@@ -58,8 +64,12 @@ class GlThread:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._name = ""
+        self._context: GlContext | None = None
         self._refusal = ""
         self._resources: weakref.WeakSet[GlResource] = weakref.WeakSet()
+        self._working = threading.Lock()
+        self._rests = False
+        _all.add(self)
 
     def run(self, work: Callable[[], T], *, timeout_s: float = 60.0) -> T:
         """Do a piece of work on the GL thread and return what it returns; NoViewport when there is no GL.
@@ -116,13 +126,37 @@ class GlThread:
             self._give_up(none)
             return
         self._name = context.renderer
+        self._context = context
         atexit.register(self.close)
         while (job := self._jobs.get()) is not None:
-            _complete(*job)
+            with self._working:
+                _complete(*job)
             del job  # or it would live until the next one comes
         for resource in list(self._resources):
             resource.free()
         context.handle.free()
+
+    def rest(self) -> None:
+        """Wait until no work is being done, for as long as a fork may wait, and let none begin before `go_on`."""
+        self._rests = self._thread is not threading.current_thread() and self._working.acquire(timeout=_FORK_LIMIT_S)
+
+    def go_on(self) -> None:
+        """Let work begin again."""
+        if self._rests:
+            self._rests = False
+            self._working.release()
+
+    def leave_to_parent(self) -> bool:
+        """In a forked process: refuse all work, free nothing. Whether the parent has a context."""
+        atexit.unregister(self.close)
+        self._lock = threading.Lock()
+        self._refusal = (
+            f"this scene belongs to process {os.getppid()}, from which this process was forked: launch one here"
+        )
+        had_context, self._thread = self._context is not None, None
+        if self._context is not None:
+            self._context.handle._context = None  # its destructor would call a driver whose threads are gone
+        return had_context
 
     def _give_up(self, none: NoViewport) -> None:
         with self._lock:
@@ -146,12 +180,66 @@ def _complete(future: Future[T], work: Callable[[], T]) -> None:
         future.set_result(result)
 
 
+_all: weakref.WeakSet[GlThread] = weakref.WeakSet()
 _shared = GlThread()
 
 
 def shared_gl() -> GlThread:
     """The GL thread that all views of this process share."""
     return _shared
+
+
+# -- forked processes ------------------------------------------------------------------------------------------------
+
+_contexts_left = 0
+"""How many processes above this one had a context when they forked."""
+
+
+def _before_fork() -> None:
+    for gl in list(_all):
+        gl.rest()
+
+
+def _in_parent() -> None:
+    for gl in list(_all):
+        gl.go_on()
+
+
+def _in_child() -> None:
+    global _contexts_left, _shared
+    had_context = [gl.leave_to_parent() for gl in list(_all)]
+    if any(had_context):
+        _contexts_left += 1
+        _forget_display()
+    _all.clear()
+    _shared = GlThread()
+
+
+def _forget_display() -> None:
+    """Leave the EGL display to the parent: to end it, as is done at exit, is to wait for the parent's threads."""
+    egl: Any = sys.modules.get("mujoco.egl")
+    if egl is not None:
+        for terminate in (egl.EGL.eglTerminate, getattr(egl, "_terminate_display", None)):  # of MuJoCo 3, of MuJoCo 4
+            if terminate is not None:
+                atexit.unregister(terminate)
+        egl.EGL_DISPLAY = None
+
+
+def _use_display_of_its_own(backend: str) -> None:
+    """In a forked process: the driver's threads for the parent's display are gone, so open another one."""
+    if backend != "egl" or _contexts_left > 1:
+        raise NoViewport(
+            "this process was forked from one that draws, and can only draw with EGL, one fork deep: start it with "
+            "multiprocessing's spawn or forkserver instead, or fork before the first picture"
+        )
+    egl: Any = importlib.import_module("mujoco.egl")
+    display = egl.EGL.eglGetPlatformDisplayEXT(_SURFACELESS, None, None)
+    egl.EGL.eglInitialize(display, None, None)
+    egl.EGL_DISPLAY = display
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_in_parent, after_in_child=_in_child)
 
 
 # -- the context -----------------------------------------------------------------------------------------------------
@@ -192,6 +280,8 @@ def _wanted() -> tuple[str, ...]:
 
 
 def _open(backend: str) -> GlContext:
+    if _contexts_left:
+        _use_display_of_its_own(backend)
     handle = importlib.import_module(f"mujoco.{backend}").GLContext(*_WINDOW_SIZE)
     handle.make_current()
     _let_mujoco_draw(backend)

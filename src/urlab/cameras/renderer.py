@@ -1,6 +1,7 @@
 """Pictures of a scene: what is asked for, what comes back, and the renderer that draws it on the GL thread."""
 
 from collections.abc import Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -135,6 +136,11 @@ class SceneRenderer:
         self._asked = True
         return self._gl.run(lambda: self._draw_all(requests, snapshot))
 
+    def begin(self, requests: Sequence[RenderRequest], snapshot: Snapshot) -> "Future[list[Frame]]":
+        """Like `render`, without waiting: the frames are the result of what is returned."""
+        self._asked = True
+        return self._gl.post(lambda: self._draw_all(requests, snapshot))
+
     def close(self) -> None:
         """Give back the GL memory; nothing can be drawn afterwards. May be called twice."""
         self._closed = True
@@ -218,6 +224,15 @@ class SceneRenderer:
         x, y, z = self._data.cam_xpos[camera.id].tolist()
         qw, qx, qy, qz = self._quat.tolist()
         return (x, y, z), ((qw, qx, qy, qz) if qw >= 0 else (-qw, -qx, -qy, -qz))
+
+
+def rendering(wanted: RenderProfile, gl: GlThread | None = None) -> dict[str, str]:
+    """How pictures are drawn here: ``profile`` in force and ``renderer``, or ``problem`` if nothing can be drawn."""
+    try:
+        name = (gl or shared_gl()).gl_name()
+    except NoViewport as dark:
+        return {"profile": RenderProfile.AUTO.value, "problem": dark.message}
+    return {"profile": effective_profile(wanted, name).value, "renderer": name}
 
 
 def set_positions(model: Any, data: Any, state: Any) -> None:

@@ -1,11 +1,12 @@
 """One camera of a running scene: what it is asked for, when it is due, what it saw last."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from urlab.cameras.renderer import Frame
 from urlab.compile.compiled_scene import CameraSlot, CompiledScene
+from urlab.errors import BadValue, known
 from urlab.physics.snapshot import Snapshot
 from urlab_wire.enums import CameraMode
 from urlab_wire.pixels import MAX_BYTES_PER_PIXEL
@@ -35,8 +36,17 @@ class SceneCamera:
     rate_hz: float = DEFAULT_RATE_HZ
     subscribed: list[Callable[[], bool]] = field(default_factory=list)
     rendered: int = 0
+    muted: bool = False
+    """Whether its frames go to no subscriber, as all streams were switched off."""
+
     frame: Frame | None = None
     source: Snapshot | None = None
+    taken_s: float = -math.inf
+    """When the state of the newest frame was the newest one."""
+
+    drawing_s: float = 0.0
+    """From then until that frame was there."""
+
     failure: str | None = None
     asked_until_s: float = -math.inf
     next_due_s: float = _AT_ONCE
@@ -64,8 +74,16 @@ class SceneCamera:
 
     @property
     def is_streamed(self) -> bool:
-        """Whether its frames go out: it is switched on, or has a subscriber."""
-        return self.streaming or any(listens() for listens in self.subscribed)
+        """Whether its frames go out: it is switched on or has a subscriber, and streams are not switched off."""
+        return not self.muted and (self.streaming or any(listens() for listens in self.subscribed))
+
+    def shows(self, oldest_frame_id: int) -> bool:
+        """Whether the newest frame is of that state or a newer one."""
+        return self.frame is not None and self.frame.frame_id >= oldest_frame_id
+
+    def is_recent(self, now_s: float) -> bool:
+        """Whether the newest frame is no older than the stream's period and one drawing."""
+        return now_s - self.taken_s <= 1 / self.rate_hz + self.drawing_s
 
     def is_wanted(self, now_s: float) -> bool:
         """Whether it is to be drawn at its rate."""
@@ -91,14 +109,18 @@ class SceneCamera:
         """Drawing failed: do not try again before a while."""
         self.next_due_s = now_s + DEMAND_S
 
-    def keep(self, frame: Frame, source: Snapshot) -> bool:
-        """Remember the newest frame; False when the mode has changed since it was asked for."""
+    def keep(self, frame: Frame, source: Snapshot, taken_s: float, now_s: float) -> bool:
+        """Remember the newest frame; False when the mode has changed since it was asked for.
+
+        ``taken_s`` is when ``source`` was the newest state.
+        """
         self.rendered += 1
         if frame.mode is not self.mode:
             return False
         self.failure = None
         if self.frame is None or frame.frame_id >= self.frame.frame_id:
             self.frame, self.source = frame, source
+            self.taken_s, self.drawing_s = taken_s, now_s - taken_s
         return True
 
     def forget(self) -> None:
@@ -110,6 +132,22 @@ class SceneCamera:
 def scene_cameras(scene: CompiledScene) -> dict[str, SceneCamera]:
     """Every camera of a scene, by its name; those of robots come first."""
     return {camera.name: camera for camera in _each_camera(scene)}
+
+
+def resolve_camera(cameras: Mapping[str, SceneCamera], name: str) -> SceneCamera:
+    """The camera of that name: ``prefix/short``, or the bare name where only one camera has it; else BadValue.
+
+    A robot's camera goes before one that no robot owns, whose full name is its own.
+    """
+    if name in cameras:
+        return cameras[name]
+    called = [camera for camera in cameras.values() if camera.slot.short == name]
+    bare = [camera for camera in called if not camera.is_global] or called
+    if len(bare) > 1:
+        raise BadValue(f"several cameras are called {name!r}: {known(camera.name for camera in bare)}")
+    if not bare:
+        raise BadValue(f"there is no camera {name!r}; there are: {known(cameras)}")
+    return bare[0]
 
 
 def _each_camera(scene: CompiledScene) -> Iterator[SceneCamera]:

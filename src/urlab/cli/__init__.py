@@ -4,6 +4,13 @@
 before it runs: ``urlab --help`` stays quick, and ``urlab doctor`` works on an installation where MuJoCo does not.
 """
 
+import sys
+
+from urlab.config import shadowing_client
+
+if _wrong := shadowing_client():  # the commands import the client
+    sys.exit(f"error: {_wrong}")
+
 from urlab.cli.main import main
 
 __all__ = ["main"]

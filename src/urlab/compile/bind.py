@@ -88,7 +88,7 @@ def _start_key(model: Any, placed: PlacedActor) -> int | None:
 
 
 def bind_entities(model: Any, placed: PlacedActor, owned: Owned) -> Iterable[CompiledEntity]:
-    """The bodies that clients see as entities: all of a thing's; of a robot's, the free ones but its root.
+    """The bodies that clients see as entities: all of a thing's; of a robot's, mocap bodies and free ones but its root.
 
     A static mesh that takes no part in physics is none.
     """
@@ -101,7 +101,9 @@ def bind_entities(model: Any, placed: PlacedActor, owned: Owned) -> Iterable[Com
     for name in placed.body_names:
         body = model.body(name).id
         free = _free_joint(model, body)
-        if is_robot and (free is None or (root is not None and free.id == root.id)):
+        is_mocap = int(model.body_mocapid[body]) >= 0
+        is_root = free is not None and root is not None and free.id == root.id
+        if is_robot and not is_mocap and (free is None or is_root):
             continue
         yield CompiledEntity(name, placed.actor.name, placed.actor.actor_id, body, free)
 
@@ -165,7 +167,7 @@ def _actuator(model: Any, spec: Any, index: int, prefix: str, joints: dict[int, 
         id=index,
         name=name,
         short=_short(name, prefix),
-        kind=_authored_kind(spec.actuator(name)),
+        kind=_kind(model, index, spec.actuator(name)),
         joint=joints.get(int(model.actuator_trnid[index, 0])) if on_joint else None,
         act_index=act if act >= 0 else None,
     )
@@ -186,10 +188,38 @@ def _controls(model: Any, actuator: ActuatorSlot) -> Iterable[ControlSlot]:
         )
 
 
-def _authored_kind(actuator: Any) -> str:
-    """The word for how the author wrote the actuator; ``general`` has none and is reported as a motor."""
+def _kind(model: Any, index: int, actuator: Any) -> ActuatorType:
+    """How the author wrote the actuator; of what has no word of its own, what its gain and bias amount to."""
     word = actuator.type.name.removeprefix("mjACTUATOR_").lower()
-    return word if word in set(ActuatorType) else ActuatorType.MOTOR.value
+    if word in set(ActuatorType) - {ActuatorType.GENERAL}:
+        return ActuatorType(word)
+    if int(model.actuator_gaintype[index]) != int(mujoco.mjtGain.mjGAIN_FIXED):
+        return ActuatorType.GENERAL
+    bias, gain = model.actuator_biasprm[index], float(model.actuator_gainprm[index][0])
+    if int(model.actuator_biastype[index]) == int(mujoco.mjtBias.mjBIAS_NONE):
+        has_plugin = int(model.actuator_plugin[index]) >= 0  # then the plugin makes the force
+        return ActuatorType.GENERAL if has_plugin else ActuatorType.MOTOR
+    if int(model.actuator_biastype[index]) != int(mujoco.mjtBias.mjBIAS_AFFINE) or gain <= 0 or bias[0] != 0:
+        return ActuatorType.GENERAL
+    return _SERVOS.get((_servo_law(gain, bias), int(model.actuator_dyntype[index])), ActuatorType.GENERAL)
+
+
+def _servo_law(gain: float, bias: Any) -> str:
+    """What a force of gain * control + bias pulls toward the control: the position, the speed, or neither."""
+    if bias[1] == -gain and bias[2] <= 0:
+        return "position"
+    return "speed" if bias[1] == 0 and bias[2] == -gain else ""
+
+
+_DYN = mujoco.mjtDyn
+_SERVOS = {
+    ("position", int(_DYN.mjDYN_NONE)): ActuatorType.POSITION,
+    ("position", int(_DYN.mjDYN_FILTER)): ActuatorType.POSITION,
+    ("position", int(_DYN.mjDYN_FILTEREXACT)): ActuatorType.POSITION,
+    ("position", int(_DYN.mjDYN_INTEGRATOR)): ActuatorType.INT_VELOCITY,
+    ("speed", int(_DYN.mjDYN_NONE)): ActuatorType.VELOCITY,
+}
+"""By what the force pulls toward the control, and how the control is filtered on its way."""
 
 
 def _sensor(model: Any, index: int, prefix: str) -> SensorSlot:

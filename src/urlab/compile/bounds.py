@@ -49,6 +49,34 @@ def actor_aabb(model: Any, data: Any, pose: Pose, *, colliding_only: bool = Fals
     return Aabb(_vec3(lower + pose.pos), _vec3(upper + pose.pos))
 
 
+@dataclass(frozen=True, slots=True)
+class ShapeBox:
+    """The box around one shape of a model along the world's axes, metres, (3,) each.
+
+    ``body`` carries it; ``geom`` is its id, -1 of a flex. A plane or a heightfield is ``is_ground``.
+    """
+
+    body: int
+    geom: int
+    is_ground: bool
+    lower: Array
+    upper: Array
+
+
+def world_shapes(model: Any, data: Any) -> Iterator[ShapeBox]:
+    """Every geom of finite size and every flex, where ``data`` has it; the positions of flexes are computed there."""
+    for geom in range(model.ngeom):
+        found = _extent(model, geom, data.geom_xmat[geom].reshape(3, 3))
+        if found is not None:
+            center, is_ground = data.geom_xpos[geom], int(model.geom_type[geom]) in _GROUND
+            yield ShapeBox(int(model.geom_bodyid[geom]), geom, is_ground, center + found[0], center + found[1])
+    for flex in range(model.nflex):
+        start, count = int(model.flex_vertadr[flex]), int(model.flex_vertnum[flex])
+        vertices, radius = data.flexvert_xpos[start : start + count], float(model.flex_radius[flex])
+        body = max(0, int(model.flex_vertbodyid[start : start + count].max()))
+        yield ShapeBox(body, -1, False, vertices.min(axis=0) - radius, vertices.max(axis=0) + radius)
+
+
 def _extents(model: Any, data: Any, axes: Array, colliding_only: bool) -> Iterator[Extent]:
     """One per shape, from the actor's origin; ``axes`` has the actor's own axes as columns."""
     for geom in _chosen(model.geom_contype, model.geom_conaffinity, colliding_only):
@@ -132,6 +160,9 @@ _SHAPES: dict[int, Callable[[Any, int, Array], Extent | None]] = {
     int(_GEOM.mjGEOM_MESH): _mesh,
     int(_GEOM.mjGEOM_SDF): _mesh,
 }
+
+
+_GROUND = (int(_GEOM.mjGEOM_PLANE), int(_GEOM.mjGEOM_HFIELD))
 
 
 def _flex_vertices(model: Any, data: Any, flex: int) -> Array:

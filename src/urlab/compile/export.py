@@ -28,7 +28,7 @@ _FILES_OF = {"mesh": ("file",), "hfield": ("file",), "skin": ("file",), "texture
 def export_mjcf(scene: CompiledScene) -> tuple[str, dict[str, bytes]]:
     """The scene as XML that compiles to the same model, and every file it needs under a bare, unique name.
 
-    The caller holds the physics lock: the options written are those in force.
+    The caller holds the engine's model lock: the options written are those in force.
     """
     write_all(scene.spec.option, read_all(scene.model.opt))
     root = _parsed(_exact_xml(scene.spec))

@@ -12,11 +12,21 @@ from urlab.geometry import Pose, Vec3
 
 
 @dataclass(frozen=True)
-class BodyNode:
-    """A body with its children. ``position_w`` is in world coordinates, metres."""
+class ElementNode:
+    """What a body has: a joint, geom, site or camera. ``position`` is in the body's frame, metres."""
 
     name: str
-    position_w: Vec3
+    kind: str
+    position: Vec3
+
+
+@dataclass(frozen=True)
+class BodyNode:
+    """A body with its elements and its children. ``pose_w`` is in world coordinates, metres."""
+
+    name: str
+    pose_w: Pose
+    elements: tuple[ElementNode, ...] = ()
     children: tuple["BodyNode", ...] = ()
 
 
@@ -35,17 +45,38 @@ class Inspection:
         """The box around its geometry when it stands at ``pose``; None when it has none."""
         return actor_aabb(self.model, self.data, pose, colliding_only=colliding_only)
 
-    def bodies(self, pose: Pose) -> tuple[BodyNode, ...]:
-        """Its bodies when it stands at ``pose``, as trees."""
-        return self._children(0, pose)
+    def tree(self, pose: Pose) -> BodyNode:
+        """The model when it stands at ``pose``: its world body, which holds all others."""
+        parents, elements = self.model.body_parentid.tolist(), self._elements()
+        children: dict[int, list[int]] = {}
+        for body in range(1, self.model.nbody):
+            children.setdefault(parents[body], []).append(body)
 
-    def _children(self, parent: int, pose: Pose) -> tuple[BodyNode, ...]:
-        bodies = [body for body in range(1, self.model.nbody) if int(self.model.body_parentid[body]) == parent]
-        places = [pose.apply(Pose(tuple(self.data.xpos[body].tolist()))).pos for body in bodies]
-        return tuple(
-            BodyNode(self.model.body(body).name, place, self._children(body, pose))
-            for body, place in zip(bodies, places, strict=True)
+        def node(body: int) -> BodyNode:
+            here = Pose.of(self.data.xpos[body], self.data.xquat[body])
+            below = tuple(node(child) for child in children.get(body, ()))
+            return BodyNode(self.model.body(body).name, pose.apply(here), tuple(elements.get(body, ())), below)
+
+        return node(0)
+
+    def _elements(self) -> dict[int, list[ElementNode]]:
+        """By body id: joints, then geoms, sites and cameras."""
+        model = self.model
+        kinds = (
+            ("joint", model.njnt, model.jnt_bodyid, model.jnt_pos),
+            ("geom", model.ngeom, model.geom_bodyid, model.geom_pos),
+            ("site", model.nsite, model.site_bodyid, model.site_pos),
+            ("camera", model.ncam, model.cam_bodyid, model.cam_pos),
         )
+        found: dict[int, list[ElementNode]] = {}
+        for kind, count, bodies, positions in kinds:
+            for index in range(count):
+                x, y, z = positions[index].tolist()
+                free = kind == "joint" and int(model.jnt_type[index]) == int(mujoco.mjtJoint.mjJNT_FREE)
+                name = getattr(model, kind)(index).name
+                node = ElementNode(name, "free joint" if free else kind, (x, y, z))
+                found.setdefault(int(bodies[index]), []).append(node)
+        return found
 
 
 def inspect(blueprint: Blueprint, keyframe: str = "") -> Inspection:

@@ -6,6 +6,10 @@ Names of joints, actuators and bodies are those of the shipped model. World: met
 
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
+
+from urlab.evaluation.camera_config import CameraMounts, CameraRigFile, load_cameras, shipped_cameras
+from urlab.robots import model_path
 
 Numbers = tuple[float, ...]
 
@@ -51,29 +55,11 @@ class ArmSlots:
 
 
 @dataclass(frozen=True)
-class CameraMount:
-    """A camera that policies see through: a pinhole with its intrinsics in pixels.
-
-    The pose is in the frame of ``body`` (None is the world), in axes that look along +X with +Z up.
-    """
-
-    name: str
-    body: str | None
-    pos_m: tuple[float, float, float]
-    quat_wxyz: tuple[float, float, float, float]
-    fx: float
-    fy: float
-    cx: float = 320.0
-    cy: float = 240.0
-    width: int = 640
-    height: int = 480
-
-
-@dataclass(frozen=True)
 class Embodiment:
     """A robot as the protocol knows it. ``robot_id`` is the protocol's name, ``model`` the shipped model's.
 
     ``home`` has the joint positions at the start of an episode in the order of actions: arm, gripper, arm, gripper.
+    ``cameras`` are those of ``configs/cameras/<name>.toml``.
     """
 
     name: str
@@ -82,7 +68,7 @@ class Embodiment:
     base_pos_w: tuple[float, float, float]
     arms: tuple[Arm, ...]
     home: Numbers
-    cameras: tuple[CameraMount, ...]
+    cameras: CameraMounts
     max_joint_speed_rad_s: float = 2.0
 
     @cached_property
@@ -118,13 +104,6 @@ def _franka_arm(gripper: Gripper, tcp_offset_m: float) -> Arm:
     return Arm("arm", joints, joints, base_body="link0", ee_body="hand", gripper=gripper, tcp_offset_m=tcp_offset_m)
 
 
-_OBS_CAMERAS = (
-    CameraMount("obs_camera", None, (0.65, 0.0, 1.85), (0.0, -0.42261829, 0.0, 0.90630777), 450.0, 450.0),
-    CameraMount(
-        "obs_camera_2", None, (-0.60, -0.75, 1.85), (0.83057843, -0.1464534, 0.34536953, 0.41159539), 450.0, 450.0
-    ),
-)
-
 FRANKA_PANDA = Embodiment(
     name="franka_panda",
     robot_id="manip/franka/panda_hand",
@@ -137,10 +116,7 @@ FRANKA_PANDA = Embodiment(
         ),
     ),
     home=(0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785, 0.04, 0.04),
-    cameras=(
-        *_OBS_CAMERAS,
-        CameraMount("realsense", "hand", (0.03, 0.0, 0.025), (0.0, 0.70710678, 0.0, 0.70710678), 288.0, 288.0),
-    ),
+    cameras=shipped_cameras("franka_panda"),
 )
 
 # The gripper is screwed on along the flange's axes, 45 degrees from those of the hand, in which poses are given.
@@ -169,11 +145,7 @@ FRANKA_ROBOTIQ = Embodiment(
         ),
     ),
     home=(0.0, -0.785, 0.0, -2.356, 0.0, 1.57079, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0),
-    cameras=(
-        *_OBS_CAMERAS,
-        # The camera mount's own frame is not published: this is where the variant with a stated pose has its camera.
-        CameraMount("realsense", "link7", (0.07405, -0.032, 0.12849), (0.0, 0.572857, 0.0, 0.819655), 288.0, 288.0),
-    ),
+    cameras=shipped_cameras("franka_robotiq"),
 )
 
 
@@ -195,13 +167,6 @@ def _aloha_arm(side: str) -> Arm:
     )
 
 
-def _wrist_camera(side: str) -> CameraMount:
-    # The protocol's pose, (0, 0.075, 0.05) and 25 degrees towards the tool, turned a quarter about the tool's axis:
-    # our fingers open along Y, and from there one of them would hide the other.
-    pose = (-0.075, 0.0, 0.05), (0.84339145, 0.0, -0.53729961, 0.0)
-    return CameraMount(f"{side}_camera", f"{side}_link6", *pose, 300.0, 300.0)
-
-
 # All zeros folds the arms onto their shoulders, out of the cameras' sight and a long way from the table:
 # home holds the tools over it, pointing down.
 _ALOHA_HOME = (0.0, 1.76, -0.48, 0.0, 0.37806, 0.0, 0.05, 0.05)
@@ -213,11 +178,22 @@ ALOHA = Embodiment(
     base_pos_w=(-0.65, 0.0, 0.3),
     arms=(_aloha_arm("left"), _aloha_arm("right")),
     home=(*_ALOHA_HOME, *_ALOHA_HOME),
-    cameras=(
-        _wrist_camera("left"),
-        _wrist_camera("right"),
-        CameraMount("top_camera", "top_camera_link", (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 228.57143, 228.57143),
-    ),
+    cameras=shipped_cameras("aloha"),
 )
 
 EMBODIMENTS = {one.name: one for one in (FRANKA_PANDA, FRANKA_ROBOTIQ, ALOHA)}
+
+
+def load_rig(path: Path) -> CameraRigFile:
+    """The cameras in a file, for one of our robots and mounted on bodies that it has; else CameraConfigError."""
+    return load_cameras(path, _body_names)
+
+
+def _body_names(embodiment: str) -> tuple[str, ...]:
+    """Of the robot's model; KeyError with the robots that there are."""
+    import mujoco
+
+    if embodiment not in EMBODIMENTS:
+        raise KeyError(f"allowed: {', '.join(EMBODIMENTS)}")
+    spec = mujoco.MjSpec.from_file(str(model_path(EMBODIMENTS[embodiment].model)))
+    return tuple(body.name for body in spec.bodies[1:])

@@ -49,7 +49,10 @@ class RunningArticulation:
 
 
 def go_to_start(compiled: CompiledArticulation, model: Any, data: Any, key: int | None = None) -> None:
-    """Put a robot into a keyframe, or that which its level names, if it does: joints, velocities and controls."""
+    """Put a robot into a keyframe, or that which its level names: joints, controls, activations, mocap bodies.
+
+    Of the times of several robots' keyframes the latest counts.
+    """
     key = compiled.start_key if key is None else key
     if key is None:
         return
@@ -58,3 +61,11 @@ def go_to_start(compiled: CompiledArticulation, model: Any, data: Any, key: int 
         data.qvel[joint.qvel] = model.key_qvel[key, joint.qvel]
     for control in compiled.controls:
         data.ctrl[control.id] = model.key_ctrl[key, control.id]
+    for actuator in compiled.actuators:
+        first, count = int(model.actuator_actadr[actuator.id]), int(model.actuator_actnum[actuator.id])
+        data.act[first : first + count] = model.key_act[key, first : first + count]
+    for mocap in (int(model.body_mocapid[body.id]) for body in compiled.bodies):
+        if mocap >= 0:
+            data.mocap_pos[mocap] = model.key_mpos[key].reshape(-1, 3)[mocap]
+            data.mocap_quat[mocap] = model.key_mquat[key].reshape(-1, 4)[mocap]
+    data.time = max(data.time, float(model.key_time[key]))

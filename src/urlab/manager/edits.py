@@ -17,14 +17,18 @@ from urlab.errors import (
     NotMocapBody,
     UnknownArticulation,
     UnknownBody,
+    did_you_mean,
     known,
 )
 from urlab.numbers import finite_numbers
-from urlab.physics import max_worker_threads
+from urlab.physics import Engine, max_worker_threads
 from urlab.physics.options import check_options, read_options, try_options
 
 if TYPE_CHECKING:
     from urlab.manager.manager import Manager
+
+_FREE = 0
+"""The ``kind`` of a free joint."""
 
 _FREE_DIM, _FREE_SPEEDS = 7, 6
 
@@ -52,7 +56,7 @@ class QposTarget:
         if self.robot is not None:
             return self.robot.root_joint
         first = self.joints[0] if self.joints else None
-        return first if first is not None and first.kind == 0 else None
+        return first if first is not None and first.kind == _FREE else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,42 +92,65 @@ def set_qpos(
         if velocities is not None:
             _write(data.qvel, [joint.qvel for joint in joints], speeds)
         manager.engine.forward()
+        manager.engine.jump()
         manager.engine.publish()
     return WrittenQpos(found, values.tolist(), shortcut)
 
 
 def joint_write(robot: CompiledArticulation, name: str, numbers: list[float]) -> tuple[slice, Any]:
-    """Where and what to write for one joint by short or compiled name; one number goes to its first slot."""
-    joint = next((one for one in robot.joints if name in (one.short, one.name)), None)
-    if joint is None:
-        raise BadValue(f"{robot.prefix} has no joint {name!r}; it has: {known(one.short for one in robot.joints)}")
+    """Where and what to write for one joint, by its short or compiled name, or by an actuator's that drives it.
+
+    A free joint takes one number too, for its first slot.
+    """
+    joint = _joint_of(robot, name)
     width = joint.qpos.stop - joint.qpos.start
-    if len(numbers) not in (1, width):
+    if len(numbers) != width and not (len(numbers) == 1 and joint.kind == _FREE):
         raise DimMismatch(f"joint {name!r} of {robot.prefix} takes {width} numbers, but has {len(numbers)}")
     return slice(joint.qpos.start, joint.qpos.start + len(numbers)), finite_numbers(f"joint {name!r}", numbers)
 
 
-def _find_target(manager: "Manager", target: str, *, by_name: bool) -> QposTarget:
-    targets = _targets(manager)
-    found = None if by_name else next((one for one in targets if one.actor_id and one.actor_id == target), None)
-    found = found or next((one for one in targets if one.actor_name == target), None)
+def _joint_of(robot: CompiledArticulation, name: str) -> JointSlot:
+    found = next((one for one in robot.joints if name in (one.short, one.name)), None)
     if found is None:
-        names = {one.actor_name for one in targets} | (set() if by_name else {one.actor_id for one in targets})
-        raise UnknownArticulation(f"there is no {target!r} whose qpos can be set; there are: {known(names - {''})}")
+        driven = (one.joint for one in robot.actuators if name in (one.short, one.name))
+        found = next((joint for joint in driven if joint is not None), None)
+    if found is None:
+        names = [one.short for one in robot.joints]
+        raise BadValue(f"{robot.prefix} has no joint {name!r}{did_you_mean(name, names)}; it has: {known(names)}")
     return found
 
 
-def _targets(manager: "Manager") -> list[QposTarget]:
+def _find_target(manager: "Manager", target: str, *, by_name: bool) -> QposTarget:
+    """By actor_id, by the actor's name, or by that of an entity."""
+    actors, entities = _actor_targets(manager), _entity_targets(manager)
+    found = None if by_name else next((one for one in actors if one.actor_id and one.actor_id == target), None)
+    found = found or next((one for one in (*actors, *entities) if one.actor_name == target), None)
+    if found is None:
+        names = {one.actor_name for one in (*actors, *entities)}
+        names |= set() if by_name else {one.actor_id for one in actors}
+        hint = did_you_mean(target, names)
+        raise UnknownArticulation(
+            f"there is no {target!r} whose qpos can be set{hint}; there are: {known(names - {''})}"
+        )
+    return found
+
+
+def _actor_targets(manager: "Manager") -> list[QposTarget]:
+    """Robots with their joints; of every other actor its free bodies, together."""
     scene = manager.scene
     robots = [QposTarget(one.prefix, one.actor_id, one.joints, one) for one in scene.articulations]
     prefixes = {one.prefix for one in scene.articulations}
-    things = [
-        QposTarget(one.name if one.actor_name in prefixes else one.actor_name,
-                   "" if one.actor_name in prefixes else one.actor_id,
-                   (one.free_joint,) if one.free_joint else ())
-        for one in scene.entities
-    ]  # fmt: skip
-    return [*robots, *things]
+    things: dict[str, QposTarget] = {}
+    for one in scene.entities:
+        if one.actor_name not in prefixes:
+            joints = things[one.actor_name].joints if one.actor_name in things else ()
+            free = (one.free_joint,) if one.free_joint else ()
+            things[one.actor_name] = QposTarget(one.actor_name, one.actor_id, (*joints, *free))
+    return [*robots, *things.values()]
+
+
+def _entity_targets(manager: "Manager") -> list[QposTarget]:
+    return [QposTarget(one.name, "", (one.free_joint,) if one.free_joint else ()) for one in manager.scene.entities]
 
 
 def _joints_of(target: QposTarget, count: int) -> tuple[tuple[JointSlot, ...], bool]:
@@ -159,9 +186,8 @@ def _write(array: Any, slots: list[slice], values: NDArray[np.float64]) -> None:
 
 def read_mocap_pose(manager: "Manager", body: str) -> _PositionAndQuat:
     """The pose of a mocap body, by compiled name."""
-    index = _mocap_index(manager, body)
-    with manager.engine.locked():
-        return _read_mocap(manager, index)
+    index, snapshot = _mocap_index(manager, body), manager.engine.snapshot
+    return snapshot.mocap_pos[index].tolist(), snapshot.mocap_quat[index].tolist()
 
 
 def set_mocap_pose(
@@ -184,12 +210,7 @@ def set_mocap_pose(
         if quat_wxyz is not None:
             data.mocap_quat[index] = quat_wxyz
         manager.engine.publish()
-        return _read_mocap(manager, index)
-
-
-def _read_mocap(manager: "Manager", index: int) -> _PositionAndQuat:
-    data = manager.engine.data
-    return data.mocap_pos[index].tolist(), data.mocap_quat[index].tolist()
+        return data.mocap_pos[index].tolist(), data.mocap_quat[index].tolist()
 
 
 def _mocap_index(manager: "Manager", body: str) -> int:
@@ -210,15 +231,22 @@ def _mocap_index(manager: "Manager", body: str) -> int:
 
 
 def set_sim_options(manager: "Manager", patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Apply a patch as a whole or not at all; returns every option in force."""
-    checked = check_options(patch)
-    with manager.engine.locked():
-        try_options(manager.engine.model, checked)
-        manager.engine.options_changed()
+    """Apply a patch as a whole or not at all; returns every option in force. An empty one only reads."""
+    checked, engine = check_options(patch), manager.engine
+    if not checked:
+        with engine.model_lock:
+            return _options_in_force(engine)
+    with engine.locked(), engine.model_lock:
+        try_options(engine.model, checked)
+        engine.options_changed()
         if "num_worker_threads" in checked:
-            manager.engine.set_worker_threads(checked["num_worker_threads"])
-        return {
-            **read_options(manager.engine.model.opt),
-            "num_worker_threads": manager.engine.worker_threads,
-            "max_worker_threads": max_worker_threads(),
-        }
+            engine.set_worker_threads(checked["num_worker_threads"])
+        return _options_in_force(engine)
+
+
+def _options_in_force(engine: Engine) -> dict[str, Any]:
+    return {
+        **read_options(engine.model.opt),
+        "num_worker_threads": engine.worker_threads,
+        "max_worker_threads": max_worker_threads(),
+    }

@@ -5,6 +5,7 @@ Thread safety: every public method may be called from any thread and takes the p
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from urlab.manager.observation import Observation, ObservedArrays, Observer, Pla
 from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
 from urlab.physics import Engine, PhysicsLoop
-from urlab.physics.queries import find_keyframes
+from urlab.physics.queries import ContactNames, find_keyframes
 from urlab_wire.enums import ControlSource, ResetScope, StepMode
 from urlab_wire.ops.stepping import StepRequest
 
@@ -33,6 +34,9 @@ class StepCounter:
 
     def __init__(self) -> None:
         self.total = 0
+        self.driver_start = 0
+        """The total at which the plain session began to count. The state stream counts from there too."""
+
         self._last_reset = 0
 
     def restart(self) -> None:
@@ -42,6 +46,10 @@ class StepCounter:
     def between(self, start: int, end: int) -> int:
         """Steps from ``start`` or the last reset, whichever is later, to ``end`` (both former totals)."""
         return max(0, end - max(start, self._last_reset))
+
+    def of_driver(self) -> int:
+        """Steps as the replies to the plain session count them."""
+        return self.between(self.driver_start, self.total)
 
 
 class Manager:
@@ -72,7 +80,7 @@ class Manager:
             )
             for row, one in enumerate(scene.articulations)
         }
-        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self.capture.rendering)
+        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self._about_recording)
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
         self._observer = Observer(scene, self.arrays)
         self.packed = PackedObserver(scene, self.arrays)
@@ -184,6 +192,7 @@ class Manager:
             if scope is ResetScope.TIME:
                 self.record_replay.end_replay()
                 self.engine.data.time = 0.0
+                self.engine.jump()
                 self.engine.publish()
                 return self._observe(view)
             time_s = self.engine.data.time
@@ -198,6 +207,7 @@ class Manager:
             self.seed = seed if seed is not None else self.seed
             self.counter.restart()
             self.engine.forward()
+            self.engine.jump()
             self.engine.publish()
             return self._observe(view)
 
@@ -214,6 +224,8 @@ class Manager:
             if own is None or len(keys) > 1:
                 go_to_start(articulation.compiled, model, data, own)
             articulation.stage_from(data.ctrl)
+        if len(keys) == 1:
+            data.time = model.key_time[keys[0]]
 
     def _joint_writes(self, asked: Mapping[str, Mapping[str, list[float]]]) -> list[tuple[slice, Any]]:
         return [
@@ -221,6 +233,10 @@ class Manager:
             for prefix, joints in asked.items()
             for joint, values in joints.items()
         ]
+
+    def _about_recording(self) -> dict[str, Any]:
+        seed = {} if self.seed is None else {"seed": self.seed}
+        return {"rendering": dict(self.capture.rendering()), **seed}
 
     def _before_step(self) -> None:
         model, data = self.engine.model, self.engine.data
@@ -262,6 +278,11 @@ class Manager:
         if found is None:
             raise UnknownArticulation(f"there is no articulation {prefix!r}; there are: {known(self.articulations)}")
         return found
+
+    @cached_property
+    def contact_names(self) -> ContactNames:
+        """What can touch, by compiled and by short name."""
+        return ContactNames(self.engine.model, [one.actor.name for one in self.scene.placed])
 
     def body_id(self, name: str) -> int | None:
         """The body of that compiled name, or None."""

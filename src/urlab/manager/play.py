@@ -1,9 +1,10 @@
 """The play lifecycle: from a level to a running scene and back."""
 
+import gc
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from urlab.authoring import World
@@ -14,22 +15,32 @@ from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
 from urlab.manager.manager import Manager, StepCounter
 from urlab.physics import QUICK_STEP_S, give_memory_back
 from urlab.scene.level import Level
-from urlab_wire.enums import PIEState, StepMode
+from urlab_wire.enums import ControlSource, PIEState, StepMode
 
 log = logging.getLogger("urlab.play")
 
 DEFAULT_TIMEOUT_S = 30.0
 
+_COLLECT_BYTES = 4 << 20
+"""So much of models that have ended is collected at once. The parts of a scene refer to each other, and each scene has
+copies of its model; the collector's own rule counts objects, of which a large model is few."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlayStatus:
-    """Where the lifecycle stands; ``compile_error`` is empty unless the last compilation failed."""
+    """Where the lifecycle stands; ``compile_error`` is empty unless the last compilation failed.
+
+    ``seed`` is that of the last reset that named one; ``control_source`` is by prefix.
+    """
 
     state: PIEState
     compile_error: str = ""
     sim_time: float | None = None
     mode: StepMode | None = None
     paused: bool | None = None
+    speed_percent: float | None = None
+    seed: int | None = None
+    control_source: Mapping[str, ControlSource] | None = None
 
 
 class Play:
@@ -54,9 +65,12 @@ class Play:
         self._render_profile = render_profile
         self._save_debug = save_debug
         self._manager: Manager | None = None
+        self._ended_bytes = 0
         self._state = PIEState.OFF
         self._compile_error = ""
         self._lock = threading.Lock()
+        self.cameras_switched: bool | None = None
+        """How the streams of all cameras were switched last; None when they never were."""
 
     @property
     def manager(self) -> Manager:
@@ -81,8 +95,22 @@ class Play:
         manager = self._manager
         if manager is None:
             return PlayStatus(self._state, self._compile_error)
-        sim_time, paused = manager.engine.sim_time, manager.loop.paused
-        return PlayStatus(self._state, self._compile_error, sim_time, manager.mode, paused)
+        return PlayStatus(
+            self._state,
+            self._compile_error,
+            sim_time=manager.engine.sim_time,
+            mode=manager.mode,
+            paused=manager.loop.paused,
+            speed_percent=manager.loop.speed_percent,
+            seed=manager.seed,
+            control_source={prefix: one.staged.source for prefix, one in manager.articulations.items()},
+        )
+
+    def switch_cameras(self, on: bool) -> None:
+        """Switch the streams of all cameras, those of scenes to come included."""
+        self.cameras_switched = on
+        if self._manager is not None:
+            self._manager.capture.set_all_streaming(on)
 
     def begin(
         self, level_path: str | None = None, *, timeout_s: float = DEFAULT_TIMEOUT_S, mode: StepMode | None = None
@@ -177,6 +205,8 @@ class Play:
         self.counter.restart()
         with manager.engine.locked():
             manager.engine.set_worker_threads(self.level.options.get("num_worker_threads", 0))
+        if self.cameras_switched is not None:
+            manager.capture.set_all_streaming(self.cameras_switched)
         manager.start(mode)
         self._manager = manager
         _notify(self.on_start, manager)
@@ -186,7 +216,11 @@ class Play:
         if manager is not None:
             _notify(self.on_stop, manager)
             manager.stop()
+            self._ended_bytes += int(manager.scene.model.nbuffer)
             del manager
+            if self._ended_bytes > _COLLECT_BYTES:
+                gc.collect()
+                self._ended_bytes = 0
             give_memory_back()
 
 

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,21 @@ from urlab.compile import CompiledScene
 from urlab.config import FileRoots
 from urlab.errors import FileError, ReplayRequiresStepped, UrlabError
 from urlab.physics import Engine
-from urlab.recording import LIVE, Recorder, Recording, ReplayPlayer, load_path, read_recording, save_path, write_json
+from urlab.recording import LIVE, Recorder, ReplayPlayer, load_path, read_recording, save_path, write_json
 from urlab.scene.names import legal_name
 from urlab_wire.ops.stepping import ReplayBlock
 
 log = logging.getLogger("urlab.recording")
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingState:
+    """Of the recording that runs, or the last one. Its duration is one timestep per frame."""
+
+    active: bool
+    name: str
+    frame_count: int
+    sim_duration_s: float
 
 
 class RecordReplay:
@@ -28,11 +39,12 @@ class RecordReplay:
         scene: CompiledScene,
         replays_dir: Path,
         roots: FileRoots,
-        rendering: Callable[[], Mapping[str, str]] = dict,
+        about: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """``rendering`` tells how cameras are drawn; it is kept with every recording."""
+        """``about`` tells what is kept with every recording: how cameras are drawn, the seed of the last reset."""
         self._engine = engine
-        self._rendering = rendering
+        self._about = about
+        self._metadata: dict[str, Any] = {}
         self._replays_dir = replays_dir
         self._roots = roots
         self._recorder = Recorder(scene.joints)
@@ -54,12 +66,19 @@ class RecordReplay:
             self._unsaved = False
             return started
 
-    def stop_recording(self) -> Recording:
+    def stop_recording(self) -> RecordingState:
         """End; the frames stay."""
         with self._engine.locked():
-            recording = self._recorder.stop()
+            self._recorder.stop()
             self._engine.post_step.remove(self._capture)
-            return recording
+            self._metadata = self._metadata_now()
+            return self.recording_state()
+
+    def recording_state(self) -> RecordingState:
+        """How far the recording is. Any thread, at once."""
+        recorder, frames = self._recorder, self._recorder.frame_count
+        timestep_s = float(self._engine.model.opt.timestep)
+        return RecordingState(recorder.is_active, recorder.name, frames, frames * timestep_s)
 
     def save_recording(self, path: str | None) -> Path:
         """Write the running or the last recording, under its own name when none is given.
@@ -67,12 +86,12 @@ class RecordReplay:
         Only the copy is made under the lock.
         """
         with self._engine.locked():
-            recording = self._recorder.recording()
+            recording, metadata = self._recorder.recording(), self._metadata_to_keep()
             self._unsaved = False
         named = None if recording.name == LIVE else f"{legal_name(recording.name)}.json"
         try:
             where = save_path(path or named, self._replays_dir, self._roots.may_write)
-            self._write(recording, where)
+            write_json(recording, where, metadata=metadata)
         except UrlabError:
             self._unsaved = True
             raise
@@ -89,11 +108,11 @@ class RecordReplay:
         with self._engine.locked():
             if not (self._unsaved and self._recorder.has_frames):
                 return None
-            recording = self._recorder.recording()
+            recording, metadata = self._recorder.recording(), self._metadata_to_keep()
             self._unsaved = False
         where = self._replays_dir / f"autosave-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}.json"
         try:
-            self._write(recording, where)
+            write_json(recording, where, metadata=metadata)
         except FileError as failed:
             log.error("an unsaved recording of %d frames is lost: %s", recording.frame_count, failed.message)
             return None
@@ -105,9 +124,12 @@ class RecordReplay:
         self._recorder.capture(data.time, data.qpos, data.qvel)
         self._unsaved = True
 
-    def _write(self, recording: Recording, where: Path) -> None:
-        metadata = {**_metadata(self._engine.model), "rendering": dict(self._rendering())}
-        write_json(recording, where, metadata=metadata)
+    def _metadata_to_keep(self) -> dict[str, Any]:
+        """What was true of the recording: a stopped one is not changed by later resets."""
+        return self._metadata_now() if self._recorder.is_active else self._metadata
+
+    def _metadata_now(self) -> dict[str, Any]:
+        return {**_metadata(self._engine.model), **self._about()}
 
     # -- replay -------------------------------------------------------------------------------------------------
 
@@ -131,9 +153,8 @@ class RecordReplay:
         return session.name, session.total_frames
 
     def names(self) -> list[str]:
-        """What can be replayed."""
-        with self._engine.locked():
-            return self._player.names()
+        """What can be replayed. Any thread, at once."""
+        return self._player.names()
 
     def set_active(self, name: str) -> None:
         """Choose what to replay."""
@@ -147,6 +168,7 @@ class RecordReplay:
         with self._engine.locked():
             total = self._player.start(loop)
             self.is_playing = True
+            self._engine.jump()
             self._show_current()
             return self._player.active_name or "", total
 
@@ -166,8 +188,10 @@ class RecordReplay:
         self._show_current()
 
     def _show_current(self) -> None:
-        data = self._engine.data
+        data, before = self._engine.data, self._engine.data.time
         data.time = self._player.current(data.qpos, data.qvel)
+        if data.time < before:  # a loop begins again
+            self._engine.jump()
         self._engine.forward()
         self._engine.publish()
 

@@ -1,10 +1,12 @@
 """What a view of the world shows: the running scene or the edited level as it would start, and where its actors are."""
 
 import threading
+from dataclasses import replace
 from typing import Any
 
 import mujoco
 
+from urlab.cameras.scene_camera import scene_cameras
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.assemble import PlacedActor
 from urlab.geometry import Pose
@@ -21,7 +23,8 @@ class ViewportSource:
     def __init__(self, play: Play) -> None:
         self._play = play
         self._lock = threading.Lock()
-        self._edited: tuple[Level, PosedModel] | None = None
+        self._edited: tuple[Level, CompiledScene, PosedModel] | None = None
+        self._running_actors: tuple[CompiledScene | None, dict[str, frozenset[int]]] = (None, {})
 
     def __call__(self) -> PosedModel:
         """The world as it is now; CompileError when the edited level cannot be compiled."""
@@ -30,12 +33,16 @@ class ViewportSource:
         with self._lock:
             level = self._play.world.level
             if self._edited is None or self._edited[0] is not level:
-                self._edited = (level, _at_start(compile_scene(level, self._play.world.library)))
-            return self._edited[1]
+                scene = compile_scene(level, self._play.world.library)
+                self._edited = (level, scene, _at_start(scene))
+            _, scene, posed = self._edited
+            return replace(posed, selected_bodies=self._selected_bodies(scene))
 
     def _running(self) -> PosedModel:
-        engine = self._play.manager.engine
-        snapshot = engine.snapshot
+        manager = self._play.manager
+        engine, snapshot = manager.engine, manager.engine.snapshot
+        if self._running_actors[0] is not manager.scene:
+            self._running_actors = manager.scene, actor_bodies(manager.scene)
         return PosedModel(
             key=id(engine),
             model=engine.model,
@@ -43,7 +50,27 @@ class ViewportSource:
             mocap_pos=snapshot.mocap_pos,
             mocap_quat=snapshot.mocap_quat,
             sim_time=snapshot.sim_time,
+            selected_bodies=self._selected_bodies(manager.scene),
+            qvel=snapshot.qvel,
+            act=snapshot.act,
+            ctrl=snapshot.ctrl,
+            actors=self._running_actors[1],
+            cameras=manager.capture.cameras,
+            held=getattr(manager, "perturbations", ()),
         )
+
+    def _selected_bodies(self, scene: CompiledScene) -> tuple[int, ...]:
+        """Ids of the bodies of the actor that is selected, in that scene."""
+        names = _body_names(scene, self._play.world.selected)
+        return tuple(int(scene.model.body(name).id) for name in names)
+
+
+def actor_bodies(scene: CompiledScene) -> dict[str, frozenset[int]]:
+    """The ids of each actor's bodies, by its name."""
+    return {
+        placed.actor.name: frozenset(int(scene.model.body(name).id) for name in placed.body_names)
+        for placed in scene.placed
+    }
 
 
 def _at_start(scene: CompiledScene) -> PosedModel:
@@ -57,6 +84,8 @@ def _at_start(scene: CompiledScene) -> PosedModel:
         mocap_pos=data.mocap_pos.copy(),
         mocap_quat=data.mocap_quat.copy(),
         sim_time=None,
+        actors=actor_bodies(scene),
+        cameras=scene_cameras(scene),
     )
 
 
@@ -74,11 +103,15 @@ def actor_poses(manager: Manager) -> dict[str, Pose]:
     return poses
 
 
-def body_positions(manager: Manager, actor_name: str) -> dict[str, tuple[float, float, float]]:
-    """World positions of an actor's bodies, by their compiled names, metres."""
-    model, xpos = manager.engine.model, manager.engine.snapshot.xpos
-    placed = next(one for one in manager.scene.placed if one.actor.name == actor_name)
-    return {name: tuple(xpos[model.body(name).id].tolist()) for name in placed.body_names}
+def body_poses(manager: Manager, actor_name: str) -> dict[str, Pose]:
+    """World poses of an actor's bodies, by their compiled names."""
+    model, snapshot = manager.engine.model, manager.engine.snapshot
+    ids = {name: int(model.body(name).id) for name in _body_names(manager.scene, actor_name)}
+    return {name: Pose.of(snapshot.xpos[body], snapshot.xquat[body]) for name, body in ids.items()}
+
+
+def _body_names(scene: CompiledScene, actor_name: str | None) -> tuple[str, ...]:
+    return next((one.body_names for one in scene.placed if one.actor.name == actor_name), ())
 
 
 def _movable_root(model: Any, placed: PlacedActor) -> int | None:

@@ -177,13 +177,23 @@ class StreamSource:
     def state(self) -> bytes:
         """The payload of ``state/full``. MuJoCo's warnings are left for the replies."""
         blocks = self._manager.packed.pack(ObservationLevel.STANDARD)
-        return _STATE_FRAME.build(self._engine.data.time, self._manager.counter.total, time.time_ns(), blocks, {})
+        return _STATE_FRAME.build(self._engine.data.time, self._manager.counter.of_driver(), time.time_ns(), blocks, {})
 
     # -- control and info (any thread) --------------------------------------------------------------------------
 
     def control(self, messages: Sequence[tuple[bytes, bytes]]) -> list[ControlOutcome]:
         """Take messages of the control socket, (topic, payload) each; what became of them."""
         return self._control.take(messages)
+
+    def control_hint(self, topic: bytes, payload: bytes) -> str:
+        """Which actuator ids a control message asks for, and which its robot has; empty when it is no such message."""
+        robot = self._manager.articulations.get(topic.rpartition(b"/")[0].decode(errors="replace"))
+        try:
+            asked = sorted(unpack_control(payload))
+        except StreamError:
+            return ""
+        exist = [] if robot is None else [one.id for one in robot.compiled.actuators]
+        return f": it asks for actuators {_listed(asked)}, the robot has {_listed(exist)} (the info stream names them)"
 
     def info(self, cameras: Mapping[str, str]) -> list[bytes]:
         """The info message of every robot. ``cameras`` maps names to the endpoints where they stream."""
@@ -202,3 +212,11 @@ class StreamSource:
             maxs=[float(high) for _, high in ranges],
             camera_list=cameras,
         )
+
+
+def _listed(ids: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ids[:_SHOWN_IDS]))
+    return f"{shown}, ... ({len(ids)} in all)" if len(ids) > _SHOWN_IDS else shown or "none"
+
+
+_SHOWN_IDS = 20

@@ -92,6 +92,12 @@ class Context:
         """The running scene; NoActiveManager when nothing plays."""
         return self.running or self.parts.play.manager
 
+    def count_from(self, total: int) -> None:
+        """Let the caller's steps, and for the plain session those of the state stream, count from here."""
+        self.session.steps_at_start = total
+        if not (self.session.observer or self.session.operator):
+            self.play.counter.driver_start = total
+
 
 Handler = Callable[[Context, Any], Reply | bytes]
 """A typed reply, or one that is encoded already, in the encoding of the session."""

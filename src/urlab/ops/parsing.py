@@ -3,8 +3,9 @@
 The good case is one pass in C; what is wrong is found in a second, slower pass.
 """
 
+import re
 from enum import StrEnum
-from typing import Any, TypeVar, Union
+from typing import Any, TypeVar, Union, get_args
 
 import msgspec
 
@@ -53,7 +54,7 @@ def read_request(spec: OpSpec, frame: bytes) -> Request[Reply] | UrlabError:
     try:
         return msgspec.convert(_with_integers(message), spec.request)
     except (msgspec.ValidationError, OverflowError) as wrong:
-        return BadValue(f"{spec.name}: {wrong}")
+        return BadValue(f"{spec.name}: {wrong}{_allowed_keys(spec, str(wrong))}")
 
 
 def peek(frame: bytes) -> tuple[str, float | None]:
@@ -64,6 +65,17 @@ def peek(frame: bytes) -> tuple[str, float | None]:
         return "", None
     op, n_steps = message.get("op"), message.get("n_steps")
     return (op if isinstance(op, str) else ""), (n_steps if isinstance(n_steps, int | float) else None)
+
+
+def _allowed_keys(spec: OpSpec, wrong: str) -> str:
+    """What a map of a request may hold, when it holds something else."""
+    where = _UNKNOWN_KEY.search(wrong)
+    fields = [one for one in msgspec.structs.fields(spec.request) if where and one.encode_name == where[1]]
+    maps = [kind for one in fields for kind in get_args(one.type) if issubclass(kind, msgspec.Struct)]
+    return "".join(f"; there are: {known(one.__struct_encode_fields__)}" for one in maps)
+
+
+_UNKNOWN_KEY = re.compile(r"unknown field .* at `\$\.(\w+)`")
 
 
 def _with_integers(tree: Any) -> Any:

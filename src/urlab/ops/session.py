@@ -16,7 +16,8 @@ MAX_OBSERVERS = 256
 class Session:
     """``steps_at_start`` is the step counter's total at its hello; ``wanted_mode`` the mode it last asked for.
 
-    An observer may only look. An operator may do everything, and is not the one whose mode and level the server keeps.
+    An observer may only look. An operator may do everything, and is not the one whose mode the server keeps.
+    ``has_stepped`` says whether it has sent a step: until then a switch of the mode begins its count anew.
     """
 
     observer: bool = False
@@ -25,6 +26,7 @@ class Session:
     observations: ObservationLevel = ObservationLevel.STANDARD
     steps_at_start: int = 0
     wanted_mode: StepMode | None = None
+    has_stepped: bool = False
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
 
@@ -45,10 +47,6 @@ class SessionTable:
             self._beside[session.id] = session
             while len(self._beside) > MAX_OBSERVERS:
                 self._beside.popitem(last=False)
-
-    def last_level(self) -> ObservationLevel:
-        """The observation level of the plain session, which the next one keeps unless it says otherwise."""
-        return self._driver.observations if self._driver is not None else ObservationLevel.STANDARD
 
     def wanted_mode(self, session: Session) -> StepMode | None:
         """The mode in which a play that this session begins is wanted: an operator begins it for the plain one."""

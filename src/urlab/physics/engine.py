@@ -22,13 +22,19 @@ import mujoco
 import numpy as np
 
 from urlab.errors import OpTimeout
-from urlab.physics.snapshot import Snapshot, SnapshotTaker
+from urlab.physics.snapshot import ContactSnapshot, Snapshot, SnapshotTaker
 
 log = logging.getLogger("urlab.physics")
 
 Hook = Callable[[], None]
 
 _SNAPSHOT_WAIT_S = 0.05
+_LONG_WINDOW_S = 0.02
+"""A window of steps that is expected to take longer leaves a snapshot for those who read meanwhile."""
+
+_SLOW_STEP_S = 0.01
+"""What an mj_step is feared to cost before one has run."""
+
 _LOCK_S = 5.0
 
 FULL_STATE = mujoco.mjtState.mjSTATE_INTEGRATION
@@ -94,17 +100,25 @@ class Engine:
         self.on_publish: list[Hook] = []
         self.interrupted = False
         self.seconds_per_step = QUICK_STEP_S
+        self._feared_s = _SLOW_STEP_S
         self._warnings = WarningCounters(self.data)
         self._rlock = threading.RLock()
         self._lock = TimedLock(self._rlock, _LOCK_S)
         self._frame_id = 0
+        self.first_frame_id = 0
+        """The frame id of the first state since the last `jump`: pictures of earlier ones are not to be shown."""
+
         self.worker_threads = 0
         """How many threads MuJoCo uses inside one step beside the caller's; `set_worker_threads` changes it."""
+
+        self.model_lock = threading.Lock()
+        """Held while the model's options change, by the owner of the physics lock; and by a thread that saves it."""
 
         self._binary: bytes | None = None
         mujoco.mj_forward(model, self.data)
         self._taker = SnapshotTaker(model)
         self._snapshot = self._taker.take(self.data, 0)
+        self._contacts = ContactSnapshot(model, self.data, 0)
         self.sim_time = 0.0
 
     def locked(self, timeout_s: float = _LOCK_S) -> TimedLock:
@@ -114,18 +128,44 @@ class Engine:
     @property
     def snapshot(self) -> Snapshot:
         """The state that was published last; while a long window of steps runs, the one before it. Any thread."""
-        if self._snapshot.frame_id != self._frame_id and self._rlock.acquire(timeout=_SNAPSHOT_WAIT_S):
+        if self._snapshot.frame_id != self._frame_id:
+            self._when_free(self._keep_snapshot)
+        return self._snapshot
+
+    @property
+    def contacts(self) -> ContactSnapshot:
+        """The contacts of the same state as `snapshot`. Any thread."""
+        if self._contacts.frame_id != self._frame_id:
+            self._when_free(self._keep_contacts)
+        return self._contacts
+
+    def _when_free(self, keep: Hook) -> None:
+        if self._rlock.acquire(timeout=_SNAPSHOT_WAIT_S):
             try:
-                if self._snapshot.frame_id != self._frame_id:
-                    self._snapshot = self._taker.take(self.data, self._frame_id)
+                keep()
             finally:
                 self._rlock.release()
-        return self._snapshot
+
+    def _keep_snapshot(self) -> None:
+        if self._snapshot.frame_id != self._frame_id:
+            self._snapshot = self._taker.take(self.data, self._frame_id)
+
+    def _keep_contacts(self) -> None:
+        if self._contacts.frame_id != self._frame_id:
+            self._contacts = ContactSnapshot(self.model, self.data, self._frame_id)
+
+    @property
+    def frame_id(self) -> int:
+        """That of the state which was published last. Any thread, without the lock."""
+        return self._frame_id
 
     # -- stepping (the caller holds the lock) -------------------------------------------------------------------
 
     def advance(self, n_steps: int, deadline: float) -> int:
         """Run ``n_steps`` mj_steps, or those that end before ``deadline`` (time.monotonic) and one more; how many."""
+        if n_steps * self._feared_s > _LONG_WINDOW_S:
+            self._keep_snapshot()
+            self._keep_contacts()
         begin = now = monotonic()
         done = 0
         while done < n_steps:
@@ -135,7 +175,7 @@ class Engine:
             if self.interrupted or now > deadline:
                 break
         if done:
-            self.seconds_per_step = (now - begin) / done or QUICK_STEP_S
+            self.seconds_per_step = self._feared_s = (now - begin) / done or QUICK_STEP_S
         return done
 
     def interrupt(self) -> None:
@@ -162,9 +202,19 @@ class Engine:
     def publish(self) -> None:
         """Make the state as it is now the published one. It is copied when a thread asks for the snapshot."""
         self._frame_id += 1
-        self.sim_time = self.data.time
+        time_s = self.data.time
+        if time_s < self.sim_time:  # MuJoCo has reset itself, or a puppet went back
+            self.first_frame_id = self._frame_id
+        self.sim_time = time_s
         for hook in self.on_publish:
             hook()
+
+    def jump(self) -> None:
+        """The state does not follow from the published one (a reset, a restored state, a replay's jump).
+
+        Call this before it is published. Pictures of what was before it are out of date, however new they are.
+        """
+        self.first_frame_id = self._frame_id + 1
 
     def warnings(self) -> list[str]:
         """MuJoCo's warnings since the last call."""
@@ -187,18 +237,17 @@ class Engine:
         mujoco.mju_threadpool(self.data, self.worker_threads)
 
     def options_changed(self) -> None:
-        """Forget what was derived from the model's options; the caller holds the lock."""
+        """Forget what was derived from the model's options; the caller holds the `model_lock`."""
         self._binary = None
 
     def model_binary(self) -> bytes:
-        """The model as an MJB file's bytes. Takes the lock only when the options have changed since the last call."""
-        binary = self._binary
-        if binary is None:
-            with self.locked():
+        """The model as an MJB file's bytes; saved anew when the options have changed. Any thread, at once."""
+        with self.model_lock:
+            if self._binary is None:
                 buffer = np.empty(mujoco.mj_sizeModel(self.model), np.uint8)
                 mujoco.mj_saveModel(self.model, None, buffer)
-                self._binary = binary = buffer.tobytes()
-        return binary
+                self._binary = buffer.tobytes()
+            return self._binary
 
     def close(self) -> None:
         """Free the worker pool; the caller holds the lock."""

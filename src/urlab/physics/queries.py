@@ -4,52 +4,80 @@ from collections.abc import Iterable
 from typing import Any
 
 import mujoco
-import numpy as np
 
-from urlab.errors import UnknownKeyframe, known
+from urlab.errors import UnknownBody, UnknownKeyframe, did_you_mean, known
+from urlab.physics.snapshot import ContactSnapshot
 from urlab_wire.ops.runtime import ContactBlock, ContactFilter, KeyframeBlock
 
 DEFAULT_MAX_CONTACTS = 64
+"""Also for a request that says 0 or less."""
 
 
-def read_contacts(model: Any, data: Any, wanted: ContactFilter | None, limit: int) -> tuple[list[ContactBlock], bool]:
-    """Up to ``limit`` contacts that match, and whether there are more; the caller holds the physics lock."""
+class ContactNames:
+    """What can touch in one model, by name: bodies, geoms and flexes. Both sides of a flex are the flex itself."""
+
+    def __init__(self, model: Any, prefixes: Iterable[str]) -> None:
+        """A name may be asked for without its prefix, where only one of these makes it a name of the model."""
+        self._prefixes = tuple(prefixes)
+        self._flexes = _names(model, mujoco.mjtObj.mjOBJ_FLEX, model.nflex)
+        self._geoms = _names(model, mujoco.mjtObj.mjOBJ_GEOM, model.ngeom)
+        bodies = _names(model, mujoco.mjtObj.mjOBJ_BODY, model.nbody)
+        self._body_of_geom = [bodies[body] for body in model.geom_bodyid]
+        self._known = {"body": frozenset([*bodies, *self._flexes]), "geom": frozenset([*self._geoms, *self._flexes])}
+
+    def side(self, geom: int, flex: int) -> tuple[str, str]:
+        """The names of one side of a contact: geom and body."""
+        return (self._geoms[geom], self._body_of_geom[geom]) if geom >= 0 else (self._flexes[flex],) * 2
+
+    def resolve(self, kind: str, name: str | None) -> str | None:
+        """The compiled name of a ``body`` or ``geom``; UnknownBody says which there are. None stays None."""
+        there = self._known[kind]
+        if not name or name in there:
+            return name or None
+        full = [f"{prefix}_{name}" for prefix in self._prefixes if f"{prefix}_{name}" in there]
+        if len(full) == 1:
+            return full[0]
+        if full:
+            raise UnknownBody(f"{kind} {name!r} is ambiguous: {known(full)}")
+        names = [one for one in there if one]
+        raise UnknownBody(f"there is no {kind} {name!r}{did_you_mean(name, names)}; there are: {known(names)}")
+
+
+def read_contacts(
+    contacts: ContactSnapshot, names: ContactNames, wanted: ContactFilter | None, limit: int
+) -> tuple[list[ContactBlock], bool]:
+    """Up to ``limit`` contacts that match, and whether there are more. Any thread."""
     wanted = wanted or ContactFilter()
-    filters = (wanted.geom1, wanted.geom2, wanted.body1, wanted.body2)
+    filters = (
+        names.resolve("geom", wanted.geom1), names.resolve("body", wanted.body1),
+        names.resolve("geom", wanted.geom2), names.resolve("body", wanted.body2),
+    )  # fmt: skip
     found: list[ContactBlock] = []
-    for index in range(data.ncon):
-        geom1, geom2 = (int(geom) for geom in data.contact.geom[index])
-        names = (_geom(model, geom1), _geom(model, geom2), _body_of(model, geom1), _body_of(model, geom2))
-        if not all(not want or want == name for want, name in zip(filters, names, strict=True)):
+    for index, (geom, flex) in enumerate(zip(contacts.geom.tolist(), contacts.flex.tolist(), strict=True)):
+        sides = (*names.side(geom[0], flex[0]), *names.side(geom[1], flex[1]))
+        if not all(want is None or want == name for want, name in zip(filters, sides, strict=True)):
             continue
         if len(found) == limit:
             return found, True
-        found.append(_contact(model, data, index, names))
+        found.append(_contact(contacts, index, sides))
     return found, False
 
 
-def _geom(model: Any, geom: int) -> str:
-    return model.geom(geom).name if geom >= 0 else ""
+def _names(model: Any, kind: mujoco.mjtObj, count: int) -> list[str]:
+    return [mujoco.mj_id2name(model, kind, index) or "" for index in range(count)]
 
 
-def _body_of(model: Any, geom: int) -> str:
-    return model.body(int(model.geom_bodyid[geom])).name if geom >= 0 else ""
-
-
-def _contact(model: Any, data: Any, index: int, names: tuple[str, str, str, str]) -> ContactBlock:
-    force = np.zeros(6)
-    mujoco.mj_contactForce(model, data, index, force)
-    contact = data.contact
-    geom1, geom2, body1, body2 = names
+def _contact(contacts: ContactSnapshot, index: int, sides: tuple[str, ...]) -> ContactBlock:
+    geom1, body1, geom2, body2 = sides
     return ContactBlock(
         geom1=geom1,
         geom2=geom2,
         body1=body1,
         body2=body2,
-        pos=contact.pos[index].tolist(),
-        normal=contact.frame[index][:3].tolist(),
-        dist=float(contact.dist[index]),
-        force=force.tolist(),
+        pos=contacts.pos[index].tolist(),
+        normal=contacts.normal[index].tolist(),
+        dist=float(contacts.dist[index]),
+        force=contacts.force(index),
     )
 
 

@@ -72,6 +72,49 @@ class Snapshot:
         return self._state[self._layout["mocap_quat"]].reshape(-1, 4)
 
 
+class ContactSnapshot:
+    """Copies of the contacts of one state, in MuJoCo's order; of every array the first axis is the contact."""
+
+    __slots__ = (
+        "_address", "_dim", "_efc_force", "_friction", "_pyramidal",
+        "dist", "flex", "frame_id", "geom", "normal", "pos",
+    )  # fmt: skip
+
+    def __init__(self, model: Any, data: Any, frame_id: int) -> None:
+        """Copy; the caller holds the physics lock."""
+        contact = data.contact
+        self.frame_id = frame_id
+        self.geom = contact.geom.copy()
+        """Ids of both sides, -1 for a flex, (n, 2)."""
+        self.flex = contact.flex.copy()
+        """Ids of both sides, -1 for a geom, (n, 2)."""
+        self.pos: Array = contact.pos.copy()
+        self.normal: Array = contact.frame[:, :3].copy()
+        self.dist: Array = contact.dist.copy()
+        self._dim, self._friction = contact.dim.copy(), contact.friction.copy()
+        self._address = contact.efc_address.copy()
+        self._efc_force: Array = data.efc_force.copy()
+        self._pyramidal = int(model.opt.cone) == int(mujoco.mjtCone.mjCONE_PYRAMIDAL)
+
+    def __len__(self) -> int:
+        return len(self.dist)
+
+    def force(self, index: int) -> list[float]:
+        """Force and torque of one contact in its frame, bit for bit what mj_contactForce said of the state."""
+        dim, address = int(self._dim[index]), int(self._address[index])
+        if address < 0:
+            return [0.0] * 6
+        if not self._pyramidal or dim == 1:
+            return [*self._efc_force[address : address + dim].tolist(), *[0.0] * (6 - dim)]
+        edges = self._efc_force[address : address + 2 * (dim - 1)].tolist()
+        normal = 0.0
+        for edge in edges:  # not sum(): it rounds differently
+            normal += edge
+        friction = self._friction[index].tolist()
+        along = [(edges[2 * k] - edges[2 * k + 1]) * friction[k] for k in range(dim - 1)]
+        return [normal, *along, *[0.0] * (6 - dim)]
+
+
 class SnapshotTaker:
     """Takes snapshots of one simulation, cheaply: the state is copied in one call."""
 

@@ -135,7 +135,8 @@ class ReplayPlayer:
         """The session that plays, or else the one that ``start`` would play; None when there is none."""
         if self._playing is not None:
             return self._playing.name
-        return self._active_name if self._active_name in self.names() else None
+        name = self._shown(self._active_name)
+        return name if name in self.names() else None
 
     @property
     def is_playing(self) -> bool:
@@ -160,16 +161,14 @@ class ReplayPlayer:
         return session
 
     def names(self) -> list[str]:
-        """``live`` when the recorder has frames, then the loaded ones in the order of loading."""
+        """The recorder's, when it has frames, then the loaded ones in the order of loading. Any thread may ask."""
         has_live = self._recorder is not None and self._recorder.has_frames
-        return [LIVE, *self._loaded] if has_live else list(self._loaded)
+        return [self._live_name, *self._loaded] if has_live else list(self._loaded)
 
     def set_active(self, name: str) -> None:
-        """Choose what ``start`` plays; the live recording also answers to the name that it was given."""
-        if name not in self._loaded and self._recorder is not None and name == self._recorder.name:
-            name = LIVE
+        """Choose what ``start`` plays; the recorder's frames answer to their own name and to ``live``."""
         self._check_exists(name)
-        self._active_name = name
+        self._active_name = LIVE if name == self._live_name else name
 
     def make_live_active(self) -> None:
         """For the beginning of a recording: end what plays, and let ``start`` play the frames to come."""
@@ -207,10 +206,19 @@ class ReplayPlayer:
         self._playing = None
         self.frame = 0
 
+    @property
+    def _live_name(self) -> str:
+        """What the recorder's frames are called: as they were started, unless a loaded recording has that name."""
+        name = self._recorder.name if self._recorder is not None else LIVE
+        return LIVE if name in self._loaded else name
+
+    def _shown(self, name: str) -> str:
+        return self._live_name if name == LIVE else name
+
     def _live_session(self) -> PlayableRecording:
         if self._recorder is None:
             raise NotReady("there is no recorder, so no live session")
-        return self._session(LIVE, self._recorder.recording())
+        return self._session(self._live_name, self._recorder.recording())
 
     def _session(self, name: str, recording: Recording) -> PlayableRecording:
         mapping = match_joints(recording.joints, self._joints)
@@ -226,7 +234,7 @@ class ReplayPlayer:
         return PlayableRecording(name, recording, mapping)
 
     def _check_exists(self, name: str) -> None:
-        if name not in self.names():
+        if self._shown(name) not in self.names():
             raise ReplaySessionNotFound(f"no replay session is called {name!r}; there are: {known(self.names())}")
 
     def _require_playing(self) -> PlayableRecording:

@@ -47,11 +47,8 @@ class FrameStore:
         self._head = 0
         self._fill = self._rows
         self._oldest_elapsed = np.inf
-
-    @property
-    def count(self) -> int:
-        """How many frames it holds."""
-        return (len(self._chunks) - 1) * self._rows + self._fill - self._head if self._chunks else 0
+        self.count = 0
+        """How many frames it holds. Any thread may read it."""
 
     @property
     def nbytes(self) -> int:
@@ -68,11 +65,13 @@ class FrameStore:
         chunk.qpos[row] = qpos
         chunk.qvel[row] = qvel
         self._fill = row + 1
+        self.count += 1
 
     def drop_before(self, elapsed_s: float) -> None:
         """Drop the oldest frames whose elapsed time is smaller; one frame at least must not be."""
         while self._oldest_elapsed < elapsed_s:
             self._head += 1
+            self.count -= 1
             if self._head == self._rows:
                 self._retire_oldest_chunk()
             self._oldest_elapsed = float(self._chunks[0].elapsed[self._head])
@@ -95,6 +94,7 @@ class FrameStore:
 
     def _open_chunk(self, elapsed_s: float) -> None:
         if len(self._chunks) == self._max_chunks:
+            self.count -= self._rows - self._head
             self._retire_oldest_chunk()
             self._oldest_elapsed = float(self._chunks[0].elapsed[0])
         if not self._chunks:
@@ -140,8 +140,9 @@ class Recorder:
 
     @property
     def frame_count(self) -> int:
-        """Frames of the running or the last stopped recording."""
-        return self._stopped.frame_count if self._stopped is not None else self._store.count
+        """Frames of the running or the last stopped recording. Any thread may ask."""
+        stopped = self._stopped
+        return stopped.frame_count if stopped is not None else self._store.count
 
     @property
     def has_frames(self) -> bool:

@@ -11,7 +11,7 @@ from urlab.compile.compiled_scene import JointSlot
 FloatArray = NDArray[np.float64]
 
 LIVE = "live"
-"""The name of a recording that was given none, and of the recorder's frames in the list of replay sessions."""
+"""The name of a recording that was given none; the recorder's frames answer to it too, whatever they are called."""
 
 QVEL_DIM_OF_QPOS_DIM = {7: 6, 4: 3, 1: 1}
 """Joints have 7 (free), 4 (ball) or 1 (hinge, slide) positions; this many velocities go with them."""
@@ -57,16 +57,6 @@ class Recording:
     def frame_count(self) -> int:
         """How many frames there are."""
         return len(self.times)
-
-    @property
-    def sim_duration_s(self) -> float:
-        """Simulated seconds between the first and the last frame; jumps back in time (resets) count nothing."""
-        steps = np.diff(self.times)
-        if steps.size == 0:
-            return 0.0
-        if (steps >= 0).all():
-            return float(self.times[-1] - self.times[0])
-        return float(steps[steps > 0].sum())
 
     def without_repeats(self) -> "Recording":
         """The recording without frames that equal the one before them in timestamp and state."""

@@ -203,13 +203,13 @@ class SceneTopics:
 
     def _is_chosen(self, view: URLabCameraView) -> bool:
         wanted = self._choice.cameras
-        return view.zmq_endpoint is not None and (wanted is None or view.full_name in wanted or view.name in wanted)
+        return view.zmq_endpoint is not None and (wanted is None or not _names_of(view).isdisjoint(wanted))
 
     def _unknown(self) -> Iterator[str]:
         robots = list(self._client.articulations)
         cameras = [*(view for robot in self._client.articulations.values() for view in robot.cameras.values())]
         cameras += self._client.global_cameras.values()
-        known = {name for view in cameras for name in (view.full_name, view.name)}
+        known = {name for view in cameras for name in _names_of(view)}
         for name in self._choice.robots or ():
             if name not in robots:
                 yield f"there is no robot {name!r} to bridge; there are: {', '.join(robots) or 'none'}"
@@ -274,6 +274,10 @@ def _words(client: URLabClient) -> Iterator[str]:
     for view in client.global_cameras.values():
         yield from _camera_words(view)
     yield from (str(client.streams.get(name)) for name in ("state", "control"))
+
+
+def _names_of(view: URLabCameraView) -> set[str]:
+    return {view.full_name, view.name, view.short_name}
 
 
 def _camera_words(view: URLabCameraView) -> Iterator[str]:

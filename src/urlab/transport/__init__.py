@@ -1,18 +1,18 @@
 """Transports: frames in, frames out. They know the protocol's errors, and nothing else of what a frame says.
 
 `rpc` serves requests of ZeroMQ clients, `streams` publishes a running scene on ZeroMQ sockets, `shm` does both in
-shared memory. `publisher` is what the streams need of a scene, `endpoint` listens on an address, `reply_cache` holds
-replies that are too large for shared memory.
+shared memory. `publisher` is what the streams need of a scene, `endpoint` listens on an address, `repeats` gives a
+request that is repeated on another transport the first one's reply.
 """
 
 from urlab.transport.publisher import ScenePublisher, StreamedCamera
-from urlab.transport.reply_cache import ReplyCache
+from urlab.transport.repeats import RequestRegistry
 from urlab.transport.rpc import ZmqRpcServer
 from urlab.transport.shm import SharedMemory, ShmUnavailable
 from urlab.transport.streams import Streams
 
 __all__ = [
-    "ReplyCache",
+    "RequestRegistry",
     "ScenePublisher",
     "SharedMemory",
     "ShmUnavailable",

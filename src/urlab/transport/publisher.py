@@ -48,6 +48,9 @@ class SceneSource(Protocol):
     def control(self, messages: Sequence[tuple[bytes, bytes]]) -> Sequence[ControlOutcome]:
         """Take messages of the control socket, (topic, payload) each; what became of each."""
 
+    def control_hint(self, topic: bytes, payload: bytes) -> str:
+        """For the log: which ids a message asks for, and which its robot has."""
+
 
 class ScenePublisher(Protocol):
     """Publishes one scene after another: its state, and the pictures of its cameras by their topics."""

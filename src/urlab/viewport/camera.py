@@ -15,7 +15,7 @@ DEFAULT_OFFSET_M: Vec3 = (-2.0, 0.0, 1.0)
 """Two metres behind and one above, in the actor's frame."""
 
 _FRAME_RATE_HZ = 60.0
-"""``smoothing`` is what is left of the camera's way after one frame of this rate, however often it is looked at."""
+"""``smoothing`` is what is left of the camera's way after one frame of this rate, however many pictures are taken."""
 
 _MIN_DEPTH_M = 0.02
 _HALVINGS = 50
@@ -87,21 +87,28 @@ class ViewCamera:
 
 @dataclass(slots=True)
 class ActorTracker:
-    """Where the camera shall be. ``pose`` tells where the actor is now, or None when it is gone."""
+    """Where the camera shall be. ``pose`` tells where the actor is now, or None when it is gone.
+
+    ``clock`` tells seconds: simulated ones, so that pictures of a trajectory are the same on every machine, or those of
+    the wall while nothing plays. When it goes back the camera is at its place at once, as it is at first.
+    """
 
     pose: Callable[[], Pose | None]
     offset: Vec3
     smoothing: float
-    seen_at_s: float
-    """When the camera was last moved, in wall seconds."""
+    clock: Callable[[], float]
+    seen_at_s: float | None = None
+    """When the camera was last moved."""
 
-    def follow(self, camera: ViewCamera, now_s: float) -> ViewCamera:
+    def follow(self, camera: ViewCamera) -> ViewCamera:
         """The camera, as much nearer to its place as time has passed, looking at the actor."""
-        elapsed_s, self.seen_at_s = now_s - self.seen_at_s, now_s
-        actor = self.pose()
+        actor, now_s = self.pose(), self.clock()
         if actor is None:
             return camera
-        left = self.smoothing ** (elapsed_s * _FRAME_RATE_HZ) if self.smoothing else 0.0
+        seen_at_s, self.seen_at_s = self.seen_at_s, now_s
+        left = 0.0
+        if self.smoothing and seen_at_s is not None and now_s >= seen_at_s:
+            left = self.smoothing ** ((now_s - seen_at_s) * _FRAME_RATE_HZ)
         wanted = actor.apply(Pose(self.offset)).pos
         x, y, z = (w + left * (at - w) for w, at in zip(wanted, camera.location, strict=True))
         return replace(camera, location=(x, y, z)).looking_at(actor.pos)

@@ -3,7 +3,7 @@
 import threading
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mujoco
 import numpy as np
@@ -44,9 +44,26 @@ class HandleTable(dict[str, Handle]):
         super().__init__(handles or {})
         self.kind = kind
 
-    def __missing__(self, key: str) -> NoReturn:
+    def __missing__(self, key: str) -> Handle:
         known = f"there are {', '.join(self)}" if self else "there are none (discover() and sim.start() bring them)"
         raise KeyError(f"no {self.kind} {key!r}; {known}")
+
+
+class CameraTable(HandleTable[URLabCameraView]):
+    """Cameras by name; the short name finds one as well, where only one has it."""
+
+    __slots__ = ()
+
+    def __missing__(self, key: str) -> URLabCameraView:
+        found = _unique(self.values(), "short_name").get(key)
+        return found if found is not None else super().__missing__(key)
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or key in _unique(self.values(), "short_name")
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The camera of that name or short name, or ``default``."""
+        return super().get(key) or _unique(self.values(), "short_name").get(key, default)
 
 
 class ModelParts:
@@ -99,7 +116,7 @@ class ModelParts:
             ctrlrange=_range(model.actuator_ctrllimited[ctrl], model.actuator_ctrlrange[ctrl]),
             forcerange=_range(model.actuator_forcelimited[i], model.actuator_forcerange[i]),
             kp=float(gainprm[0]),
-            kv=float(gainprm[1]),
+            kv=self._damping(i),
             trn_type=int(model.actuator_trntype[i]),
             gear=model.actuator_gear[model.actuator_outadr[i] if hasattr(model, "actuator_outadr") else i].copy(),
             gainprm=gainprm,
@@ -108,6 +125,13 @@ class ModelParts:
             _local=local,
             ctrl_id=ctrl,
         )
+
+    def _damping(self, actuator: int) -> float:
+        """Force per speed of a servo, which is in its bias; of any other actuator the second number of its gain."""
+        model = self._model
+        if int(model.actuator_biastype[actuator]) == int(mujoco.mjtBias.mjBIAS_AFFINE):
+            return -float(model.actuator_biasprm[actuator, 2]) or 0.0
+        return float(model.actuator_gainprm[actuator, 1])
 
     def _driven_joint(self, actuator: int, prefix: str) -> str | None:
         if int(self._model.actuator_trntype[actuator]) not in _JOINT_DRIVEN:
@@ -278,22 +302,29 @@ def build_cameras(
             owner=owner,
             zmq_endpoint=topic.zmq_endpoint,
             zmq_topic=topic.zmq_topic,
+            short_name=getattr(topic, "short_name", None),
             lock=lock,
         )
         for name, topic in topics.items()
     }
-    return HandleTable("camera", views)
+    return CameraTable("camera", views)
 
 
 def camera_keys(views: Iterable[URLabCameraView]) -> dict[str, URLabCameraView]:
-    """The names that a reply may call a camera by: ``owner/name`` (the scene's owner is ``global``), and the bare name
-    where only one has it."""
-    table: dict[str, URLabCameraView] = {}
-    same_name: dict[str, list[URLabCameraView]] = defaultdict(list)
+    """The names that a reply may call a camera by: ``owner/name`` (the scene's owner is ``global``), and the name or
+    short name where only one has it; one that a robot owns goes before those of the scene."""
+    all_views = list(views)
+    bare = _unique(all_views, "short_name") | _unique([view for view in all_views if view.owner], "name")
+    full = {f"{view.owner or GLOBAL}/{view.name}": view for view in all_views}
+    return bare | _unique(all_views, "name") | full
+
+
+def _unique(views: Iterable[URLabCameraView], attribute: str) -> dict[str, URLabCameraView]:
+    """Views by an attribute, as far as no two have the same."""
+    groups: dict[str, list[URLabCameraView]] = defaultdict(list)
     for view in views:
-        same_name[view.name].append(view)
-        table[f"{view.owner or GLOBAL}/{view.name}"] = view
-    return table | {name: group[0] for name, group in same_name.items() if len(group) == 1}
+        groups[getattr(view, attribute)].append(view)
+    return {name: group[0] for name, group in groups.items() if len(group) == 1}
 
 
 def _articulation(block: ArticulationBlock, client: "URLabClient") -> URLabArticulation:

@@ -22,7 +22,9 @@ class URLabCameraView:
     """A camera of an articulation (``owner`` is its prefix) or of the scene (``owner`` is empty).
 
     ``mode``, ``resolution`` (W, H) and ``dtype`` are those of the frames; ``fovy`` is vertical degrees. Frames come
-    with ``step(include_cameras=...)``, or in live mode as a stream. Each is an array of its own, never written again.
+    with ``step(include_cameras=...)``, or in live mode as a stream. ``short_name`` is what its own model file calls it:
+    for a camera of the scene it lacks the actor's name, and is enough wherever only one camera has it.
+    Each frame is an array of its own, never written again.
 
     One reading is always of one whole frame. Readings that belong together are taken from ``latest``, or under the
     client's ``_data_lock``, under which frames change. ``received`` counts the pictures that came, ``frame_count``
@@ -40,9 +42,11 @@ class URLabCameraView:
         zmq_endpoint: str | None = None,
         zmq_topic: str | None = None,
         *,
+        short_name: str | None = None,
         lock: "threading.RLock | None" = None,
     ) -> None:
         self.name = name
+        self.short_name = short_name or name
         self.owner = owner
         self.fovy = fovy
         self.zmq_endpoint = zmq_endpoint

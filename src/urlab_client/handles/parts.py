@@ -38,7 +38,8 @@ class Joint:
 class Actuator:
     """What the model says about an actuator, and its slot in the articulation's setpoint buffer.
 
-    ``id`` is global; ``type`` is the kind that its author wrote; ``joint`` is the unprefixed joint that it drives;
+    ``id`` is global; ``type`` is the kind that its author wrote; ``kp`` is the first number of its gain, ``kv`` the
+    damping of a servo (else the second number of its gain); ``joint`` is the unprefixed joint that it drives;
     the ranges are None when unlimited; ``trn_type`` is mjtTrn.
     """
 

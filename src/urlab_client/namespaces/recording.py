@@ -4,8 +4,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from urlab_client.errors import URLabRPCError
 from urlab_client.namespaces.base import RpcNamespace
-from urlab_client.types import RecordingHandle, RecordingSummary
+from urlab_client.types import RecordingHandle, RecordingStatus, RecordingSummary, result_of
+from urlab_wire.errors import ErrorCode
 from urlab_wire.ops import recording as wire
 
 if TYPE_CHECKING:
@@ -13,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class URLabRecordingAPI(RpcNamespace):
-    """Record the running simulation. The properties tell what this client's own calls brought about."""
+    """Record the running simulation. The properties ask the server while it simulates and knows the answer.
+
+    Otherwise they tell what this client's own calls brought about.
+    """
 
     NAME = "recording"
 
@@ -25,18 +30,18 @@ class URLabRecordingAPI(RpcNamespace):
 
     @property
     def is_active(self) -> bool:
-        """Whether a recording that this client began is running."""
-        return self._is_active
+        """Whether a recording is running."""
+        return self._now().active
 
     @property
     def frame_count(self) -> int:
-        """Frames of the recording that was last stopped."""
-        return self._summary.frame_count
+        """Frames of the recording that is running, or was last stopped."""
+        return self._now().frame_count
 
     @property
     def sim_duration(self) -> float:
-        """Simulated seconds of the recording that was last stopped."""
-        return self._summary.sim_duration_s
+        """Simulated seconds of the recording that is running, or was last stopped."""
+        return self._now().sim_duration_s
 
     @property
     def last_saved_path(self) -> Path | None:
@@ -56,6 +61,10 @@ class URLabRecordingAPI(RpcNamespace):
         self._summary = RecordingSummary(reply.frame_count, reply.sim_duration_s)
         return self._summary
 
+    def status(self) -> RecordingStatus:
+        """How far the running or the last recording is (extension)."""
+        return result_of(RecordingStatus, self._ask(wire.RecordingStatusRequest()))
+
     def save(self, path: str | os.PathLike[str] | None = None) -> Path:
         """Write the running or last recording as JSON; a bare name goes to the server's replay folder.
 
@@ -69,3 +78,15 @@ class URLabRecordingAPI(RpcNamespace):
         """Forget the recorded frames; a recording that runs goes on."""
         self._ask(wire.RecordingClearRequest())
         self._summary = RecordingSummary(0, 0.0)
+
+    def _now(self) -> RecordingStatus:
+        summary, closed = self._summary, self._client._closed
+        if closed or "recording_status" not in self._ops():
+            active = self._is_active and not closed
+            return RecordingStatus(active, "", summary.frame_count, summary.sim_duration_s)
+        try:
+            return self.status()
+        except URLabRPCError as refused:
+            if refused.code != ErrorCode.NO_ACTIVE_MANAGER:
+                raise
+            return RecordingStatus(False, "", summary.frame_count, summary.sim_duration_s)

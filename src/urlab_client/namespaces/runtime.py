@@ -103,7 +103,7 @@ class RuntimeNamespace(RpcNamespace):
         geom2: str | None = None,
         max_contacts: int = 64,
     ) -> ContactsResult:
-        """The active contacts that match every given compiled name."""
+        """The active contacts that match every given name: a compiled one, or a short one that is unique."""
         names = wire.ContactFilter(body1=body1, body2=body2, geom1=geom1, geom2=geom2)
         request = wire.GetContactsRequest(
             max_contacts=int(max_contacts), filter=None if names == wire.ContactFilter() else names
@@ -147,13 +147,15 @@ class RuntimeNamespace(RpcNamespace):
             view.follow_mode(in_force)
         return in_force
 
-    def set_camera_streaming(self, cameras: Mapping[str, StreamOrder]) -> dict[str, CameraStreaming]:
+    def set_camera_streaming(self, cameras: Mapping[str, StreamOrder] | bool) -> dict[str, CameraStreaming]:
         """Switch streams of cameras on or off, or change their rate (extension); returns what is in force, by name.
 
-        ``{"wrist": False}``, ``{"arm/eye": {"zmq": True, "rate_hz": 10}}``. This client listens accordingly.
+        ``{"wrist": False}``, ``{"arm/eye": {"zmq": True, "rate_hz": 10}}``. ``True`` or ``False`` is for all cameras,
+        those of scenes to come included. This client listens accordingly.
         """
-        orders = {name: _stream_order(order) for name, order in cameras.items()}
-        reply = self._ask(wire.SetCameraStreamingRequest(cameras=orders))
+        asked = cameras if isinstance(cameras, bool) else {name: _stream_order(one) for name, one in cameras.items()}
+        reply = self._ask(wire.SetCameraStreamingRequest(cameras=asked))
+        orders = dict.fromkeys(reply.cameras, asked) if isinstance(asked, bool) else asked
         in_force = {
             name: result_of(CameraStreaming, block, zmq_topic=block.zmq_topic or None)
             for name, block in reply.cameras.items()

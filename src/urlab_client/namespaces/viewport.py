@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.namespaces.base import RpcNamespace, Target, rotated, targeted
@@ -9,6 +10,45 @@ from urlab_client.types import CameraPose, result_of
 from urlab_wire.ops import viewport as wire
 
 MODES = ("lit", "unlit", "wireframe", "collision", "reflections")
+
+
+class ViewportOverlays(TypedDict, total=False):
+    """What MuJoCo draws over the model, by plain words; docs/viewport.md says what each one is.
+
+    ``frames`` and ``names`` take True (bodies), False, or the kind of element that they are drawn at, as ``"site"``.
+    """
+
+    contacts: bool
+    contact_forces: bool
+    joints: bool
+    com: bool
+    frames: bool | str
+    inertia: bool
+    tendons: bool
+    names: bool | str
+    transparent: bool
+    perturbation: bool
+    split_contact_forces: bool
+    actuators: bool
+    activations: bool
+    scaled_inertia: bool
+    constraints: bool
+    islands: bool
+    skeleton: bool
+    cameras: bool
+    lights: bool
+    rangefinders: bool
+    convex_hulls: bool
+    textures: bool
+    static_bodies: bool
+    skins: bool
+    flex_vertices: bool
+    flex_edges: bool
+    flex_faces: bool
+    flex_skins: bool
+    body_boxes: bool
+    mesh_boxes: bool
+    sdf_iterations: bool
 
 
 class ViewportNamespace(RpcNamespace):
@@ -28,6 +68,13 @@ class ViewportNamespace(RpcNamespace):
         place, (quat, euler) = numbers("location", location), rotated(rotation_quat, rotation_euler)
         request = wire.SetCameraRequest(location=place, rotation_quat=quat, rotation_euler=euler, fov=fov)
         return result_of(CameraPose, self._ask(request))
+
+    def look_through(self, camera: str) -> CameraPose:
+        """Show what a camera of the model sees, wherever it goes, until `untrack` or `set_camera` (extension).
+
+        ``camera`` is ``prefix/name``, or the bare name where only one camera has it.
+        """
+        return result_of(CameraPose, self._ask(wire.LookThroughRequest(camera=camera)))
 
     def get_camera(self) -> CameraPose:
         """Where the camera is."""
@@ -59,8 +106,18 @@ class ViewportNamespace(RpcNamespace):
         return self._ask(request).tracked_actor_path
 
     def untrack(self) -> bool:
-        """Stop following; returns whether the camera was."""
+        """Stop following, or go back from a camera of the model; returns whether the camera did either."""
         return self._ask(wire.UntrackRequest()).was_tracking
+
+    def set_overlays(self, **overlays: Unpack[ViewportOverlays]) -> dict[str, bool | str]:
+        """Switch what MuJoCo draws over the model (extension): ``set_overlays(contacts=True, frames="site")``.
+
+        What is not named stays. Returns every overlay by its word, and what is in force; without words, just that.
+        """
+        words = ViewportOverlays.__annotations__
+        if unknown := overlays.keys() - words:
+            raise ValueError(f"there is no overlay {', '.join(sorted(unknown))}; there are: {', '.join(words)}")
+        return self._ask(wire.SetViewportOverlaysRequest(**overlays)).overlays
 
     def screenshot(
         self, path: str | os.PathLike[str] | None = None, *, width: int | None = None, height: int | None = None

@@ -1,6 +1,9 @@
 """What the client needs of a transport: one request in, one reply out, streams where it has them; where a server is."""
 
+import contextlib
+import os
 import re
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -126,3 +129,38 @@ class Transport:
 
     def close(self) -> None:
         """Stop streams and let go of every resource. Idempotent."""
+
+
+class InheritedTransport(Transport):
+    """What every transport of a process becomes in a process that is forked from it: it refuses, and touches nothing.
+
+    Sockets and shared memory belong to the parent, and the threads of a server in the same process were not copied.
+    """
+
+    def rpc(self, request: Mapping[str, Any], *, rcv_timeout_ms: int = DEFAULT_TIMEOUT_MS) -> Tree:  # noqa: ARG002
+        """Refuse."""
+        raise URLabRPCError(
+            TRANSPORT_ERROR,
+            f"this client belongs to process {os.getppid()}, from which process {os.getpid()} was forked: "
+            f"make a client in this process, or call urlab.launch() in it",
+        )
+
+
+_in_use: weakref.WeakSet[Transport] = weakref.WeakSet()
+
+
+def refuse_after_fork(transport: Transport) -> None:
+    """Have a transport refuse its work in processes that are forked from this one."""
+    with contextlib.suppress(TypeError):  # a transport of the caller's own that cannot be referred to weakly
+        _in_use.add(transport)
+
+
+def _leave_to_parent() -> None:
+    for transport in list(_in_use):
+        with contextlib.suppress(TypeError):
+            transport.__class__ = InheritedTransport
+    _in_use.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)

@@ -130,7 +130,7 @@ class ShmLink:
     @property
     def is_free(self) -> bool:
         """Whether no reply is due: a late one must not be taken for the answer to another request."""
-        if self._due is not None and self._replies.sequence != self._due:
+        if self._due is not None and self._replies.settled != self._due:
             self._due = None
         return self._due is None
 
@@ -140,7 +140,7 @@ class ShmLink:
         Raises `URLabTimeoutError`; whatever it raises, once the request is written its reply stays due.
         """
         requests, replies = self._requests, self._replies
-        before, answered = requests.sequence, replies.sequence
+        before, answered, settled = requests.sequence, replies.sequence, replies.settled
         try:
             requests.write(frame)
             wake(requests)
@@ -150,7 +150,7 @@ class ShmLink:
                     return found[1]
             return self._wait_on(answered, timeout_s)
         except BaseException:
-            self._due = answered if requests.sequence != before else None
+            self._due = settled if requests.sequence != before else None
             raise
 
     def close(self) -> None:
@@ -175,7 +175,7 @@ class ShmLink:
     def _reply_due_to_others(self) -> int | None:
         """The count of replies, if one is due to a client that left before it came.
 
-        Our servers answer every request once. Of others that is not known, and their counts tell nothing.
+        Our servers answer or skip every request once. Of others that is not known, and their counts tell nothing.
         """
-        replies = self._replies.sequence
+        replies = self._replies.settled
         return replies if self._life.has_lock and self._requests.sequence != replies else None

@@ -17,6 +17,7 @@ IDLE_CHECK_S = 0.5
 """While nothing comes, this often it is checked whether the file is still the one that is written."""
 
 STOP_LIMIT_S = 1.0
+_MOMENT_S = 0.001
 _TRIES = 5
 _REOPEN_AFTER = (2, 8, 32)
 
@@ -159,7 +160,8 @@ class RegionStream:
 
     def _use(self, source: RegionSource) -> None:
         found = source.read(self._sequence)
-        if found is None:
+        if found is None:  # nothing that is whole and new: a server takes a moment to write for a reader that came
+            self._stopping.wait(_MOMENT_S)
             return
         sequence, hand_over = found
         skipped, self._sequence = max(0, sequence - self._sequence - 1), sequence

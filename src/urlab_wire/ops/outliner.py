@@ -6,7 +6,7 @@ from urlab_wire.envelope import Reply, Request, TargetedRequest
 
 
 class ActorIdentity(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What every listing tells of an actor; metres, x, y, z, w."""
+    """What every listing tells of an actor; metres, x, y, z, w. ``selected`` (extension) is there when it is true."""
 
     name: str
     label: str
@@ -14,6 +14,7 @@ class ActorIdentity(msgspec.Struct, kw_only=True, omit_defaults=True):
     actor_id: str
     location: list[float]
     rotation_quat: list[float]
+    selected: bool = False
 
 
 class ConversionBlock(msgspec.Struct, kw_only=True):

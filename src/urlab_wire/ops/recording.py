@@ -22,7 +22,7 @@ class RecordingStopRequest(Request["RecordingStopReply"], tag="recording_stop"):
 
 
 class RecordingStopReply(Reply, tag="recording_stop_ok"):
-    """What was captured."""
+    """What was captured; one timestep per frame."""
 
     name: str
     frame_count: int
@@ -47,3 +47,16 @@ class RecordingClearRequest(Request["RecordingClearReply"], tag="recording_clear
 
 class RecordingClearReply(Reply, tag="recording_clear_ok"):
     """It was done; there is nothing more to say."""
+
+
+class RecordingStatusRequest(Request["RecordingStatusReply"], tag="recording_status"):
+    """Ask how far the running or the last recording is. An extension."""
+
+
+class RecordingStatusReply(Reply, tag="recording_status_ok"):
+    """``active`` says whether it runs; without any recording there are 0 frames of ``live``."""
+
+    active: bool
+    name: str
+    frame_count: int
+    sim_duration_s: float

@@ -81,7 +81,9 @@ class SetTwistReply(Reply, tag="set_twist_ok"):
 
 
 class SetQposRequest(Request["SetQposReply"], tag="set_qpos"):
-    """Write the qpos of one articulation or free entity, or the seven numbers of its free root.
+    """Write the qpos of an articulation or of free bodies, or the seven numbers of its free root.
+
+    ``target`` is an actor_id, an actor's name, or the name of one entity.
 
     ``qvel`` (extension) are the velocities of the same joints; with an empty ``qpos`` they alone are written.
     """
@@ -132,8 +134,11 @@ class ReadMocapPoseReply(MocapPoseReply, tag="read_mocap_pose_ok"):
     """The pose in force."""
 
 
-class ContactFilter(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Exact compiled names; those that are set must all match."""
+class ContactFilter(msgspec.Struct, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Compiled names, or short ones where they are unique; those that are set must all match.
+
+    A flex counts as a geom and as a body. A key that is none of these is refused.
+    """
 
     body1: str | None = None
     body2: str | None = None
@@ -142,7 +147,7 @@ class ContactFilter(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class GetContactsRequest(Request["GetContactsReply"], tag="get_contacts"):
-    """Read the active contacts."""
+    """Read the active contacts, 64 unless ``max_contacts`` is another number above 0."""
 
     max_contacts: int | None = None
     filter: ContactFilter | None = None
@@ -251,10 +256,11 @@ class CameraStreamOrder(msgspec.Struct, kw_only=True, omit_defaults=True):
 class SetCameraStreamingRequest(Request["SetCameraStreamingReply"], tag="set_camera_streaming"):
     """Switch cameras on or off, ``{name: true}`` or ``{name: {"zmq": true, "rate_hz": 10}}``. An extension.
 
-    A camera that is not switched on renders while it has a subscriber.
+    A camera that is not switched on renders while it has a subscriber. ``true`` or ``false`` instead of names is for
+    all cameras, those of scenes to come included: switched off in this way, none streams, not to subscribers either.
     """
 
-    cameras: dict[str, bool | CameraStreamOrder]
+    cameras: bool | dict[str, bool | CameraStreamOrder]
 
 
 class CameraStreamBlock(msgspec.Struct, kw_only=True):
@@ -269,6 +275,7 @@ class CameraStreamBlock(msgspec.Struct, kw_only=True):
 
 
 class SetCameraStreamingReply(Reply, tag="set_camera_streaming_ok"):
-    """The cameras that were named."""
+    """The cameras that were named, or all; ``all_cameras`` is how all were switched last, absent if they never were."""
 
     cameras: dict[str, CameraStreamBlock]
+    all_cameras: bool | None = None

@@ -79,16 +79,22 @@ class EnsureManagerReply(Reply, tag="ensure_manager_ok"):
 
 
 class DestroyAssetRequest(Request["DestroyAssetReply"], tag="destroy_asset"):
-    """Delete a level or an import from the project."""
+    """Delete a level or an import from the project, in use or not. The open level is left for an empty one."""
 
     asset_path: str
 
 
 class DestroyAssetReply(Reply, tag="destroy_asset_ok"):
-    """Whether there was one."""
+    """Whether there was one.
+
+    Extensions, absent when empty: the actors of the open level that went with it, and the saved levels that still
+    name it.
+    """
 
     asset_path: str
     was_found: bool
+    destroyed_actors: list[str] | None = None
+    affected_levels: list[str] | None = None
 
 
 class SpawnActorRequest(Request["SpawnActorReply"], tag="spawn_actor"):
@@ -240,14 +246,18 @@ class DuplicateActorReply(PlacedActorReply, tag="duplicate_actor_ok"):
 
 
 class ActorHierarchyRequest(TargetedRequest["ActorHierarchyReply"], tag="actor_hierarchy"):
-    """Ask for the bodies of an actor as a tree."""
+    """Ask for the elements of an actor as a tree."""
 
     target: str
     target_by: str | None = None
 
 
 class HierarchyNode(msgspec.Struct, kw_only=True):
-    """An actor or a body, where it is in metres, and the bodies attached to it."""
+    """An actor or an element of its model: where it is in metres, and what is attached to it, bodies first.
+
+    Classes are ``MjBody``, ``MjFreeJoint``, ``MjJoint``, ``MjGeom``, ``MjSite``, ``MjCamera``; and, below the actor
+    itself and with its place, ``MjActuator`` and ``MjSensor``.
+    """
 
     name: str
     class_: str = msgspec.field(name="class")

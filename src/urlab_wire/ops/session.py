@@ -32,6 +32,12 @@ class CameraTopic(msgspec.Struct, kw_only=True):
     zmq_topic: str | None
 
 
+class GlobalCameraTopic(CameraTopic, kw_only=True):
+    """That of a camera which no articulation owns; ``short_name`` (extension) is the one in its own model file."""
+
+    short_name: str | None = None
+
+
 class OriginalNames(msgspec.Struct, kw_only=True):
     """Live short name -> name in the source XML, where the two differ."""
 
@@ -61,6 +67,8 @@ class ArticulationBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
     controller: ControllerBlock | None = None
     setpoints: list[float] | None = None
     """The setpoints in force, in actuator order (extension)."""
+    control_source: str | None = None
+    """Whose setpoints count: ``zmq`` or ``ui`` (extension)."""
 
 
 class EntityBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -100,7 +108,7 @@ class StreamsBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class HelloReply(Reply, tag="hello_ok"):
-    """The handshake. Without a running simulation only the fields up to ``articulations`` are there."""
+    """The handshake. Without a running simulation only the fields up to ``shm_session_dir`` are there."""
 
     session_id: str
     urlab_version: str
@@ -113,7 +121,7 @@ class HelloReply(Reply, tag="hello_ok"):
     mjcf_compiled: str | None = None
     vfs_assets: dict[str, bytes] | None = None
     entities: dict[str, EntityBlock] | None = None
-    global_cameras: dict[str, CameraTopic] | None = None
+    global_cameras: dict[str, GlobalCameraTopic] | None = None
     state: StepReply | None = None
     """The state at this moment, as a step would report it (extension)."""
     rendering: RenderingBlock | None = None

@@ -36,7 +36,11 @@ class PieStatusRequest(Request["PieStatusReply"], tag="pie_status"):
 
 
 class PieStatusReply(Reply, tag="pie_status_ok"):
-    """``sim_time``, ``mode`` and ``paused`` are there while a simulation runs. The last three are extensions."""
+    """``sim_time``, and all from ``mode`` on, are there while a simulation runs. From ``level`` on: extensions.
+
+    ``speed_percent`` is the pace of live physics, ``seed`` that of the last reset that named one, ``control_source``
+    says of every articulation whose setpoints count: ``zmq`` or ``ui``.
+    """
 
     state: str
     compile_error: str
@@ -44,3 +48,6 @@ class PieStatusReply(Reply, tag="pie_status_ok"):
     level: str | None = None
     mode: str | None = None
     paused: bool | None = None
+    speed_percent: float | None = None
+    seed: int | None = None
+    control_source: dict[str, str] | None = None

@@ -1,6 +1,7 @@
 """The viewport camera. ``rotation_quat`` is x, y, z, w; ``fov`` is horizontal, in degrees."""
 
 from urlab_wire.envelope import Reply, Request, TargetedRequest
+from urlab_wire.ops.session import RenderingBlock
 
 
 class SetCameraRequest(Request["SetCameraReply"], tag="set_camera"):
@@ -13,12 +14,13 @@ class SetCameraRequest(Request["SetCameraReply"], tag="set_camera"):
 
 
 class CameraPoseReply(Reply):
-    """The pose that the camera ops answer with."""
+    """The pose that the camera ops answer with; ``camera`` (extension) is the model's that the view looks through."""
 
     location: list[float]
     rotation_quat: list[float]
     rotation_euler: list[float]
     fov: float
+    camera: str | None = None
 
 
 class SetCameraReply(CameraPoseReply, tag="set_camera_ok"):
@@ -31,6 +33,16 @@ class GetCameraRequest(Request["GetCameraReply"], tag="get_camera"):
 
 class GetCameraReply(CameraPoseReply, tag="get_camera_ok"):
     """The pose in force."""
+
+
+class LookThroughRequest(Request["LookThroughReply"], tag="look_through"):
+    """Show what a camera of the model sees, wherever it goes, until untrack or set_camera. An extension."""
+
+    camera: str
+
+
+class LookThroughReply(CameraPoseReply, tag="look_through_ok"):
+    """The pose of that camera now."""
 
 
 class FrameActorRequest(TargetedRequest["FrameActorReply"], tag="frame_actor"):
@@ -70,13 +82,58 @@ class TrackActorReply(Reply, tag="track_actor_ok"):
 
 
 class UntrackRequest(Request["UntrackReply"], tag="untrack"):
-    """Stop following."""
+    """Stop following, or go back from looking through a camera of the model."""
 
 
 class UntrackReply(Reply, tag="untrack_ok"):
     """Whether the camera was following."""
 
     was_tracking: bool
+
+
+class SetViewportOverlaysRequest(Request["SetViewportOverlaysReply"], tag="set_viewport_overlays"):
+    """Switch what MuJoCo draws over the model in viewport pictures; what is left out stays. An extension.
+
+    ``frames`` and ``names`` take true (bodies), false, or the kind of element that they are drawn at.
+    """
+
+    contacts: bool | None = None
+    contact_forces: bool | None = None
+    joints: bool | None = None
+    com: bool | None = None
+    frames: bool | str | None = None
+    inertia: bool | None = None
+    tendons: bool | None = None
+    names: bool | str | None = None
+    transparent: bool | None = None
+    perturbation: bool | None = None
+    split_contact_forces: bool | None = None
+    actuators: bool | None = None
+    activations: bool | None = None
+    scaled_inertia: bool | None = None
+    constraints: bool | None = None
+    islands: bool | None = None
+    skeleton: bool | None = None
+    cameras: bool | None = None
+    lights: bool | None = None
+    rangefinders: bool | None = None
+    convex_hulls: bool | None = None
+    textures: bool | None = None
+    static_bodies: bool | None = None
+    skins: bool | None = None
+    flex_vertices: bool | None = None
+    flex_edges: bool | None = None
+    flex_faces: bool | None = None
+    flex_skins: bool | None = None
+    body_boxes: bool | None = None
+    mesh_boxes: bool | None = None
+    sdf_iterations: bool | None = None
+
+
+class SetViewportOverlaysReply(Reply, tag="set_viewport_overlays_ok"):
+    """Every overlay by its word: whether it is drawn, or at which kind of element."""
+
+    overlays: dict[str, bool | str]
 
 
 class ViewportScreenshotRequest(Request["ViewportScreenshotReply"], tag="viewport_screenshot"):
@@ -87,10 +144,14 @@ class ViewportScreenshotRequest(Request["ViewportScreenshotReply"], tag="viewpor
 
 
 class ViewportScreenshotReply(Reply, tag="viewport_screenshot_ok"):
-    """``png`` is a PNG file; ``sim_time`` is that of the state it shows, absent while nothing plays."""
+    """``png`` is a PNG file; ``sim_time`` is that of the state it shows, absent while nothing plays.
+
+    ``rendering`` is how it was drawn.
+    """
 
     width: int
     height: int
     png: bytes
     mode: str
     sim_time: float | None = None
+    rendering: RenderingBlock | None = None

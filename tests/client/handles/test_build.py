@@ -1,8 +1,10 @@
+from pathlib import Path
 from typing import Any
 
 import mujoco
 import pytest
 
+import urlab
 from urlab_client import ActuatorType, URLabClient
 from urlab_client.handles.build import owner_of
 
@@ -46,9 +48,26 @@ def test_actuators_know_kind_joint_ranges_and_gains(client: URLabClient):
     assert (waist.joint, elbow.joint) == ("waist", "elbow_joint")
     assert waist.ctrlrange == (-1.0, 1.0)
     assert elbow.ctrlrange is None
-    assert waist.kp == 100.0
+    assert (waist.kp, waist.kv) == (100.0, 0.0)
     assert waist.gear.shape == (6,)
-    assert client.articulations["dog"].actuators["hip"].type is None
+    assert client.articulations["dog"].actuators["hip"].type is ActuatorType.GENERAL
+
+
+SERVOS = """
+<mujoco><worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody><actuator>
+  <position name="position" joint="j" kp="30" kv="4"/><velocity name="velocity" joint="j" kv="5"/>
+  <motor name="motor" joint="j"/><damper name="damper" joint="j" kv="2" ctrlrange="0 1"/>
+  <general name="general" joint="j" gainprm="7" biastype="affine" biasprm="0 -7 -.5"/></actuator></mujoco>"""
+
+
+def test_the_damping_of_a_servo_is_its_authors(tmp_path: Path):
+    (tmp_path / "servos.xml").write_text(SERVOS)
+    with urlab.launch(tmp_path / "servos.xml", project=tmp_path / "project") as client:
+        gains = {name: (one.type, one.kp, one.kv) for name, one in client.articulations["servos"].actuators.items()}
+    assert gains == {
+        "position": ("position", 30, 4), "velocity": ("velocity", 5, 5), "motor": ("motor", 1, 0),
+        "damper": ("damper", 0, 0), "general": ("position", 7, 0.5),
+    }  # fmt: skip
 
 
 def test_a_free_root_is_found_and_a_fixed_one_is_the_first_body(client: URLabClient, scene_model: Any):

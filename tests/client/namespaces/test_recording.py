@@ -1,7 +1,8 @@
 from pathlib import Path
 from typing import Any
 
-from urlab_client import RecordingHandle, RecordingSummary, URLabClient
+import urlab
+from urlab_client import RecordingHandle, RecordingStatus, RecordingSummary, URLabClient
 
 
 def test_a_recording_is_begun_stopped_and_saved(client: URLabClient, server: Any):
@@ -31,3 +32,19 @@ def test_clearing_does_not_end_a_recording(client: URLabClient):
 def test_saving_without_a_path_leaves_the_name_to_the_server(client: URLabClient, server: Any):
     client.recording.save()
     assert "path" not in server.last("recording_save")
+
+
+def test_the_properties_count_while_a_recording_runs(tmp_path: Path):
+    with urlab.launch("box", project=tmp_path) as client:
+        recording, timestep = client.recording, client.model.opt.timestep
+        assert (recording.is_active, recording.frame_count, recording.sim_duration) == (False, 0, 0.0)
+        recording.start("ep_1")
+        client.step(7)
+        assert (recording.is_active, recording.frame_count, recording.sim_duration) == (True, 7, 7 * timestep)
+        assert recording.status() == RecordingStatus(True, "ep_1", 7, 7 * timestep)
+        assert recording.stop() == RecordingSummary(7, 7 * timestep)
+        assert (recording.is_active, recording.frame_count) == (False, 7)
+        recording.start()
+        client.sim.stop()
+        assert not recording.is_active
+    assert not recording.is_active, "of a closed client"

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from urlab.transport.reply_cache import ReplyCache
+from urlab.transport.repeats import RequestRegistry
 from urlab.transport.shm.folder import ShmFolder
 from urlab.transport.shm.server import SharedMemory
 from urlab_client import URLabTimeoutError, ZmqTransport
@@ -50,7 +50,7 @@ def share(tmp_path: Path) -> Iterator[Callable[[Handle], SharedMemory]]:
     made: list[SharedMemory] = []
 
     def make(handle: Handle = bytes.upper) -> SharedMemory:
-        made.append(SharedMemory(handle, ReplyCache(), root=tmp_path))
+        made.append(SharedMemory(handle, RequestRegistry(), root=tmp_path))
         made[-1].start()
         return made[-1]
 

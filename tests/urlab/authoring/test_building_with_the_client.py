@@ -82,7 +82,7 @@ def test_a_world_is_built_changed_and_looked_at(client: URLabClient, arm: str, t
     assert {"arm", "panda"} <= {one.short_name for one in client.outliner.list_blueprints()}
     client.outliner.select_actor(lamp)
     tree = client.scene.actor_hierarchy("one")
-    assert [child.name for child in tree.children] == ["link"]
+    assert [child.name for child in tree.children] == ["link", "motor"]
     snapshot = client.scene.snapshot()
     assert (snapshot.in_pie, len(snapshot.actors)) == (False, 8)
     assert client.scene.ensure_manager() is False

@@ -1,5 +1,6 @@
 """The cameras of a running scene."""
 
+import itertools
 import logging
 import queue
 import threading
@@ -62,6 +63,9 @@ class Rig:
             raise self.trouble
         return self.made.move_on() if self.moving else self.made.snapshot
 
+    def latest(self, names: list[str], oldest_frame_id: int = 0) -> dict[str, Frame]:
+        return self.capture.latest(names, self.made.snapshot, oldest_frame_id)
+
     def __getitem__(self, name: str) -> SceneCamera:
         return self.capture.cameras[name]
 
@@ -110,7 +114,8 @@ def test_a_bare_name_that_several_have_is_refused_with_their_names(rig: MakeRig)
 def test_an_unknown_name_is_refused_with_those_that_exist(rig: MakeRig) -> None:
     capture = rig().capture
     asks = (
-        lambda: capture.latest(["eye"]),
+        lambda: capture.latest(["eye"], rig().made.snapshot),
+        lambda: capture.latest_of_steps(["eye"], rig().made.snapshot, 0),
         lambda: capture.sync(["eye"], rig().made.snapshot),
         lambda: capture.set_mode("eye", CameraMode.REAL),
         lambda: capture.set_streaming("eye", True),
@@ -151,33 +156,120 @@ def test_a_sync_frame_is_not_streamed_but_is_the_latest(rig: MakeRig) -> None:
     one = rig()
     one.moving = False
     frame = one.capture.sync(["head"], one.made.move_on())["head"]
-    assert one.capture.latest(["head"])["head"] is frame
+    assert one.latest(["head"])["head"] is frame
     assert one.inbox.is_empty()
 
 
 # -- latest -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_first_latest_waits_for_a_frame_and_later_ones_never_do(rig: MakeRig) -> None:
+def test_a_latest_frame_within_its_period_is_not_waited_for(rig: MakeRig) -> None:
     one = rig()
-    first = one.capture.latest(["head", "wrist"])
+    one["arm/head"].rate_hz = one["arm/wrist"].rate_hz = 0.01
+    first = one.latest(["head", "wrist"])
     assert [frame.name for frame in first.values()] == ["arm_head", "arm_wrist"]
+    one.made.move_on(5)
     held = threading.Event()
     holding = shared_gl().post(held.wait)
-    kept = one.capture.latest(["head", "wrist"])
-    assert kept.keys() == first.keys()
+    assert one.latest(["head", "wrist"]) == first
     assert not holding.done(), "it was waited for"
     held.set()
     holding.result(WAIT_S)
 
 
+def test_a_latest_frame_is_no_older_than_its_period_and_one_drawing(rig: MakeRig) -> None:
+    one = rig()
+    one.moving = False
+    first = one.latest(["head"])["head"]
+    now_s = time.monotonic()
+    camera = one["arm/head"]
+    assert (camera.is_recent(camera.taken_s + 1 / 30 + camera.drawing_s), camera.is_recent(now_s + 60.0)) == (
+        True,
+        False,
+    )
+    camera.taken_s = now_s - 2.0  # as if nothing had asked for two seconds
+    moved = one.made.move_on()
+    assert one.latest(["head"])["head"].frame_id == moved.frame_id > first.frame_id
+
+
+def test_a_state_that_stands_still_needs_no_second_drawing(rig: MakeRig) -> None:
+    one = rig()
+    one.moving = False
+    first = one.latest(["head"])["head"]
+    one["arm/head"].taken_s -= 60.0
+    assert one.latest(["head"])["head"] is first
+
+
+def test_no_latest_frame_is_from_before_a_jump(rig: MakeRig) -> None:
+    one = rig()
+    one.moving = False
+    one["arm/head"].rate_hz = 0.01
+    one.latest(["head"])
+    jumped, now = one.made.move_on(), one.made.move_on()
+    assert one.latest(["head"], jumped.frame_id)["head"].frame_id == now.frame_id
+
+
+# -- latest, of a scene that its client steps -------------------------------------------------------------------------
+
+
+def test_of_steps_a_frame_shows_the_state_of_the_request_before_or_a_newer_one(rig: MakeRig) -> None:
+    one = rig()
+    before = one.made.snapshot
+    for steps in (1, 7, 1, 1, 30):
+        now = one.made.move_on(steps)
+        frames = one.capture.latest_of_steps(["head", "arm/wrist"], now, before.frame_id)
+        assert list(frames) == ["head", "arm/wrist"]
+        assert {frame.frame_id for frame in frames.values()} <= {before.frame_id, now.frame_id}
+        before = now
+
+
+def test_of_steps_each_state_is_drawn_once_while_its_client_goes_on(rig: MakeRig) -> None:
+    one = rig()
+    states = [one.made.move_on() for _ in range(12)]
+    shown = [
+        one.capture.latest_of_steps(["head"], now, before.frame_id)["head"].frame_id
+        for before, now in itertools.pairwise(states)
+    ]
+    first, *rest = shown
+    assert first == states[1].frame_id, "there was no frame of the state before"
+    assert rest == [state.frame_id for state in states[1:-1]]
+    assert one["arm/head"].rendered <= len(shown)
+
+
+def test_of_steps_a_client_that_seldom_asks_has_nothing_drawn_in_vain(rig: MakeRig) -> None:
+    one = rig()
+    for _ in range(4):
+        before, now = one.made.move_on(), one.made.move_on()
+        assert one.capture.latest_of_steps(["head"], now, before.frame_id)["head"].frame_id == now.frame_id
+    assert one["arm/head"].rendered == 4
+
+
+def test_of_steps_a_frame_that_was_begun_before_a_jump_is_not_shown(rig: MakeRig) -> None:
+    one = rig()
+    first, second, third = (one.made.move_on() for _ in range(3))
+    one.capture.latest_of_steps(["head"], first, 0)
+    one.capture.latest_of_steps(["head"], second, first.frame_id)
+    after = one.made.move_on()
+    assert third.frame_id < after.frame_id
+    assert one.capture.latest_of_steps(["head"], after, after.frame_id)["head"].frame_id == after.frame_id
+
+
+def test_of_steps_a_mode_that_was_switched_meanwhile_holds_for_what_was_begun(rig: MakeRig) -> None:
+    one = rig()
+    first, second, third = (one.made.move_on() for _ in range(3))
+    one.capture.latest_of_steps(["head"], first, 0)
+    one.capture.latest_of_steps(["head"], second, first.frame_id)
+    one.capture.set_mode("head", CameraMode.DEPTH)
+    assert one.capture.latest_of_steps(["head"], third, second.frame_id)["head"].mode is CameraMode.DEPTH
+
+
 def test_latest_keeps_a_camera_fresh_for_a_second_and_then_it_rests(rig: MakeRig) -> None:
     one = rig()
-    first = one.capture.latest(["head"])["head"]
+    first = one.latest(["head"])["head"]
     begin = time.monotonic()
     assert eventually(lambda: one["arm/head"].rendered >= 10)
     assert one.capture.cameras["arm/head"].frame is not first
-    one.capture.latest(["head"])
+    one.latest(["head"])
     assert eventually(lambda: not one["arm/head"].is_wanted(time.monotonic()))
     assert time.monotonic() - begin >= 1.0
     looks = one.looks
@@ -185,7 +277,7 @@ def test_latest_keeps_a_camera_fresh_for_a_second_and_then_it_rests(rig: MakeRig
     assert one.looks == looks
     assert one["arm/wrist"].rendered == 0
     assert one.inbox.is_empty(), "a frame that was only asked for went out"
-    assert one.capture.latest(["head"])["head"].frame_id > first.frame_id
+    assert one.latest(["head"])["head"].frame_id > first.frame_id
 
 
 def test_a_first_frame_that_does_not_come_is_an_error_and_not_a_hang(
@@ -195,12 +287,12 @@ def test_a_first_frame_that_does_not_come_is_an_error_and_not_a_hang(
     holding = gl.post(held.wait)
     one = rig(gl=gl)
     with monkeypatch.context() as impatient:
-        impatient.setattr("urlab.cameras.capture._FIRST_FRAME_S", 0.2)
+        impatient.setattr("urlab.cameras.capture._FRAME_WAIT_S", 0.2)
         with pytest.raises(OpTimeout, match=r"camera 'arm/head' gave no frame within 0.2 s"):
-            one.capture.latest(["head"])
+            one.latest(["head"])
     held.set()
     holding.result(WAIT_S)
-    assert one.capture.latest(["head"])["head"].name == "arm_head"
+    assert one.latest(["head"])["head"].name == "arm_head"
     one.capture.close()
     gl.close()
 
@@ -260,7 +352,7 @@ def test_a_mode_can_be_switched_while_it_streams(rig: MakeRig) -> None:
     assert one.inbox.next()[1].mode is CameraMode.REAL
     for mode, dtype in (("depth", "float32"), ("instance", "bgra8"), ("semantic", "bgra8"), ("real", "bgra8")):
         one.capture.set_mode("head", CameraMode(mode))
-        assert one.capture.latest(["head"])["head"].mode == mode
+        assert one.latest(["head"])["head"].mode == mode
         frame = one.inbox.until(lambda frame, mode=mode: frame.mode == mode)  # type: ignore[misc]
         assert (frame.metadata()["dtype"], len(frame.data)) == (dtype, 4 * 32 * 24)
         assert one.inbox.next()[1].mode == mode
@@ -278,6 +370,23 @@ def test_a_mode_is_switched_for_a_frame_that_is_being_drawn(rig: MakeRig) -> Non
     assert one.inbox.next()[1].mode is CameraMode.DEPTH
 
 
+def test_all_streams_are_switched_off_and_on_together(rig: MakeRig) -> None:
+    one = rig()
+    one["arm/wrist"].subscribed.append(lambda: True)
+    one.capture.set_streaming("head", True, 100.0)
+    one.inbox.until(lambda frame: frame.name == "arm_head")
+    one.capture.set_all_streaming(False)
+    assert not any(camera.is_streamed for camera in one.capture.cameras.values())
+    assert one.capture.sync(["head"], one.made.snapshot)["head"].name == "arm_head"
+    one.capture.set_streaming("wrist", None, 50.0)
+    assert not one["arm/wrist"].is_streamed, "a new rate switches nothing on"
+    one.capture.set_streaming("wrist", False)
+    assert one["arm/wrist"].is_streamed, "to its subscriber"
+    one.capture.set_all_streaming(True)
+    assert all(camera.streaming for camera in one.capture.cameras.values())
+    one.inbox.until(lambda frame: frame.name == "arm_head")
+
+
 # -- trouble ----------------------------------------------------------------------------------------------------------
 
 
@@ -290,7 +399,7 @@ def test_trouble_is_logged_once_answered_to_requests_and_survived(
         one.capture.set_streaming("head", True, 100.0)
         for _ in range(2):
             with pytest.raises(NoViewport, match="camera 'arm/head' has no frame: there is no state yet"):
-                one.capture.latest(["head"])
+                one.latest(["head"])
         one.trouble = None
         assert one.inbox.next()[0] == "arm/head"
     assert [record.getMessage() for record in caplog.records] == ["no frames of arm/head: there is no state yet"]
@@ -346,7 +455,7 @@ def test_a_scene_without_cameras_has_no_thread_and_no_gl(rig: MakeRig) -> None:
     gl, others = GlThread(), capture_threads()
     one = rig({"ball": "<mujoco><worldbody><geom size='.1'/></worldbody></mujoco>"}, gl)
     assert one.capture.cameras == {}
-    assert one.capture.latest([]) == one.capture.sync([], one.made.snapshot) == {}
+    assert one.latest([]) == one.capture.sync([], one.made.snapshot) == {}
     one.capture.wake()
     one.capture.close()
     assert capture_threads() == others
@@ -366,7 +475,7 @@ def test_closing_ends_the_thread_and_the_frames_and_may_be_done_twice(rig: MakeR
     with pytest.raises(NoViewport, match="not drawn any more"):
         one.capture.sync(["head"], one.made.snapshot)
     with pytest.raises(NoViewport, match="closing"):
-        one.capture.latest(["wrist"])
+        one.latest(["wrist"])
 
 
 def test_closing_answers_the_thread_that_waits(rig: MakeRig) -> None:
@@ -377,7 +486,7 @@ def test_closing_answers_the_thread_that_waits(rig: MakeRig) -> None:
 
     def ask() -> None:
         try:
-            one.capture.latest(["head"])
+            one.latest(["head"])
         except NoViewport as closing:
             answers.put(closing)
 

@@ -9,7 +9,7 @@ import urlab.cameras
 
 NAMES = (
     "GL_BACKENDS GL_INSTALL_LINE Capture Frame GlThread RenderRequest SceneCamera SceneRenderer effective_profile "
-    "segmentation_table shared_gl"
+    "rendering segmentation_table shared_gl"
 )
 
 

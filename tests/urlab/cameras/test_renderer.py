@@ -256,8 +256,8 @@ asks = (
     lambda: renderer.render([shot], engine.snapshot),
     lambda: renderer.profile,
     lambda: capture.sync(["t_eye"], engine.snapshot),
-    lambda: capture.latest(["t_eye"]),
-    lambda: capture.latest(["t_eye"]),
+    lambda: capture.latest(["t_eye"], engine.snapshot),
+    lambda: capture.latest(["t_eye"], engine.snapshot),
 )
 for ask in asks:
     try:

@@ -175,7 +175,8 @@ def test_one_command_runs_a_policy_and_writes_a_report(place: Workplace, here: A
         "run", "--policy", "random", "--tasks", "hurried.toml", "--episodes", "4", "--seed", "5", "--run-id", "first"
     )
     assert again.returncode == 0, again.stderr
-    assert "4 episodes, 3 of them done before" in again.stderr
+    assert "4 episodes, 3 of them done before and 0 of these solved" in again.stderr
+    assert "0/4 solved, 0 %" in again.stderr
     assert again.stderr.count("hurried 0") == 1
     assert "0/4" in again.stdout
 
@@ -474,6 +475,8 @@ def test_a_taken_port_is_named(place: Workplace):
             2,
             "no task 'nothing', nor is it a .toml file; allowed: all, aloha, ",
         ),
+        (("serve", "--draw", "obs_cam"), 2, "no robot has a camera 'obs_cam'; there are: left_camera, obs_camera, "),
+        (("serve", "--draw", "obs_camera=9"), 2, "is not CAMERA or CAMERA=WIDTHxHEIGHT with 16 to 4096 pixels"),
         (("serve", "--host", "0.0.0.0"), 2, "give it a --token, or say --insecure"),
         (("serve", "--ready-file", "."), 2, "--ready-file . is a folder; name a file in it"),
         (("status", "--url", "127.0.0.1:9"), 1, "Is there a server at http://127.0.0.1:9?"),

@@ -4,10 +4,12 @@ import os
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import urlab
 from urlab.cli.main import app
 
 COMMANDS = sorted(str(one.callback.__name__) for one in app.registered_commands if one.callback is not None)
@@ -66,3 +68,32 @@ def test_a_reader_that_goes_away_leaves_no_traceback() -> None:
     command = f"{sys.executable} -m urlab ops --offline --json | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+@pytest.mark.parametrize(
+    "words", [["-m", "urlab", "ping"], ["-m", "urlab", "--version"], ["-c", "import urlab; urlab.launch('box')"]]
+)
+def test_a_client_of_another_distribution_that_stands_before_ours_is_named(words: list[str], tmp_path: Path) -> None:
+    other = tmp_path / "urlab_client"
+    other.mkdir()
+    (other / "__init__.py").write_text("VERSION = 'of others'\n")
+    information = tmp_path / "their_client-9.9.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: their-client\nVersion: 9.9\n")
+    (information / "top_level.txt").write_text("urlab_client\n")
+    source = Path(urlab.__file__).parents[1]
+    path = os.pathsep.join([str(tmp_path), str(source)])
+    ended = subprocess.run(
+        [sys.executable, *words], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    last = ended.stderr.strip().splitlines()[-1]
+    for word in (
+        str(other),
+        "their-client 9.9",
+        "urlab-headless",
+        str(Path(urlab.__file__).parents[1] / "urlab_client"),
+    ):
+        assert word in last
+    if words[0] == "-m":
+        assert len(ended.stderr.strip().splitlines()) == 1

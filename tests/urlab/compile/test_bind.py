@@ -98,6 +98,30 @@ def test_actuators_are_called_what_their_author_wrote(kinds: Any) -> None:
     assert found == {**{kind.value: kind.value for kind in ActuatorType}, "general": "motor"}
 
 
+GENERALS = {
+    'gainprm="2"': "motor",
+    'gainprm="2" dyntype="filter" dynprm=".1"': "motor",
+    'gainprm="10" biastype="affine" biasprm="0 -10 -1"': "position",
+    'gainprm="10" biastype="affine" biasprm="0 -10 0"': "position",
+    'gainprm="10" biastype="affine" biasprm="0 -10 -1" dyntype="filterexact" dynprm=".1"': "position",
+    'gainprm="3" biastype="affine" biasprm="0 0 -3"': "velocity",
+    'gainprm="10" biastype="affine" biasprm="0 -10 0" dyntype="integrator" actrange="-1 1"': "intvelocity",
+    'gainprm="10" biastype="affine" biasprm="0 -9 -1"': "general",
+    'gainprm="10" biastype="affine" biasprm=".1 -10 -1"': "general",
+    'gainprm="10" biastype="affine" biasprm="0 -10 1"': "position",  # to MuJoCo a positive number is a damping ratio
+    'gaintype="affine" gainprm="0 0 -2"': "general",
+}
+
+
+@pytest.mark.parametrize(("attributes", "kind"), GENERALS.items())
+def test_a_general_actuator_is_called_what_it_amounts_to(
+    attributes: str, kind: str, write: Write, compose: Compose
+) -> None:
+    text = f"""<mujoco><worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody>
+      <actuator><general name="it" joint="j" {attributes}/></actuator></mujoco>"""
+    assert robot_of(compose({"robot": write("one", text)})).actuators[0].kind == kind
+
+
 def test_actuators_know_the_joint_that_they_drive(kinds: Any) -> None:
     found = {one.short: one.joint.short if one.joint else None for one in robot_of(kinds).actuators}
     assert found == {

@@ -8,6 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
+from urlab.evaluation.camera_config import CameraMount
 from urlab.evaluation.embodiments import (
     ALOHA,
     EMBODIMENTS,
@@ -15,7 +16,6 @@ from urlab.evaluation.embodiments import (
     FRANKA_ROBOTIQ,
     TABLE_TOP_Z_M,
     Arm,
-    CameraMount,
     Embodiment,
 )
 from urlab.robots import model_path

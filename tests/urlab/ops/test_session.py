@@ -2,7 +2,6 @@ import pytest
 
 from urlab.errors import SessionExpired
 from urlab.ops.session import MAX_OBSERVERS, Session, SessionTable
-from urlab_wire.enums import ObservationLevel
 
 
 def test_the_observer_that_has_been_silent_longest_makes_room() -> None:
@@ -23,14 +22,6 @@ def test_observers_never_push_out_the_plain_session() -> None:
     for _ in range(MAX_OBSERVERS + 10):
         table.open(Session(observer=True))
     assert table.find(plain.id) is plain
-
-
-def test_the_next_session_keeps_the_level_of_the_plain_one() -> None:
-    table = SessionTable()
-    assert table.last_level() is ObservationLevel.STANDARD
-    table.open(Session(observations=ObservationLevel.FULL))
-    table.open(Session(observer=True, observations=ObservationLevel.MINIMAL))
-    assert table.last_level() is ObservationLevel.FULL
 
 
 def test_an_expired_session_is_told_what_to_do() -> None:

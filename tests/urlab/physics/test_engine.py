@@ -172,7 +172,8 @@ def test_the_bytes_are_made_once_until_the_options_change(engine: Engine, tmp_pa
     before = engine.model_binary()
     assert engine.model_binary() is before
     engine.model.opt.timestep = 0.005
-    engine.options_changed()
+    with engine.model_lock:
+        engine.options_changed()
     path = tmp_path / "model.mjb"
     path.write_bytes(engine.model_binary())
     assert mujoco.MjModel.from_binary_path(str(path)).opt.timestep == 0.005

@@ -187,8 +187,23 @@ def test_the_live_recording_answers_to_its_own_name(player, recorder, make_recor
     recorder.start("ep_9")
     recorder.capture(0.0, np.zeros(2), np.zeros(2))
     player.load(make_recording("r_hip"), "file")
-    player.set_active("ep_9")
-    assert player.active_name == "live"
+    assert player.names() == ["ep_9", "file"]
+    for name in ("ep_9", "live"):
+        player.set_active("file")
+        player.set_active(name)
+        assert player.active_name == "ep_9"
+    player.start()
+    assert player.active_name == "ep_9"
+
+
+def test_a_file_of_the_same_name_as_the_live_recording_leaves_it_the_name_live(player, recorder, make_recording):
+    recorder.start("ep_9")
+    recorder.capture(0.0, np.zeros(2), np.zeros(2))
+    player.load(make_recording("r_hip", frames=7), "ep_9")
+    assert player.names() == ["live", "ep_9"]
+    assert player.start() == 7
+    player.set_active("live")
+    assert player.start() == 1
 
 
 def test_what_plays_is_not_touched_by_more_recording(player, recorder):

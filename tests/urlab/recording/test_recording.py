@@ -11,19 +11,6 @@ def hinge_recording(times):
     return Recording("ep", (RecordedJoint("hip", 1, 1),), np.array(times, dtype=float), column, column)
 
 
-def test_duration_is_last_minus_first_time():
-    assert hinge_recording([0.1, 0.2, 0.7]).sim_duration_s == 0.7 - 0.1
-
-
-@pytest.mark.parametrize("times", [[], [3.0]])
-def test_fewer_than_two_frames_last_nothing(times):
-    assert hinge_recording(times).sim_duration_s == 0.0
-
-
-def test_duration_over_resets_is_the_sum_of_forward_differences():
-    assert hinge_recording([1.0, 2.0, 0.5, 0.75, 0.0, 0.25]).sim_duration_s == 1.5
-
-
 def test_arrays_refuse_writes_and_the_callers_array_does_not():
     times = np.zeros(1)
     recording = Recording("ep", (), times, np.zeros((1, 0)), np.zeros((1, 0)))

@@ -93,6 +93,16 @@ def test_a_box_without_size_is_framed_from_near() -> None:
 START = (-3.0, 0.0, 0.0)
 
 
+class Actor:
+    """Something that can be tracked, at a place that can be changed."""
+
+    def __init__(self, at: tuple[float, float, float]) -> None:
+        self.at = at
+
+    def __call__(self) -> Pose:
+        return Pose(self.at)
+
+
 def looks_at(camera: Any, point: tuple[float, float, float]) -> bool:
     way = np.array(point) - camera.location
     return bool(np.allclose(camera.forward, way / np.linalg.norm(way)))
@@ -119,8 +129,10 @@ def test_it_follows_on_every_reading(studio: Any) -> None:
 
 def test_smoothing_depends_on_time_and_not_on_how_often_one_looks(studio: Any) -> None:
     def after(looks: int, seconds: float) -> tuple[float, float, float]:
-        studio.viewport.set_camera(START)
-        studio.viewport.track(lambda: Pose((5.0, 4.0, 3.0)), smoothing=0.9)
+        actor = Actor((-1.0, 0.0, -1.0))
+        studio.viewport.track(actor, smoothing=0.9)
+        assert studio.viewport.camera.location == START
+        actor.at = (5.0, 4.0, 3.0)
         for _ in range(looks):
             studio.clock.now_s += seconds / looks
             camera = studio.viewport.camera
@@ -132,18 +144,45 @@ def test_smoothing_depends_on_time_and_not_on_how_often_one_looks(studio: Any) -
 
 
 def test_on_its_way_it_looks_at_the_actor(studio: Any) -> None:
-    studio.viewport.track(lambda: Pose((5.0, 4.0, 3.0)), smoothing=0.99)
+    actor = Actor((-1.0, 0.0, -1.0))
+    studio.viewport.track(actor, smoothing=0.99)
+    assert studio.viewport.camera.location == START
+    actor.at = (5.0, 4.0, 3.0)
     studio.clock.now_s += 0.3
     camera = studio.viewport.camera
     assert math.dist(camera.location, (3.0, 4.0, 4.0)) > 1
     assert looks_at(camera, (5.0, 4.0, 3.0))
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 0.5, 0.999])
+def test_the_first_picture_of_a_tracked_actor_is_from_its_place(studio: Any, smoothing: float) -> None:
+    studio.show("<geom size='.1' pos='50 4 3' rgba='1 0 0 1'/>", mode="unlit")
+    studio.viewport.track(lambda: Pose((50.0, 4.0, 3.0)), smoothing=smoothing)
+    seen = studio.find((1.0, 0.0, 0.0))
+    assert seen.middle == pytest.approx((160.0, 90.0), abs=1.0)
+    assert studio.viewport.camera.location == pytest.approx((48.0, 4.0, 4.0))
+
+
 def test_without_time_nothing_moves_unless_it_shall_follow_at_once(studio: Any) -> None:
-    studio.viewport.track(lambda: Pose((5.0, 0.0, 0.0)), smoothing=0.5)
-    assert studio.viewport.camera.location == START
-    studio.viewport.track(lambda: Pose((5.0, 0.0, 0.0)), smoothing=0.0)
-    assert studio.viewport.camera.location == pytest.approx((3.0, 0.0, 1.0))
+    for smoothing, x in ((0.5, 3.0), (0.0, 7.0)):
+        actor = Actor((5.0, 0.0, 0.0))
+        studio.viewport.track(actor, smoothing=smoothing)
+        assert studio.viewport.camera.location == pytest.approx((3.0, 0.0, 1.0))
+        actor.at = (9.0, 0.0, 0.0)
+        assert studio.viewport.camera.location == pytest.approx((x, 0.0, 1.0))
+
+
+def test_smoothing_is_in_the_seconds_of_the_clock_that_is_given_and_a_clock_that_goes_back_ends_it(studio: Any) -> None:
+    actor, sim_time = Actor((5.0, 0.0, 0.0)), [10.0]
+    studio.viewport.track(actor, smoothing=0.9, clock=lambda: sim_time[0])
+    assert studio.viewport.camera.location[0] == pytest.approx(3.0)
+    actor.at = (15.0, 0.0, 0.0)
+    studio.clock.now_s += 1000.0
+    assert studio.viewport.camera.location[0] == pytest.approx(3.0), "the wall's time does not count"
+    sim_time[0] += 1 / 60
+    assert studio.viewport.camera.location[0] == pytest.approx(4.0)
+    sim_time[0] = 0.0
+    assert studio.viewport.camera.location[0] == pytest.approx(13.0), "after a reset it is there at once"
 
 
 def test_where_the_actor_is_gone_the_camera_stays_until_it_is_back(studio: Any) -> None:

@@ -10,14 +10,20 @@ import numpy as np
 import pytest
 
 import urlab
-from urlab.cameras import shared_gl
+from urlab.cameras import SceneCamera, shared_gl
+from urlab.compile.compiled_scene import CameraSlot
+from urlab.config import RenderProfile
 from urlab.errors import BadValue
 from urlab.geometry import euler_deg_from_wxyz, wxyz_from_euler_deg
 from urlab.overlay import Overlay
 from urlab.viewport import Viewport
+from urlab.viewport.renderer import OUTLINE_RGB
 from urlab.viewport.view_mode import ViewMode
+from urlab_wire.enums import CameraMode
 
 RED, GREEN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
+OUTLINE = tuple(part / 255 for part in OUTLINE_RGB)
+WIDTH, HEIGHT = 320, 180
 RED_BALL = "<geom size='.2' rgba='1 0 0 1'/>"
 SLIDER = """
 <mujoco><worldbody>
@@ -243,3 +249,119 @@ def test_pictures_of_two_servers_do_not_mix(tmp_path: Path) -> None:
             client.viewport.set_camera((-1, 0, 0.3), rotation_euler=(0, 0, 0))
         taken = [client.viewport.screenshot(width=64, height=48) for client in (box, arm, box, arm)]
     assert taken[0] == taken[2] != taken[1] == taken[3]
+
+
+# -- render profiles ---------------------------------------------------------------------------------------------------
+
+
+def blended(picture: Any) -> int:
+    """How many pixels of a red ball's picture are neither the ball nor what is behind it."""
+    is_red = (np.abs(picture - np.array([255, 0, 0])) <= 3).all(axis=2)
+    is_behind = (np.abs(picture - picture[0, 0]) <= 3).all(axis=2)
+    return int((~is_red & ~is_behind).sum())
+
+
+@pytest.mark.parametrize(("profile", "smooth"), [("fast", False), ("quality", True)])
+def test_pictures_are_drawn_in_the_render_profile_and_say_so(studio: Any, profile: str, smooth: bool) -> None:
+    studio.show(RED_BALL)
+    viewport = studio.viewport = Viewport(lambda: studio.posed, Overlay(), profile=RenderProfile(profile))
+    viewport.set_camera((-3.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 90.0)
+    assert (blended(studio.picture("unlit")) > 0) == smooth
+    assert viewport.screenshot(64, 48).rendering == {"profile": profile, "renderer": shared_gl().gl_name()}
+    viewport.close()
+
+
+def test_mirrors_are_drawn_in_every_profile(studio: Any) -> None:
+    mirror = "<asset><material name='m' reflectance='.9' rgba='.1 .1 .1 1'/></asset>"
+    studio.show("<geom type='plane' size='3 3 1' pos='0 0 -.3' material='m'/>" + RED_BALL, extra=mirror)
+    studio.viewport = Viewport(lambda: studio.posed, Overlay(), profile=RenderProfile.FAST)
+    studio.viewport.set_camera((-3.0, 0.0, 0.2), (1.0, 0.0, 0.0, 0.0), 60.0)
+
+    def reddish(picture: Any) -> int:
+        below = picture[HEIGHT // 2 + 50 :]
+        return int((below[..., 0] > below[..., 1] + 40).sum())
+
+    assert reddish(studio.picture("lit")) == 0
+    assert reddish(studio.picture("reflections")) > 50
+    assert reddish(studio.picture("lit")) == 0
+    studio.viewport.close()
+
+
+# -- the cameras of a model, and what is selected ----------------------------------------------------------------------
+
+WATCHER = """<mujoco model="watcher"><worldbody>
+  <geom size=".1" pos="2 0 0" rgba="1 0 0 1"/><geom size=".1" pos="0 2 0" rgba="0 1 0 1"/>
+  <body name="head"><joint name="turn" axis="0 0 1"/><geom size=".01"/>
+    <camera name="eye" xyaxes="0 -1 0 0 0 1" fovy="40"/><camera name="back" xyaxes="0 1 0 0 0 1"/></body>
+</worldbody></mujoco>"""
+
+
+def with_cameras(posed: Any) -> Any:
+    slots = [
+        CameraSlot(index, f"watcher_{name}", name, CameraMode.REAL, (64, 48), 40.0)
+        for index, name in enumerate(("eye", "back"))
+    ]
+    cameras = {f"watcher/{one.short}": SceneCamera(f"watcher/{one.short}", one, "", one.mode) for one in slots}
+    return replace(posed, cameras=cameras)
+
+
+def test_it_looks_through_a_camera_of_the_model_wherever_that_goes(studio: Any, make_posed: Any) -> None:
+    studio.posed = with_cameras(make_posed(WATCHER))
+    before = studio.viewport.camera
+    camera = studio.viewport.look_through("eye")
+    assert studio.viewport.looks_through == "eye"
+    assert camera.forward == pytest.approx((1, 0, 0), abs=1e-9)
+    assert camera.up == pytest.approx((0, 0, 1), abs=1e-9)
+    ahead = studio.find(RED, studio.picture("unlit"))
+    assert ahead.middle == pytest.approx((WIDTH / 2, HEIGHT / 2), abs=1)
+    left, _, right, _ = ahead.box
+    assert right - left == pytest.approx(HEIGHT / np.tan(np.radians(20)) * 0.05, abs=2), "fovy is vertical"
+    studio.posed = replace(studio.posed, qpos=np.array([np.pi / 2]))
+    picture = studio.picture("unlit")
+    assert (studio.find(RED, picture).count, studio.find(GREEN, picture).count > 0) == (0, True)
+    assert studio.viewport.camera.forward == pytest.approx((0, 1, 0), abs=1e-9)
+    assert studio.viewport.untrack() is True
+    assert (studio.viewport.camera, studio.viewport.looks_through) == (before, None)
+    assert studio.viewport.untrack() is False
+
+
+def test_a_camera_that_is_not_there_is_refused_and_one_that_goes_leaves_the_view_behind(
+    studio: Any, make_posed: Any
+) -> None:
+    studio.posed = with_cameras(make_posed(WATCHER))
+    before = studio.viewport.camera
+    with pytest.raises(BadValue, match="there is no camera 'nose'; there are: watcher/back, watcher/eye"):
+        studio.viewport.look_through("nose")
+    assert studio.viewport.camera == before
+    studio.viewport.look_through("watcher/back")
+    studio.posed = make_posed("<mujoco/>")
+    assert studio.viewport.camera == before
+
+
+@pytest.mark.parametrize("profile", ["fast", "quality"])
+def test_the_selected_actor_is_outlined_and_no_other(studio: Any, make_posed: Any, profile: str) -> None:
+    bodies = "".join(f"<body pos='0 {y} 0'><geom size='.3' rgba='0 0 1 1'/></body>" for y in (0.8, -0.8))
+    studio.posed = make_posed(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+    studio.viewport = Viewport(lambda: studio.posed, Overlay(), profile=RenderProfile(profile))
+    studio.viewport.set_camera((-3.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 90.0)
+    plain = studio.picture("lit")
+    assert studio.find(OUTLINE, plain).count == 0
+    studio.posed = replace(studio.posed, selected_bodies=(1,))
+    outline = studio.find(OUTLINE, studio.picture())
+    assert outline.middle == pytest.approx(studio.pixel((0.0, 0.8, 0.0)), abs=1.5)
+    left, top, right, bottom = outline.box
+    width = WIDTH / 2 * 0.3 / 3 * 2
+    assert (right - left, bottom - top) == pytest.approx((width, width), abs=5)
+    changed = np.abs(studio.picture() - plain).sum(axis=2) > 10
+    assert (changed == outline.mask).all(), "nothing else changes"
+    studio.posed = replace(studio.posed, selected_bodies=())
+    assert (studio.picture() == plain).all()
+    studio.viewport.close()
+
+
+def test_what_hides_the_selected_actor_hides_its_outline(studio: Any, make_posed: Any) -> None:
+    posed = make_posed("""<mujoco><worldbody><geom type="box" pos="-1 0 0" size=".1 1 1"/>
+      <body><geom size=".3"/></body></worldbody></mujoco>""")
+    studio.posed = replace(posed, selected_bodies=(1,))
+    studio.viewport.set_camera((-3.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 60.0)
+    assert studio.find(OUTLINE).count == 0

@@ -2,14 +2,18 @@
 
 import importlib.util
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from urlab.cli.console import WRONG_USE, CommandError
 from urlab.errors import UrlabError
 from urlab.evaluation.settings import TOKEN_VARIABLE
+
+if TYPE_CHECKING:
+    from urlab.evaluation.camera_config import CameraChoice
 
 DEFAULT_PORT = 8087
 DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
@@ -32,6 +36,14 @@ Token = Annotated[
     str | None,
     typer.Option(
         "--token", metavar="TEXT", envvar=TOKEN_VARIABLE, help="The server's bearer token.", show_default=False
+    ),
+]
+CameraFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--camera-config",
+        metavar="FILE",
+        help="Cameras of a robot from a .toml file, in place of those that ship; may be given for each robot.",
     ),
 ]
 Url = Annotated[str, typer.Option("--url", metavar="URL", help="Where the server is; a bare host:port will do.")]
@@ -91,6 +103,36 @@ def check_drawing() -> None:
         raise CommandError(f"{none.message}. Policies that need no pictures run with --no-cameras.") from none
     finally:
         gl.close()
+
+
+def camera_choice(files: Sequence[Path], drawn: Sequence[str] = (), *, depth: bool = True) -> "CameraChoice | None":
+    """The cameras that files give to robots, and those of them that are drawn; None if all is as it ships.
+
+    CameraConfigError says what is wrong with a file, CommandError with a camera that is to be drawn.
+    """
+    if not files and not drawn and depth:
+        return None
+    from urlab.evaluation.camera_config import CameraChoice
+    from urlab.evaluation.embodiments import EMBODIMENTS, load_rig
+
+    rigs = {one.embodiment: one.mounts for one in map(load_rig, files)}
+    wanted = dict(map(_drawn_camera, drawn)) if drawn else None
+    named = {mount.name for robot in EMBODIMENTS.values() for mount in rigs.get(robot.name, robot.cameras)}
+    for name in wanted or ():
+        if name not in named:
+            raise CommandError(f"no robot has a camera {name!r}; there are: {', '.join(sorted(named))}", WRONG_USE)
+    return CameraChoice(rigs, wanted, depth)
+
+
+def _drawn_camera(word: str) -> tuple[str, tuple[int, int] | None]:
+    """``obs_camera`` as it is, ``obs_camera=224x224`` in that size."""
+    name, equals, size = word.partition("=")
+    if not equals:
+        return name, None
+    width, _, height = size.partition("x")
+    if not (width.isdecimal() and height.isdecimal()) or not all(16 <= int(one) <= 4096 for one in (width, height)):
+        raise CommandError(f"--draw {word!r} is not CAMERA or CAMERA=WIDTHxHEIGHT with 16 to 4096 pixels", WRONG_USE)
+    return name, (int(width), int(height))
 
 
 def known_tasks(text: str) -> tuple[str, ...]:

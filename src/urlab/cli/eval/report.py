@@ -23,11 +23,17 @@ Output = Annotated[
 ]
 
 
+Force = Annotated[bool, typer.Option("--force", help="Compare runs whose pictures were drawn differently.")]
+
 _TASK_FIELDS = ("name", "embodiment", "category", "num_steps", "title", "instructions")
 
 
 def report(
-    runs: Runs, output: Output = None, results: opt.Results = opt.DEFAULT_RESULTS, as_json: AsJson = False
+    runs: Runs,
+    output: Output = None,
+    results: opt.Results = opt.DEFAULT_RESULTS,
+    force: Force = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make one HTML page of runs: success per task with its uncertainty, failures, conditions. Several are compared.
 
@@ -36,17 +42,19 @@ def report(
     Example: [bold]urlab eval report eval-results/urlab/monday -o monday.html[/bold]; two runs side by side:
     [bold]urlab eval report before after -o change.html[/bold]
     """
-    from urlab.evaluation.report import RunFolderError, document, read_run, write_report
+    from urlab.evaluation.report import RunFolderError, UnlikeRuns, document, read_run, refuse_unlike, write_report
 
     try:
         read = [read_run(_folder(word, results)) for word in runs]
-    except RunFolderError as wrong:
+        if not force:
+            refuse_unlike(read)
+    except (RunFolderError, UnlikeRuns) as wrong:
         raise CommandError(str(wrong), WRONG_USE) from wrong
     target = output or (None if as_json else Path(f"{read[0].folder.name}.html"))
     if target is not None:
-        write_report(read, target)
+        write_report(read, target, force=force)
     if as_json:
-        print_json(document(read))
+        print_json(document(read, force=force))
         return
     print_summary(read)
     stderr().print(f"wrote {target}", markup=False, soft_wrap=True)

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -87,6 +87,12 @@ MinSuccess = Annotated[
         "--min-success", min=0, max=1, help="Exit with 1 if a smaller part of the episodes succeeds: 0.9 is 90 %."
     ),
 ]
+MaxPolicyFailures = Annotated[
+    int,
+    typer.Option(
+        "--max-policy-failures", min=1, metavar="N", help="Stop after N episodes in a row that the policy failed in."
+    ),
+]
 _SECRETS = ("key", "token", "password")
 _NOT_THE_POLICY = (*_SECRETS, "timeout_s")
 """How arguments end that leave a policy what it is."""
@@ -107,8 +113,10 @@ def run(
     results: opt.Results = opt.DEFAULT_RESULTS,
     run_id: opt.RunId = None,
     videos: Videos = None,
+    camera_config: opt.CameraFiles = None,
     report: Report = None,
     min_success: MinSuccess = None,
+    max_policy_failures: MaxPolicyFailures = 3,
     as_json: AsJson = False,
     log_level: Log = LogLevel.WARNING,
 ) -> None:
@@ -127,8 +135,21 @@ def run(
     opt.check_folder("--results", results)
     opt.check_file("--report", report)
     options = RunOptions(
-        policy, policy_arg or [], tasks, episodes, seed, workers, cameras, videos, results, run_id, url, token
+        policy,
+        policy_arg or [],
+        tasks,
+        episodes,
+        seed,
+        workers,
+        cameras,
+        videos,
+        results,
+        run_id,
+        url,
+        token,
+        max_policy_failures,
     )
+    options = replace(options, camera_files=tuple(camera_config or ()))
     with redirect_stdout(sys.stderr):  # a policy may print: stdout is for the results
         plan = plan_of(options)
         if plan.url is None and plan.cameras:
@@ -230,6 +251,8 @@ class RunOptions:
     run_id: str | None
     url: str | None
     token: str | None
+    max_policy_failures: int = 3
+    camera_files: Sequence[Path] = ()
 
 
 def plan_of(options: RunOptions) -> "RunPlan":
@@ -251,7 +274,9 @@ def plan_of(options: RunOptions) -> "RunPlan":
         url=None if options.url is None else opt.server_url(options.url),
         token=options.token,
         command=_command(options),
+        camera_files=_camera_files(options),
         policy_arguments=tuple(word for word in options.policy_args if not _key(word).endswith(_NOT_THE_POLICY)),
+        max_policy_failures=options.max_policy_failures,
     )
 
 
@@ -285,6 +310,14 @@ def _pictures(options: RunOptions, policy: "PolicySource") -> tuple[bool, VideoC
     return cameras, options.videos or (VideoChoice.FAILURES if cameras else VideoChoice.NONE)
 
 
+def _camera_files(options: RunOptions) -> tuple[Path, ...]:
+    """Checked here, so that a mistake is told before a server is started."""
+    if options.url is not None and options.camera_files:
+        raise CommandError("with --url the server chooses: say --camera-config to `urlab eval serve`", WRONG_USE)
+    opt.camera_choice(options.camera_files)
+    return tuple(path.expanduser().resolve() for path in options.camera_files)
+
+
 def _command(options: RunOptions) -> str:
     """The line that runs the same episodes again; where results go and secrets are no part of it."""
     words = ["urlab", "eval", "run", "--policy", options.policy]
@@ -292,6 +325,8 @@ def _command(options: RunOptions) -> str:
         words += ["--policy-arg", f"{_key(argument)}=..." if _key(argument).endswith(_SECRETS) else argument]
     words += ["--tasks", options.tasks or "all", "--episodes", str(options.episodes), "--seed", str(options.seed)]
     words += ["--workers", str(options.workers)] if options.workers else []
+    for file in options.camera_files:
+        words += ["--camera-config", str(file)]
     words += ["--url", options.url] if options.url else []
     return shlex.join(words)
 
@@ -330,7 +365,7 @@ class RunProgress:
             disable=not console.is_terminal,
         )
         self._bar = self._progress.add_task("starting", total=None, success="")
-        self._total = self._done = self._new = self._solved = 0
+        self._total = self._done = self._solved = 0
 
     def __enter__(self) -> "RunProgress":
         self._progress.start()
@@ -339,11 +374,11 @@ class RunProgress:
     def __exit__(self, *failure: object) -> None:
         self._progress.stop()
 
-    def begin(self, run_id: str, total: int, completed: int) -> None:
+    def begin(self, run_id: str, total: int, completed: int, solved: int) -> None:
         """The server is there."""
-        self._total, self._done = total, completed
+        self._total, self._done, self._solved = total, completed, solved
         self._progress.update(self._bar, description="episodes", total=total, completed=completed)
-        again = f", {completed} of them done before" if completed else ""
+        again = f", {completed} of them done before and {solved} of these solved" if completed else ""
         episodes = in_words({"episodes": total}) or "no episodes"
         self._console.print(f"run [bold]{escape(run_id)}[/]: {episodes}{again}", soft_wrap=True)
 
@@ -351,8 +386,7 @@ class RunProgress:
         """An episode has ended."""
         self._done += 1
         self._solved += result.success
-        self._new += 1
-        rate = f"{self._solved}/{self._new} solved, {100 * self._solved / self._new:.0f} %"
+        rate = f"{self._solved}/{self._done} solved, {100 * self._solved / self._done:.0f} %"
         self._progress.update(self._bar, completed=self._done, success=rate)
         word = "[green]solved[/]" if result.success else "[red]failed[/]"
         steps = "" if result.steps is None else f" {result.steps} steps"

@@ -16,6 +16,7 @@ from urlab.cli.console import WRONG_USE, CommandError, LogLevel, set_up_logging,
 from urlab.cli.eval import options as opt
 from urlab.cli.options import Log
 from urlab.cli.signals import StopSignals
+from urlab.evaluation.settings import FIRST_ROBOT, ServerSettings
 
 log = logging.getLogger("urlab.cli")
 
@@ -30,11 +31,30 @@ Tasks = Annotated[
     typer.Option(
         "--tasks",
         metavar="NAME,...|all",
-        help="Tasks of the job that is there at once: names, .toml files of your own, or a robot's name.",
+        help="Tasks of the job that is there at once: names, .toml files of your own, or a robot's name. Those of "
+        "several robots are one job for each robot, one after the other.",
     ),
 ]
+OneJob = Annotated[bool, typer.Option("--one-job", help="One job for all robots, for clients that drive them all.")]
 Cameras = Annotated[bool, typer.Option("--cameras/--no-cameras", help="Pictures in observations.")]
-Absolute = Annotated[bool, typer.Option("--absolute", help="Actions that do not say is_rel are absolute, not deltas.")]
+Draw = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--draw",
+        metavar="CAMERA[=WIDTHxHEIGHT]",
+        help="Draw this camera only, in this size; may be repeated.",
+        show_default="all cameras as they are",
+    ),
+]
+Depth = Annotated[bool, typer.Option("--depth/--no-depth", help="Depth beside the colours of pictures.")]
+Absolute = Annotated[
+    bool | None,
+    typer.Option(
+        "--absolute/--relative",
+        help="What actions without is_rel mean, for all clients.",
+        show_default="by the client's generation",
+    ),
+]
 Privileged = Annotated[bool, typer.Option("--privileged", help="Tell policies where objects are: oracles need it.")]
 Videos = Annotated[bool, typer.Option("--videos/--no-videos", help="Record videos of what the cameras see.")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="Allow a --host that others can reach without --token.")]
@@ -49,11 +69,15 @@ def serve(
     host: Host = "127.0.0.1",
     port: Port = opt.DEFAULT_PORT,
     workers: Workers = _DEFAULT_WORKERS,
-    tasks: Tasks = "all",
+    tasks: Tasks = FIRST_ROBOT,
+    one_job: OneJob = False,
     episodes: opt.Episodes = 10,
     seed: opt.Seed = 0,
     cameras: Cameras = True,
-    absolute: Absolute = False,
+    camera_config: opt.CameraFiles = None,
+    draw: Draw = None,
+    depth: Depth = True,
+    absolute: Absolute = None,
     privileged: Privileged = False,
     videos: Videos = True,
     results: opt.Results = opt.DEFAULT_RESULTS,
@@ -66,8 +90,9 @@ def serve(
 ) -> None:
     """Serve tasks to a controller of yours until Ctrl-C or SIGTERM. GenManip's clients work unchanged.
 
-    A job of all tasks is there from the start, so a client just resets and steps. [bold]urlab eval submit[/bold] starts
-    another one.
+    A job is there from the start, so a client just resets and steps; one that comes after its end begins a new run.
+    [bold]urlab eval submit[/bold] starts another job. Actions without is_rel are changes for clients that announce
+    their workers with /create_workers, and absolute for later ones.
 
     Example: [bold]urlab eval serve --tasks panda_cube_on_plate --episodes 20[/bold]
     """
@@ -75,34 +100,39 @@ def serve(
     with StopSignals():
         opt.need_packages(opt.FOR_A_SERVER)
         _check_host(host, token, insecure)
-        opt.check_folder("--results", results)
-        opt.check_file("--ready-file", ready_file)
+        _check_places(results, ready_file)
         chosen = opt.known_tasks(tasks)
-        if cameras:
-            opt.check_drawing()
-        if end_with_stdin:
-            threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
-        from urlab.evaluation.http.app import serve as serve_until_stopped
-        from urlab.evaluation.settings import ServerSettings
-
         settings = ServerSettings(
             host=host,
             port=port,
             workers=workers,
             tasks=list(chosen),
+            one_job=one_job,
             episodes=episodes,
             seed=seed,
             cameras=cameras,
-            absolute=absolute,
+            absolute=absolute is True,
+            relative=absolute is False,
             privileged=privileged,
             results=results,
             run_id=run_id,
             token=token,
             videos=videos and cameras,
             ready_file=ready_file,
+            camera_choice=opt.camera_choice(camera_config or (), draw or (), depth=depth),
         )
-        serve_until_stopped(settings, on_ready=lambda url: _say_where(url, results, chosen))
+        _serve_until_stopped(settings, end_with_stdin)
     log.info("stopped")
+
+
+def _serve_until_stopped(settings: ServerSettings, end_with_stdin: bool) -> None:
+    from urlab.evaluation.http.app import serve as serve_requests
+
+    if settings.cameras:
+        opt.check_drawing()
+    if end_with_stdin:
+        threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
+    serve_requests(settings, on_ready=lambda url: _say_where(url, settings.results, settings.tasks))
 
 
 def _stop_at_end_of_stdin() -> None:
@@ -110,6 +140,11 @@ def _stop_at_end_of_stdin() -> None:
     while os.read(sys.stdin.fileno(), 1 << 10):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _check_places(results: Path, ready_file: Path | None) -> None:
+    opt.check_folder("--results", results)
+    opt.check_file("--ready-file", ready_file)
 
 
 def _check_host(host: str, token: str | None, insecure: bool) -> None:

@@ -88,7 +88,8 @@ def find_camera(server: WatchedServer, name: str) -> URLabCameraView:
         raise CommandError(f"{trouble}: there are no cameras")
     cameras = server.cameras
     short = name.removeprefix(_GLOBAL)
-    same = [view for view in cameras.values() if view.name == short]
+    called = [view for view in cameras.values() if view.short_name == short]
+    same = [view for view in called if view.owner] or called
     if short not in cameras and len(same) != 1:
         several = f"several cameras are called {name!r}: {', '.join(view.full_name for view in same)}"
         none = f"there is no camera {name!r}; there are: {', '.join(cameras) or 'none'}"

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.evaluation.goals.relations import is_related
-from urlab.evaluation.goals.solids import PlacedObjects
+from urlab.evaluation.goals.solids import UNTOUCHED, Handling, PlacedObjects
 from urlab.evaluation.tasks.goal import (
     AxisAlign,
     CountRelationship,
@@ -35,9 +35,22 @@ _TOLERANCE = 1e-6
 _TRIES = 100
 
 
-@singledispatch
 def holds(subgoal: Subgoal, placed: PlacedObjects) -> bool:
-    """Whether the subgoal is true of these poses, however long."""
+    """Whether the subgoal is true of these poses and of what is done to the objects, however long."""
+    is_handled = all(_is_handled(name, subgoal, placed) for name in subgoal.subjects())
+    return is_handled and all(map(placed.is_left, subgoal.leaving)) and is_true(subgoal, placed)
+
+
+def _is_handled(name: str, subgoal: Subgoal, placed: PlacedObjects) -> bool:
+    """Whether the object is released or held, if the subgoal asks for that."""
+    if subgoal.released and not placed.is_released(name):
+        return False
+    return subgoal.held_by is None or placed.is_held_by(name, subgoal.held_by)
+
+
+@singledispatch
+def is_true(subgoal: Subgoal, placed: PlacedObjects) -> bool:
+    """Whether the subgoal is true of these poses; `holds` adds what it says about being released, held and left."""
     raise NotImplementedError(f"nothing decides whether a {type(subgoal).__name__} holds")
 
 
@@ -46,21 +59,22 @@ def is_reached(stage: GoalStage, placed: PlacedObjects) -> bool:
     return any(all(holds(subgoal, placed) for subgoal in one) for one in stage.alternatives)
 
 
-@holds.register
+@is_true.register
 def _(subgoal: Relationship, placed: PlacedObjects) -> bool:
     other = None if subgoal.other is None else placed.solid(subgoal.other)
     return is_related(subgoal.relation, placed.solid(subgoal.object), placed.solid(subgoal.target), other)
 
 
-@holds.register
+@is_true.register
 def _(subgoal: CountRelationship, placed: PlacedObjects) -> bool:
     target = placed.solid(subgoal.target)
     other = None if subgoal.other is None else placed.solid(subgoal.other)
-    related = (is_related(subgoal.relation, placed.solid(name), target, other) for name in subgoal.objects)
+    handled = [name for name in subgoal.objects if _is_handled(name, subgoal, placed)]
+    related = (is_related(subgoal.relation, placed.solid(name), target, other) for name in handled)
     return sum(related) >= subgoal.at_least
 
 
-@holds.register
+@is_true.register
 def _(subgoal: PositionRange, placed: PlacedObjects) -> bool:
     pos = placed.pose(subgoal.object).pos
     for axis, interval, relative in subgoal.axes():
@@ -72,7 +86,7 @@ def _(subgoal: PositionRange, placed: PlacedObjects) -> bool:
     return True
 
 
-@holds.register
+@is_true.register
 def _(subgoal: AxisAlign, placed: PlacedObjects) -> bool:
     mine = _axis_w(placed.pose(subgoal.object).quat_wxyz, subgoal.axis)
     theirs = _axis_w(placed.pose(subgoal.target).quat_wxyz, subgoal.target_axis)
@@ -81,20 +95,20 @@ def _(subgoal: AxisAlign, placed: PlacedObjects) -> bool:
     return angle < subgoal.threshold_deg if subgoal.comparison == "below" else angle > subgoal.threshold_deg
 
 
-@holds.register
+@is_true.register
 def _(subgoal: MatchOrientation, placed: PlacedObjects) -> bool:
     quat_wxyz = placed.pose(subgoal.object).quat_wxyz
     results = (_is_oriented(quat_wxyz, one) for one in subgoal.constraints)
     return all(results) if subgoal.combine == "all" else any(results)
 
 
-@holds.register
+@is_true.register
 def _(subgoal: JointAngle, placed: PlacedObjects) -> bool:
     value = placed.joint_in_file_units(subgoal.object, subgoal.joint)
     return subgoal.range[0] <= value <= subgoal.range[1]
 
 
-@holds.register
+@is_true.register
 def _(subgoal: JointStatus, placed: PlacedObjects) -> bool:
     return any(
         all(low <= placed.joint_in_file_units(subgoal.object, joint) <= high for joint, (low, high) in status.items())
@@ -144,17 +158,36 @@ class GoalTracker:
         self._objects = task.objects
         self._stages = [_StageTracker(stage, hold_steps) for stage in task.goal.stages]
 
-    def update(self, timestep: int, poses: Mapping[str, Pose], joints: Joints) -> None:
+    def hold_for(self, hold_steps: int) -> None:
+        """Another number of steps from the next check on, for subgoals without one of their own."""
+        for stage in self._stages:
+            stage.hold_for(hold_steps)
+
+    def floor(self, poses: Mapping[str, Pose], joints: Joints) -> float:
+        """The score, 0 to 1, of a robot that never moves, from where the objects are at the start."""
+        placed = PlacedObjects(self._objects, poses, joints)
+        return self._stages[0].value_at(placed) / len(self._stages)
+
+    def is_due(self, timestep: int) -> bool:
+        """Whether `update` has something to check at this control step."""
+        current = self._current
+        return current is not None and bool(current.due(timestep))
+
+    def update(self, timestep: int, poses: Mapping[str, Pose], joints: Joints, handling: Handling = UNTOUCHED) -> None:
         """Check, if it is time to. Call it once per control step, ``timestep`` counting from 1.
 
         ``poses`` and ``joints`` have every object of the task (joints: the articulated ones), in metres and radians.
         """
-        current = next((stage for stage in self._stages if not stage.is_done), None)
+        current = self._current
         due = [] if current is None else current.due(timestep)
         if due:
-            placed = PlacedObjects(self._objects, poses, joints)
+            placed = PlacedObjects(self._objects, poses, joints, handling)
             for subgoal in due:
                 subgoal.check(placed)
+
+    @property
+    def _current(self) -> "_StageTracker | None":
+        return next((stage for stage in self._stages if not stage.is_done), None)
 
     @property
     def score(self) -> float:
@@ -188,6 +221,14 @@ class _StageTracker:
     def nested(self) -> list[list[float]]:
         return [[one.value for one in subgoals] for subgoals in self._alternatives]
 
+    def value_at(self, placed: PlacedObjects) -> float:
+        """What the stage would be worth if everything stayed as it is."""
+        return max(sum(one.value_at(placed) for one in subgoals) / len(subgoals) for subgoals in self._alternatives)
+
+    def hold_for(self, hold_steps: int) -> None:
+        for one in (one for subgoals in self._alternatives for one in subgoals):
+            one.hold_for(hold_steps)
+
     def due(self, timestep: int) -> "list[_SubgoalTracker]":
         return [one for subgoals in self._alternatives for one in subgoals if timestep % one.skip_steps == 0]
 
@@ -195,13 +236,19 @@ class _StageTracker:
 class _SubgoalTracker:
     def __init__(self, subgoal: Subgoal, hold_steps: int) -> None:
         self._subgoal, self.skip_steps = subgoal, subgoal.skip_steps
-        self._hold_steps = hold_steps if subgoal.hold_steps is None else subgoal.hold_steps
+        self.hold_for(hold_steps)
         self._counter = 0
         self.is_true = False
+
+    def hold_for(self, hold_steps: int) -> None:
+        self._hold_steps = hold_steps if self._subgoal.hold_steps is None else self._subgoal.hold_steps
 
     @property
     def value(self) -> float:
         return self._subgoal.weight if self.is_true else 0.0
+
+    def value_at(self, placed: PlacedObjects) -> float:
+        return self._subgoal.weight if holds(self._subgoal, placed) else 0.0
 
     def check(self, placed: PlacedObjects) -> None:
         if self.is_true and self._subgoal.never_reset:

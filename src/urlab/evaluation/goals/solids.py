@@ -1,8 +1,8 @@
 """The things of a task as solids in the world: points on their surfaces, corners, convex hulls, boxes around them."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from itertools import product
 
@@ -25,6 +25,8 @@ _PROBES = 160
 _SMALL_PRODUCT = 200_000
 POINTS = 10_000
 TABLE_POINTS = 100_000
+LEFT_WITHIN_M = 0.03
+"""How far an object may be from where it began and still count as left alone: a can that falls over moves farther."""
 
 
 class SolidShape:
@@ -108,12 +110,47 @@ class CroppedSolid(Solid):
         return count_inside(hull_planes(self.points), points)
 
 
+@dataclass(frozen=True)
+class Handling:
+    """What is being done to the objects at one moment; an object that is not named is untouched, and where it began.
+
+    ``touched_by`` are the arms whose grippers touch an object; ``is_moving`` are the objects that are not at rest;
+    ``moved_m`` is how far an object is from where it was when the episode began.
+    """
+
+    touched_by: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    is_moving: frozenset[str] = frozenset()
+    moved_m: Mapping[str, float] = field(default_factory=dict)
+
+
+UNTOUCHED = Handling()
+
+
 class PlacedObjects(ObjectPoses):
     """The objects of a task at one moment, with the solids that goals are decided by."""
 
-    def __init__(self, objects: Mapping[str, ObjectSpec], poses: Mapping[str, Pose], joints: Joints) -> None:
+    def __init__(
+        self,
+        objects: Mapping[str, ObjectSpec],
+        poses: Mapping[str, Pose],
+        joints: Joints,
+        handling: Handling = UNTOUCHED,
+    ) -> None:
         super().__init__(objects, poses, joints)
+        self._handling = handling
         self._solids: dict[str, Solid] = {}
+
+    def is_released(self, name: str) -> bool:
+        """Whether no gripper touches the object, and it is at rest."""
+        return not self._handling.touched_by.get(name) and name not in self._handling.is_moving
+
+    def is_held_by(self, name: str, arms: Collection[str]) -> bool:
+        """Whether the grippers of exactly these arms touch the object."""
+        return self._handling.touched_by.get(name, frozenset()) == frozenset(arms)
+
+    def is_left(self, name: str) -> bool:
+        """Whether the object is where it began."""
+        return self._handling.moved_m.get(name, 0.0) <= LEFT_WITHIN_M
 
     def solid(self, name: str) -> Solid:
         """The object, link or table of that name; made when it is first asked for."""

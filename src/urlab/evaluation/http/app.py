@@ -48,7 +48,7 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = Non
 
 
 def _app(service: EvaluationService, settings: ServerSettings) -> FastAPI:
-    app = FastAPI(title="URLab policy evaluation", redirect_slashes=False, redoc_url=None)
+    app = FastAPI(title="URLab policy evaluation", redirect_slashes=False, docs_url=None, redoc_url=None)
     add_routes(app, service)
     app.add_middleware(Gate, token=settings.token, max_body_bytes=settings.max_body_bytes)
     app.add_exception_handler(UrlabError, _explain)

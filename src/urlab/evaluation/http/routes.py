@@ -3,19 +3,24 @@
 import asyncio
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from fastapi import FastAPI, Request, Response
+from fastapi.openapi.docs import get_swagger_ui_html
 
 from urlab.evaluation.encoding import BodyFormat, write_body
 from urlab.evaluation.errors import BadBody
 from urlab.evaluation.http.bodies import format_of, read_body
+from urlab.evaluation.http.generations import Caller
 from urlab.evaluation.http.service import EvaluationService
+from urlab.evaluation.settings import OWN_CLIENT_HEADER, RUN_ID_HEADER
 from urlab.evaluation.simulation.actions import describe
 from urlab.evaluation.workers.pool import ReplyFormat
 
 MAX_CHUNK = 10_000
 _LARGE_BODY_BYTES = 64 << 10
 _LONGEST_WORKER_ID = 64
+_BROWSER = "Mozilla"
 _TRUE_WORDS = ("1", "true", "yes")
 
 # The JSON bodies of the endpoints, as the OpenAPI document describes them.
@@ -35,6 +40,11 @@ _ACTION: _Schema = {
 }
 
 _WORKERS: _Schema = {"type": "object", "properties": {"worker_ids": _WORKER_IDS}}
+_FAILED: _Schema = {
+    "type": "object",
+    "properties": {"worker_ids": _WORKER_IDS, "reason": {"type": "string"}},
+    "required": ["worker_ids", "reason"],
+}
 _ACTIONS: _Schema = {"type": "object", "minProperties": 1, "additionalProperties": _ACTION}
 _CHUNK: _Schema = {"type": "array", "minItems": 1, "items": _ACTIONS}
 
@@ -67,9 +77,19 @@ def _describes(schema: _Schema) -> dict[str, Any]:
 
 def add_routes(app: FastAPI, service: EvaluationService) -> None:
     """All endpoints over one service."""
+    _add_docs(app, service)
     _add_worker_routes(app, service)
     _add_step_routes(app, service)
     _add_job_routes(app, service)
+
+
+def _add_docs(app: FastAPI, service: EvaluationService) -> None:
+    @app.get("/docs", include_in_schema=False)
+    async def docs(request: Request) -> Response:
+        """Programs that look here are later clients; a person with a browser is none."""
+        if _BROWSER not in request.headers.get("user-agent", ""):
+            service.visit(caller_of(request))
+        return get_swagger_ui_html(openapi_url="openapi.json", title=app.title)
 
 
 def _add_worker_routes(app: FastAPI, service: EvaluationService) -> None:
@@ -84,13 +104,13 @@ def _add_worker_routes(app: FastAPI, service: EvaluationService) -> None:
     async def reset(request: Request) -> Response:
         """Begin an episode with each worker and answer with the first observations."""
         body, body_format = await _read_request(request, BodyFormat.PICKLE)
-        return _reply(await service.reset(_worker_ids(body), _wanted(request, body_format)), body_format)
+        return _reply(await service.reset(_worker_ids(body), *_how(request, body_format)), body_format)
 
     @app.post("/reset_result", openapi_extra=_describes(_WORKERS))
     async def reset_result(request: Request) -> Response:
         """The current observations: resets are finished when they are answered."""
         body, body_format = await _read_request(request, BodyFormat.PICKLE)
-        return _reply(await service.look(_worker_ids(body), _wanted(request, body_format)), body_format)
+        return _reply(await service.look(_worker_ids(body), *_how(request, body_format)), body_format)
 
     @app.post("/kill", openapi_extra=_describes(_WORKER_DATA))
     async def kill(request: Request) -> Response:
@@ -105,13 +125,23 @@ def _add_step_routes(app: FastAPI, service: EvaluationService) -> None:
     async def step(request: Request) -> Response:
         """One action for each worker named; ``?terminal=1`` adds the last observation to an episode's result."""
         body, body_format = await _read_request(request, BodyFormat.PICKLE)
-        return _reply(await service.step(_actions(body), _wanted(request, body_format)), body_format)
+        return _reply(await service.step(_actions(body), *_how(request, body_format)), body_format)
 
     @app.post("/step_chunk", openapi_extra=_describes(_CHUNK))
     async def step_chunk(request: Request) -> Response:
         """Actions one after the other until they or an episode end; only the last state is observed."""
         body, body_format = await _read_request(request, BodyFormat.PICKLE)
-        return _reply(await service.step_chunk(_chunk(body), _wanted(request, body_format)), body_format)
+        return _reply(await service.step_chunk(_chunk(body), *_how(request, body_format)), body_format)
+
+    @app.post("/give_up", openapi_extra=_describes(_FAILED))
+    async def give_up(request: Request) -> Response:
+        """End the episodes of workers whose policy has failed: they count as failed, and the next ones begin."""
+        body, body_format = await _read_request(request, BodyFormat.JSON)
+        ids, reason = _worker_ids(body), body.get("reason") if isinstance(body, dict) else None
+        if ids is None or not isinstance(reason, str):
+            raise BadBody("the body must be {'worker_ids': [...], 'reason': 'what went wrong'}")
+        wanted, _ = _how(request, body_format)
+        return _reply(await service.give_up(ids, reason, wanted), body_format)
 
 
 def _add_job_routes(app: FastAPI, service: EvaluationService) -> None:
@@ -139,8 +169,19 @@ _SUCCESS = {"data": {"success": True}}
 _BY_WORKER = "a dict of actions by worker, such as {'0': {'action', 'control_type'}}"
 
 
-def _wanted(request: Request, body_format: BodyFormat) -> ReplyFormat:
-    return ReplyFormat(body_format, terminal=_flag(request, "terminal"))
+def _how(request: Request, body_format: BodyFormat) -> tuple[ReplyFormat, Caller]:
+    """How the reply is wanted, and by whom."""
+    return ReplyFormat(body_format, terminal=_flag(request, "terminal")), caller_of(request)
+
+
+def caller_of(request: Request) -> Caller:
+    """From the connection, the headers and the query."""
+    headers = request.headers
+    run_id = headers.get(RUN_ID_HEADER) or request.query_params.get(RUN_ID_HEADER)
+    is_own = OWN_CLIENT_HEADER in headers
+    return Caller(
+        request.client.host if request.client else "", is_own, unquote(run_id) if run_id and is_own else run_id
+    )
 
 
 def _worker_ids(body: object) -> list[str] | None:

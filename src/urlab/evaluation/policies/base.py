@@ -1,5 +1,6 @@
 """What a policy is, and what can be wrong with one."""
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
@@ -9,8 +10,6 @@ Observation = dict[str, Any]
 
 Action = dict[str, Any]
 """An action of the protocol: ``control_type``, ``action`` and, if wanted, ``is_rel``."""
-
-METHODS = ("reset", "act", "close")
 
 
 class PolicyError(Exception):
@@ -26,17 +25,21 @@ class Policy(Protocol):
     """One policy drives one robot, episode after episode, on a thread of its own.
 
     A class may state ``needs_cameras`` and ``needs_privileged`` (bool); without them a policy gets pictures and nothing
-    that a robot could not know.
-    """
+    that a robot could not know. ``cameras`` says which pictures it looks at, as a list of names or with their sizes,
+    ``{"obs_camera": (224, 224)}``, and ``depth = False`` that it needs colours only: `urlab eval run` draws no others.
 
-    def reset(self, observation: Observation) -> None:
-        """A new episode begins with this observation, perhaps with another task and another robot."""
+    It may have ``reset(observation)``, called when a new episode begins with this observation, perhaps with another
+    task and another robot; and ``close()``, called after the last episode.
+    """
 
     def act(self, observation: Observation) -> Action | list[Action]:
         """The next action, or several to be carried out before the next observation."""
 
-    def close(self) -> None:
-        """There will be no more episodes."""
+
+def optional_method(policy: Policy, name: str) -> Callable[..., object]:
+    """The policy's ``reset`` or ``close``; one that does nothing if it has none."""
+    method = getattr(policy, name, None)
+    return method if callable(method) else lambda *_: None
 
 
 def embodiment_of(observation: Observation) -> Embodiment:

@@ -32,6 +32,7 @@ class OpenPiPolicy:
 
     needs_cameras = True
     needs_privileged = False
+    depth = False
 
     def __init__(
         self,
@@ -53,7 +54,8 @@ class OpenPiPolicy:
         )
 
     def reset(self, observation: Observation) -> None:
-        """Choose the family; the protocol has no word for a reset."""
+        """Choose the family, and connect again if the connection was lost; the protocol has no word for a reset."""
+        self._server.connect()
         embodiment = embodiment_of(observation)
         name = self._keys or FAMILY_BY_ROBOT.get(embodiment.name)
         if name is None:
@@ -77,34 +79,53 @@ class OpenPiPolicy:
 class PolicyServer:
     """A connection, for one thread. ``metadata`` is what the server said of itself.
 
-    ``connect_timeout_s`` covers a server that is still starting, ``reply_timeout_s`` one inference; the first one may
-    compile for minutes.
+    ``connect_timeout_s`` covers a server that is still starting, or comes back; ``reply_timeout_s`` one inference, of
+    which the first one may compile for minutes. After a failure the connection is closed, since a late answer would be
+    taken for the next one; `connect` opens another.
     """
 
     def __init__(self, url: str, *, api_key: str | None, connect_timeout_s: float, reply_timeout_s: float) -> None:
         self.url = url
+        self.metadata: dict[str, Any] = {}
+        self._api_key, self._connect_timeout_s = api_key, connect_timeout_s
         self._reply_timeout_s = reply_timeout_s
         self._open = ExitStack()
-        self._socket = _connect(self._open, url, api_key, connect_timeout_s)
-        try:
+        self._socket: ClientConnection | None = None
+        self.connect()
+
+    def connect(self) -> None:
+        """See that there is a connection; PolicyError if there is none to be had in time."""
+        if self._socket is None:
+            self._socket = _connect(self._open, self.url, self._api_key, self._connect_timeout_s)
             self.metadata = self._receive("metadata")
-        except BaseException:
-            self.close()
-            raise
 
     def infer(self, observation: dict[str, Any]) -> dict[str, Any]:
         """The server's answer to an observation."""
+        if self._socket is None:
+            raise PolicyError(f"the policy server at {self.url} has gone; a new episode connects again")
         try:
             self._socket.send(pack(observation))
         except ConnectionClosed as gone:
+            self.close()
             raise PolicyError(f"the policy server at {self.url} has gone: {gone}") from gone
         return self._receive("answer")
 
     def close(self) -> None:
         """Close the connection."""
+        self._socket = None
         self._open.close()
 
     def _receive(self, what: str) -> dict[str, Any]:
+        """The next message; after anything else the connection is closed."""
+        try:
+            return self._message(what)
+        except BaseException:
+            self.close()
+            raise
+
+    def _message(self, what: str) -> dict[str, Any]:
+        if self._socket is None:
+            raise PolicyError(f"the policy server at {self.url} has gone")
         try:
             frame = self._socket.recv(timeout=self._reply_timeout_s)
         except TimeoutError as late:

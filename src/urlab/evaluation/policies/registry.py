@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from urlab.errors import did_you_mean
-from urlab.evaluation.policies.base import METHODS, Policy, PolicyError, PolicyNotFound
+from urlab.evaluation.policies.base import Policy, PolicyError, PolicyNotFound
 
 BUILT_IN = {
     "oracle": ("urlab.evaluation.policies.oracle", "OraclePolicy"),
@@ -28,7 +28,8 @@ _WAYS = "module:Class, file.py:Class, ws://host:port"
 class PolicySource:
     """A policy by name. ``make`` gives a fresh one, to be used by one worker; it may take long.
 
-    ``shared_nothing`` is whether many of them are cheap, so that there may be as many workers as cores.
+    ``shared_nothing`` is whether many of them are cheap, so that there may be as many workers as cores. ``cameras`` are
+    those that it looks through, with their sizes (width, height; None is the camera's own); None is all of them.
     """
 
     name: str
@@ -36,6 +37,8 @@ class PolicySource:
     needs_cameras: bool
     needs_privileged: bool
     shared_nothing: bool
+    cameras: Mapping[str, tuple[int, int] | None] | None = None
+    depth: bool = True
 
 
 def find_policy(word: str, options: Mapping[str, Any] | None = None) -> PolicySource:
@@ -67,7 +70,7 @@ def load_class(word: str) -> Callable[..., Any]:
 
 
 def make_policy(word: str, kind: Callable[..., Any], options: dict[str, Any]) -> Policy:
-    """Call ``kind`` with ``options``, and see that what comes has the methods of a policy."""
+    """Call ``kind`` with ``options``, and see that what comes can act."""
     try:
         inspect.signature(kind).bind(**options)
     except TypeError as unfit:
@@ -81,11 +84,9 @@ def make_policy(word: str, kind: Callable[..., Any], options: dict[str, Any]) ->
         raise
     except (Exception, SystemExit) as failed:
         raise PolicyNotFound(f"policy {word} cannot be made: {in_a_line(failed)}") from failed
-    missing = [method for method in METHODS if not callable(getattr(policy, method, None))]
-    if missing:
-        wanted = ", ".join(f"{method}()" for method in missing)
+    if not callable(getattr(policy, "act", None)):
         raise PolicyNotFound(
-            f"policy {word} lacks {wanted}: a policy has reset(observation), act(observation), close()"
+            f"policy {word} lacks act(): a policy has act(observation) and, if it likes, reset(observation) and close()"
         )
     return policy  # type: ignore[no-any-return]
 
@@ -123,7 +124,27 @@ def _source(name: str, kind: Callable[..., Any], options: dict[str, Any], *, sha
         needs_cameras=bool(getattr(kind, "needs_cameras", True)),
         needs_privileged=bool(getattr(kind, "needs_privileged", False)),
         shared_nothing=shared_nothing,
+        cameras=_cameras(name, getattr(kind, "cameras", None)),
+        depth=bool(getattr(kind, "depth", True)),
     )
+
+
+def _cameras(policy: str, stated: object) -> dict[str, tuple[int, int] | None] | None:
+    """What a class says of the cameras it looks through: names, or names with sizes; a property says nothing."""
+    if stated is None or callable(stated) or isinstance(stated, property):
+        return None
+    sizes = stated if isinstance(stated, Mapping) else dict.fromkeys(stated) if isinstance(stated, list | tuple) else {}
+    good = all(isinstance(name, str) and (size is None or _is_size(size)) for name, size in sizes.items())
+    if not sizes or not good:
+        raise PolicyNotFound(
+            f"policy {policy} states cameras = {stated!r}; write a list of names, or names with their sizes: "
+            'cameras = {"obs_camera": (224, 224), "realsense": None}'
+        )
+    return {str(name): None if size is None else (int(size[0]), int(size[1])) for name, size in sizes.items()}
+
+
+def _is_size(size: Any) -> bool:
+    return isinstance(size, list | tuple) and len(size) == 2 and all(isinstance(one, int) for one in size)
 
 
 def _from_module(name: str) -> ModuleType:

@@ -21,7 +21,14 @@ from urlab.evaluation.report.charts import (
     share_bar,
     tag,
 )
-from urlab.evaluation.report.statistics import Comparison, RunSummary, TaskSummary, compare_runs, summarise
+from urlab.evaluation.report.statistics import (
+    Comparison,
+    RunSummary,
+    TaskSummary,
+    compare_runs,
+    refuse_unlike,
+    summarise,
+)
 from urlab.evaluation.runs.results import Run, named_apart
 from urlab.files import replacing
 
@@ -30,7 +37,8 @@ _METHODS = (
     "Intervals of success are Wilson score intervals at 95 %. Over all tasks the episodes are pooled: they speak for "
     "these tasks, not for others. Runs are compared on the episodes of the same task and seed: success by the exact "
     "McNemar test (two-sided sign test on the episodes that only one run solved), scores by a paired bootstrap of the "
-    "mean difference (10,000 resamples, fixed seed)."
+    "mean difference (10,000 resamples, fixed seed). A robot that never moves has a score too, where part of a goal "
+    "holds from the start: what counts is what is above that."
 )
 _CONDITIONS = (
     ("started", "started"),
@@ -39,12 +47,14 @@ _CONDITIONS = (
     ("seeds", "seeds"),
     ("workers", "workers"),
     ("cameras", "cameras"),
+    ("camera_sizes", "camera sizes"),
     ("renderer", "renderer"),
+    ("render_profile", "render profile"),
     ("server", "server"),
     ("machine", "machine"),
     ("versions", "versions"),
 )
-_COLUMNS = ("seed", "result", "score", "steps", "ended by", "took", "instruction")
+_COLUMNS = ("seed", "result", "score", "steps", "attempts", "ended by", "took", "instruction")
 _FEW_EPISODES = 12
 """A run of so many shows them all at once."""
 SURE_BELOW = 0.05
@@ -56,8 +66,13 @@ _NOTE = "Small videos are in this page; the others, and those of other cameras, 
 _OVERVIEWS = ("obs_camera", "top_camera", "obs_camera_2")
 
 
-def write_report(runs: Sequence[Run], path: Path) -> None:
-    """Write the page of one run, or of several to be compared with the first; whole or not at all."""
+def write_report(runs: Sequence[Run], path: Path, *, force: bool = False) -> None:
+    """Write the page of one run, or of several to be compared with the first; whole or not at all.
+
+    UnlikeRuns if their pictures were drawn differently, unless ``force``.
+    """
+    if not force:
+        refuse_unlike(runs)
     text = page(runs, path.parent)
     with replacing(path) as file:
         file.write(text.encode("utf-8"))
@@ -71,6 +86,7 @@ def page(runs: Sequence[Run], folder: Path) -> str:
     body = join(
         tag("header", tag("h1", title), tag("p", _subtitle(runs), cls="note")),
         cards(runs, summaries),
+        _other_episodes(runs),
         tasks_section(summaries),
         comparison_section(runs),
         endings_section(summaries),
@@ -236,10 +252,39 @@ def _card(run: Run, summary: RunSummary, place: int) -> Markup:
         tag("p", percent(overall.rate), cls="big"),
         tag("p", f"{overall.successes} of {overall.episodes} episodes solved by {summary.policy}"),
         tag("p", f"95 % interval {percent(overall.interval.low)} to {percent(overall.interval.high)}", cls="note"),
-        tag("p", f"mean score {overall.mean_score:.2f}", cls="note"),
+        tag("p", f"mean score {overall.mean_score:.2f}{_above(overall)}", cls="note"),
+        _retried(overall),
         warning,
         cls="card",
     )
+
+
+def _above(summary: TaskSummary) -> str:
+    """The score of doing nothing, which a reader has to subtract."""
+    return "" if summary.floor is None else f" (a robot that never moves: {summary.floor:.2f})"
+
+
+def _retried(summary: TaskSummary) -> Markup:
+    """Attempts that came to no result: an episode that is begun again until it goes well is no first try."""
+    retries = summary.retries
+    if not retries.attempts:
+        return Markup("")
+    counts = ((retries.resets, "reset"), (retries.kills, "kill"), (retries.worker_deaths, "worker death"))
+    words = ", ".join(_counted(count, thing) for count, thing in counts if count)
+    return tag("p", f"{_counted(retries.attempts, 'attempt')} without a result: {words}", cls="bad")
+
+
+def _other_episodes(runs: Sequence[Run]) -> Markup:
+    """A warning where the cards are not about the same episodes."""
+    keys = [{one.key for one in run.episodes} for run in runs]
+    common = set.intersection(*keys) if keys else set()
+    if all(own == common for own in keys):
+        return Markup("")
+    counts = ", ".join(f"{run.name} has {len(own)}" for run, own in zip(runs, keys, strict=True))
+    solved = ", ".join(f"{run.name} {sum(one.success for one in run.episodes if one.key in common)}" for run in runs)
+    words = f"The runs above are not of the same episodes: {counts}. "
+    words += f"Of the {len(common)} that all have, solved are: {solved}." if common else "They have none in common."
+    return tag("p", words, cls="bad")
 
 
 def _task_rows(name: str, summaries: Sequence[RunSummary]) -> Markup:
@@ -254,7 +299,9 @@ def _task_rows(name: str, summaries: Sequence[RunSummary]) -> Markup:
 
 def _in_words(found: TaskSummary) -> str:
     low, high = round(100 * found.interval.low), round(100 * found.interval.high)
-    return f"{found.successes}/{found.episodes} = {percent(found.rate)} ({low} to {high}), score {found.mean_score:.2f}"
+    floor = f" (standing still {found.floor:.2f})" if found.floor else ""
+    rate = f"{found.successes}/{found.episodes} = {percent(found.rate)} ({low} to {high})"
+    return f"{rate}, score {found.mean_score:.2f}{floor}"
 
 
 def _chart_line(name: str, chart: Markup, words: str) -> Markup:
@@ -273,7 +320,9 @@ def _episode_row(one: EpisodeResult) -> Markup:
     result = tag("td", "solved" if one.success else "failed", cls="good" if one.success else "bad")
     took = "" if one.seconds is None else f"{one.seconds:.1f} s"
     steps = "" if one.steps is None else str(one.steps)
-    values = (f"{one.score:.2f}", steps, one.reason or "", took, one.instruction or "")
+    attempts = "" if one.attempts is None else str(one.attempts)
+    ended_by = ": ".join(part for part in (one.reason, one.detail) if part)
+    values = (f"{one.score:.2f}", steps, attempts, ended_by, took, one.instruction or "")
     return tag("tr", tag("td", one.seed), result, *(tag("td", value) for value in values))
 
 
@@ -284,7 +333,8 @@ def _conditions(run: Run) -> Iterator[tuple[str, str]]:
     for key, label in _CONDITIONS:
         value = info.get(key)
         if value not in (None, "", []):
-            yield label, _by_robot(value) if key == "tasks" and isinstance(value, dict) else _words(value)
+            in_words = _SPECIAL.get(key, _words) if isinstance(value, dict) else _words
+            yield label, in_words(value)
     if run.hold_steps:
         yield "a subgoal lasts", f"more than {_words(run.hold_steps)} control steps"
 
@@ -293,6 +343,15 @@ def _by_robot(tasks: dict[str, Any]) -> str:
     """Tasks and their robots, as a list for each robot."""
     robots = dict.fromkeys(map(str, tasks.values()))
     return "; ".join(f"{robot}: {', '.join(task for task in tasks if str(tasks[task]) == robot)}" for robot in robots)
+
+
+def _sizes(tasks: dict[str, Any]) -> str:
+    """The cameras of all tasks, each kind once."""
+    found = (f"{name} {size}" for cameras in tasks.values() for name, size in dict(cameras).items())
+    return ", ".join(dict.fromkeys(found))
+
+
+_SPECIAL = {"tasks": _by_robot, "camera_sizes": _sizes}
 
 
 def _words(value: Any) -> str:
@@ -310,14 +369,25 @@ def _against(first: Run, second: Run) -> Markup:
     return join(
         tag("h3", f"{second.name} against {first.name}"),
         tag("p", verdict(found, first.name, second.name), cls="verdict"),
-        _warning(first, second),
+        _warnings(first, second),
         _table(found, first.name, second.name),
         _flips(first, second),
     )
 
 
-def _warning(first: Run, second: Run) -> Markup:
-    """Runs that were not judged alike say so."""
+def _warnings(first: Run, second: Run) -> Markup:
+    """Runs that were not judged alike, or did not see alike, say so."""
+    return join(_drawn_differently(first, second), _judged_differently(first, second))
+
+
+def _drawn_differently(first: Run, second: Run) -> Markup:
+    if first.drawing is None or second.drawing is None or first.drawing == second.drawing:
+        return Markup("")
+    words = f"Not drawn alike: the pictures of {first.name} are by {first.drawing}, those of {second.name} by "
+    return tag("p", f"{words}{second.drawing}. The difference may be that of the pictures.", cls="bad")
+
+
+def _judged_differently(first: Run, second: Run) -> Markup:
     if not first.hold_steps or not second.hold_steps or first.hold_steps == second.hold_steps:
         return Markup("")
     one, other = (" and ".join(map(str, run.hold_steps)) for run in (first, second))

@@ -9,12 +9,13 @@ difference.
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from urlab.evaluation.episode_result import EpisodeResult
+from urlab.errors import UrlabError
+from urlab.evaluation.episode_result import EpisodeResult, Retries, sum_of
 from urlab.evaluation.runs.results import Run
 
 Z_95 = 1.959963984540054
@@ -100,7 +101,11 @@ def bootstrap_mean(differences: Sequence[float], resamples: int = RESAMPLES) -> 
 
 @dataclass(frozen=True)
 class TaskSummary:
-    """Episodes of one task, or of all: ``interval`` is the Wilson 95 % interval of the success rate."""
+    """Episodes of one task, or of all: ``interval`` is the Wilson 95 % interval of the success rate.
+
+    ``floor`` is the mean score of a robot that never moves, None if it was not written down for all episodes.
+    ``retries`` are the attempts at these episodes that came to no result, before those that did.
+    """
 
     task: str
     episodes: int
@@ -108,6 +113,8 @@ class TaskSummary:
     mean_score: float
     interval: ConfidenceInterval
     reasons: dict[str, int]
+    retries: Retries
+    floor: float | None = None
 
     @property
     def rate(self) -> float:
@@ -146,7 +153,29 @@ def summary_of(task: str, episodes: Sequence[EpisodeResult]) -> TaskSummary:
         mean_score=sum(one.score for one in episodes) / len(episodes) if episodes else 0.0,
         interval=wilson(successes, len(episodes)),
         reasons=dict(Counter(one.reason or "not recorded" for one in episodes).most_common()),
+        floor=_mean_floor(episodes),
+        retries=sum_of(one.retries for one in episodes if one.retries is not None),
     )
+
+
+def _mean_floor(episodes: Sequence[EpisodeResult]) -> float | None:
+    floors = [one.floor for one in episodes if one.floor is not None]
+    return sum(floors) / len(floors) if floors and len(floors) == len(episodes) else None
+
+
+class UnlikeRuns(UrlabError):
+    """Runs whose pictures were drawn in different ways: a policy that looks at them was measured on two benchmarks."""
+
+
+def refuse_unlike(runs: Sequence[Run]) -> None:
+    """UnlikeRuns if the runs' pictures are not of one renderer and render profile. Runs without pictures fit all."""
+    drawn = {run.drawing: run.name for run in reversed(runs) if run.drawing is not None}
+    if len(drawn) > 1:
+        ways = "; ".join(f"{name}: {drawing}" for drawing, name in reversed(drawn.items()))
+        raise UnlikeRuns(
+            f"these runs saw pictures that were drawn differently ({ways}), so their numbers do not show which policy "
+            "is better; run them on one machine, or compare them all the same with --force"
+        )
 
 
 def compare_runs(first: Run, second: Run) -> Comparison:
@@ -168,9 +197,14 @@ def compare_runs(first: Run, second: Run) -> Comparison:
     )
 
 
-def document(runs: Iterable[Run]) -> dict[str, Any]:
-    """The same numbers for programs: ``runs``, and with several of them ``comparisons`` with the first."""
+def document(runs: Iterable[Run], *, force: bool = False) -> dict[str, Any]:
+    """The same numbers for programs: ``runs``, and with several of them ``comparisons`` with the first.
+
+    UnlikeRuns if their pictures were drawn differently, unless ``force``.
+    """
     everything = list(runs)
+    if not force:
+        refuse_unlike(everything)
     return {
         "runs": [_run_document(run) for run in everything],
         "comparisons": [_comparison_document(everything[0], other) for other in everything[1:]],
@@ -194,6 +228,9 @@ def _run_document(run: Run) -> dict[str, Any]:
                 "success": one.success,
                 "steps": one.steps,
                 "termination_reason": one.reason,
+                "termination_detail": one.detail,
+                "attempts": one.attempts,
+                "retries": None if one.retries is None else asdict(one.retries),
             }
             for one in run.episodes
         ],
@@ -207,7 +244,9 @@ def _numbers(summary: TaskSummary) -> dict[str, Any]:
         "success_rate": summary.rate,
         "wilson_95": [summary.interval.low, summary.interval.high],
         "mean_score": summary.mean_score,
+        "floor": summary.floor,
         "termination_reasons": summary.reasons,
+        "retries": asdict(summary.retries),
     }
 
 

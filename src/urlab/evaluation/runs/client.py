@@ -15,12 +15,13 @@ import select
 import socket
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
 from urlab.errors import UrlabError
 from urlab.evaluation.encoding import decode, encode
+from urlab.evaluation.settings import OWN_CLIENT_HEADER, RUN_ID_HEADER
 
 Reply = dict[str, Any]
 Action = Mapping[str, Any]
@@ -76,6 +77,9 @@ class EvalClient:
 
     A reply is ``{worker: {"obs", "metric", "episode_result"}}``: ``obs`` is None and ``metric`` is there once nothing
     is left for the worker. ``obs["reset"]`` is True when an episode has begun, which the server does by itself.
+    An action without ``is_rel`` is a change, unless the server was started with ``--absolute``.
+
+    ``run_id`` is the run that the client means: a reset after its end gets its results and begins no other one.
     """
 
     def __init__(
@@ -84,12 +88,15 @@ class EvalClient:
         worker_ids: Sequence[str] = ("0",),
         token: str | None = None,
         *,
+        run_id: str | None = None,
         timeout_s: float = 630.0,
     ) -> None:
         self.worker_ids = tuple(worker_ids)
         self.executed_steps = 0
         self._base_url = base_url if "://" in base_url else f"http://{base_url}"
-        self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers = {OWN_CLIENT_HEADER: "1"}
+        self._headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._headers |= {} if run_id is None else {RUN_ID_HEADER: quote(run_id, safe="/")}
         self._connection, self._path = _connection(self._base_url, timeout_s)
         self._has_reset = False
 
@@ -110,6 +117,12 @@ class EvalClient:
         answer = self._post("/step_chunk", list(chunk))
         self.executed_steps = answer["executed_steps"]
         replies: dict[str, Reply] = answer["obs"]
+        return replies
+
+    def give_up(self, reason: str) -> dict[str, Reply]:
+        """End the running episodes as failed by their policy, for a reason in words; the next ones have begun."""
+        body = {"worker_ids": list(self.worker_ids), "reason": reason}
+        replies: dict[str, Reply] = self._post("/give_up", body)
         return replies
 
     def status(self, *, refresh: bool = False) -> dict[str, Any]:

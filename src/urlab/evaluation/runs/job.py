@@ -1,34 +1,47 @@
 """The jobs of a server: the episodes that are wanted, the run that works on them, and requests for another."""
 
 import asyncio
+import contextlib
 import logging
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from statistics import fmean
 from typing import Any
 
 from urlab.errors import UrlabError, known
+from urlab.evaluation.camera_config import CameraChoice, CameraMount
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
-from urlab.evaluation.episode_result import EpisodeResult, seed_text
+from urlab.evaluation.episode_result import WORKER_FAILED, EpisodeResult, Retries, seed_text
 from urlab.evaluation.errors import BadJob
-from urlab.evaluation.runs.results import RunFolder, check_run_id, new_run_id
-from urlab.evaluation.settings import BENCHMARK, ServerSettings
+from urlab.evaluation.runs.plan import drawing
+from urlab.evaluation.runs.results import RunFolder, check_run_id, new_run_id, write_result_info
+from urlab.evaluation.settings import BENCHMARK, MetricShape, ServerSettings
 from urlab.evaluation.tasks.task import Task, find_task, own_tasks, task_names
 
 log = logging.getLogger("urlab.evaluation")
 
 ALL = "all"
 MAX_EPISODES = 10_000
-WORKER_FAILED = "worker_failed"
 _MAX_WORDS = 1000
 _MOST_LOSSES = 3
 _PROBLEMS_KEPT = 20
+_MOST_RUNS = 100_000
 _FILES = "; files of one's own are named when the server starts: urlab eval serve --tasks"
 
 Scores = dict[str, dict[str, float]]
+
+
+class AttemptEnd(StrEnum):
+    """How an attempt at an episode ended that came to no result."""
+
+    RESET = "reset"
+    KILL = "kill"
+    WORKER_DEATH = "worker_death"
 
 
 @dataclass(frozen=True, order=True)
@@ -42,6 +55,9 @@ class EpisodeKey:
     def seed_text(self) -> str:
         """The seed as folders and results spell it."""
         return seed_text(self.seed)
+
+    def __str__(self) -> str:
+        return f"{self.task}/{self.seed_text}"
 
 
 class Job:
@@ -114,6 +130,17 @@ class Job:
         """The same for all tasks; keys: ``(n/n)task`` when done, ``*(k/n)task``, ``*task`` before the first."""
         return {_progress_key(task, len(done), total): _means(done) for task, done, total in self._by_task()}
 
+    def metric(self, shape: MetricShape) -> dict[str, Any]:
+        """The ``metric`` of a reply; a task that is not complete is marked as in `progress`, whatever the shape."""
+        if shape is MetricShape.COUNTED:
+            return self.progress()
+        metric: dict[str, Any] = {}
+        for task, done, total in self._by_task():
+            means = _means(done)
+            key = task if len(done) == total else _progress_key(task, len(done), total)
+            metric[key] = means["sr"] if shape is MetricShape.RATES else means
+        return metric
+
     def status(self, active_workers: Iterable[str]) -> dict[str, Any]:
         """What /status says of it."""
         workers = sorted(active_workers)
@@ -122,6 +149,7 @@ class Job:
             "run_id": self.run_id,
             "total_episodes": len(self._episodes),
             "completed_episodes": len(self._results),
+            "solved_episodes": sum(one.success for one in self._results.values()),
             "in_progress_episodes": len(self._taken),
             "active_workers": workers,
             "results": {task: means["score"] for task, means in self.scores().items()},
@@ -169,7 +197,10 @@ class ActiveRun:
         episodes = [EpisodeKey(name, seed) for name in self.tasks for seed in seeds]
         self.job = Job(run_id, episodes, self._read_finished(episodes))
         self.problems: list[str] = []
+        self.was_complete = self.job.is_complete
+        """Whether there was nothing to do from the start."""
         self._losses: dict[EpisodeKey, int] = {}
+        self._retries = _retries_by_episode(self.folder.attempts())
         self._writing = asyncio.Lock()
 
     @property
@@ -200,7 +231,26 @@ class ActiveRun:
         log.info("worker %s: %s/%s ended by %s after %d steps, score %.2f", *words)
         await self.write_summary()
 
-    async def lose(self, worker_id: str, reason: str) -> EpisodeResult | None:
+    def retries(self, key: EpisodeKey) -> Retries:
+        """The attempts at an episode that came to no result so far, those of earlier runs of this name too."""
+        return self._retries.get(key, Retries())
+
+    async def abandon(self, worker_id: str, how: AttemptEnd, steps: int, detail: str | None = None) -> None:
+        """An attempt at the worker's episode comes to no result: it is counted, and kept on disk."""
+        key = self.job.current(worker_id)
+        if key is None:
+            return
+        self._retries[key] = _counted(self.retries(key), how, steps)
+        log.info("worker %s: an attempt at %s ended by %s after %d steps", worker_id, key, how, steps)
+        row = {"task": key.task, "seed": key.seed_text, "ended_by": how, "steps": steps, "worker": worker_id}
+        row |= {"detail": detail, "time": _now()}
+        async with self._writing:
+            try:
+                await asyncio.to_thread(self.folder.add_attempt, row)
+            except UrlabError as problem:
+                self.note(problem.message)
+
+    async def lose(self, worker_id: str, reason: str, steps: int = 0) -> EpisodeResult | None:
         """An episode was lost. It begins again, but what fails again and again counts as failed: its result."""
         key = self.job.current(worker_id)
         self.note(f"worker {worker_id}: {reason}")
@@ -208,11 +258,22 @@ class ActiveRun:
             return None
         self._losses[key] = self._losses.get(key, 0) + 1
         if self._losses[key] < _MOST_LOSSES:
+            await self.abandon(worker_id, AttemptEnd.WORKER_DEATH, steps, reason)
             return None
-        self.note(f"{key.task}/{key.seed_text} failed {_MOST_LOSSES} times and is given up")
-        result = EpisodeResult(key.task, key.seed_text, 0.0, False, steps=0, reason=WORKER_FAILED)
+        self.note(f"{key} failed {_MOST_LOSSES} times and is given up")
+        result = EpisodeResult(key.task, key.seed_text, 0.0, False, steps=steps, reason=WORKER_FAILED)
+        result = replace(result, detail=reason, retries=self.retries(key))
+        await self._write_result(key, result)
         await self.finish(worker_id, result)
         return result
+
+    async def _write_result(self, key: EpisodeKey, result: EpisodeResult) -> None:
+        """In place of a worker that cannot; a disk that refuses is noted."""
+        folder, robot_id = self.episode_folder(key), self.embodiment(key).robot_id
+        try:
+            await asyncio.to_thread(write_result_info, folder, result, (_now(), _now()), robot_id)
+        except UrlabError as problem:
+            self.note(problem.message)
 
     def note(self, problem: str) -> None:
         """Keep a problem for /status, and log it; what every episode says again is kept once."""
@@ -253,6 +314,29 @@ class ActiveRun:
         return {key: result for key, result in found.items() if result is not None}
 
 
+def _counted(retries: Retries, how: AttemptEnd, steps: int) -> Retries:
+    return Retries(
+        resets=retries.resets + (how is AttemptEnd.RESET),
+        kills=retries.kills + (how is AttemptEnd.KILL),
+        worker_deaths=retries.worker_deaths + (how is AttemptEnd.WORKER_DEATH),
+        steps=retries.steps + steps,
+    )
+
+
+def _retries_by_episode(rows: Iterable[Mapping[str, Any]]) -> dict[EpisodeKey, Retries]:
+    """From what a run of this name has kept; rows that make no sense are left out."""
+    found: dict[EpisodeKey, Retries] = {}
+    for row in rows:
+        with contextlib.suppress(KeyError, TypeError, ValueError):
+            key, how, steps = EpisodeKey(str(row["task"]), int(row["seed"])), AttemptEnd(row["ended_by"]), row["steps"]
+            found[key] = _counted(found.get(key, Retries()), how, int(steps))
+    return found
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")
+
+
 @dataclass(frozen=True)
 class JobRequest:
     """What a client wants to be run. ``words`` are names of tasks, `ALL`, or an embodiment (all its tasks)."""
@@ -264,9 +348,10 @@ class JobRequest:
 
 
 class JobFactory:
-    """Makes runs from requests; ``default`` is what the server was started with.
+    """Makes runs from requests, and those of the tasks that the server was started with.
 
-    Task files of one's own are read at the start only: requests cannot name files.
+    A client drives one robot, so tasks of several robots become a job for each, in the order of `EMBODIMENTS`, unless
+    the settings want one job. Task files of one's own are read at the start only: requests cannot name files.
     """
 
     def __init__(self, settings: ServerSettings) -> None:
@@ -275,7 +360,48 @@ class JobFactory:
         own = dict(zip(files, own_tasks(files), strict=True))
         self._tasks = {task.name: task for task in (*map(find_task, task_names()), *own.values())}
         words = tuple(own[word].name if word in own else word for word in settings.tasks)
-        self.default = JobRequest(words, settings.run_id, settings.episodes, settings.seed)
+        self._all = JobRequest(words, settings.run_id, settings.episodes, settings.seed)
+        self._own = [self._all] if settings.one_job else self._by_robot(self._all)
+        self._place, self._own_run = 0, ""
+
+    def first_run(self) -> ActiveRun:
+        """The first job of the server's own."""
+        return self._begin(self._own[0])
+
+    def next_run(self, done: ActiveRun) -> ActiveRun | None:
+        """What follows a complete run of the server's own: the next robot's job, after the last the first one again.
+
+        None if clients started that run, or if it was complete from the start: its name was asked for.
+        """
+        if done.was_complete or done.job.run_id != self._own_run:
+            return None
+        self._place = (self._place + 1) % len(self._own)
+        request = self._own[self._place]
+        return self._begin(replace(request, run_id=self._unused(request.run_id)))
+
+    def _begin(self, request: JobRequest) -> ActiveRun:
+        run = self.run(request)
+        self._own_run = run.job.run_id
+        return run
+
+    def _unused(self, run_id: str | None) -> str | None:
+        """The run's name, with a number if it has a folder already."""
+        if run_id is None:
+            return None
+        names = (run_id, *(f"{run_id}-{number}" for number in range(2, _MOST_RUNS)))
+        return next(name for name in names if not RunFolder(self._settings.results, name).path.exists())
+
+    def _by_robot(self, request: JobRequest) -> list[JobRequest]:
+        tasks = self._asked(request.words)
+        robots = [one for one in EMBODIMENTS if any(task.embodiment == one for task in tasks)]
+        if len(robots) < 2:
+            return [request]
+        words = {robot: tuple(task.name for task in tasks if task.embodiment == robot) for robot in robots}
+        names = {robot: None if request.run_id is None else f"{request.run_id}-{robot}" for robot in robots}
+        return [replace(request, words=words[robot], run_id=names[robot]) for robot in robots]
+
+    def _asked(self, words: Iterable[str]) -> list[Task]:
+        return list({task.name: task for word in words for task in self._named(word)}.values())
 
     def run(self, request: JobRequest) -> ActiveRun:
         """The run that was asked for, its folder begun; BadJob names what cannot be."""
@@ -283,17 +409,30 @@ class JobFactory:
             raise BadJob(f"episodes must be 1 to {MAX_EPISODES} and seed a whole number that is not negative")
         if request.run_id is not None:
             check_run_id(request.run_id)
-        tasks = list({task.name: task for word in request.words for task in self._named(word)}.values())
+        tasks = self._asked(request.words)
         if not tasks:
             raise BadJob(f"no tasks were named; tasks: {known(self._tasks)}, or {ALL}")
         seeds = range(request.seed, request.seed + request.episodes)
         run = ActiveRun(tasks, seeds, self._settings.results, request.run_id)
-        run.write_description({"cameras": self._settings.cameras, "absolute": self._settings.absolute})
+        meaning = {None: "by the client's generation", True: "relative", False: "absolute"}[self._settings.is_rel]
+        run.write_description({**self._pictures(tasks), "actions_without_is_rel": meaning})
         return run
+
+    def _pictures(self, tasks: Sequence[Task]) -> dict[str, Any]:
+        """What policies see, for those who read the numbers: which cameras, how large, and what draws them."""
+        cameras, choice = self._settings.cameras, self._settings.camera_choice or CameraChoice()
+        described: dict[str, Any] = {"cameras": cameras, **drawing(cameras=cameras)}
+        if cameras:
+            robots = {task.name: (EMBODIMENTS[task.embodiment], task) for task in tasks}
+            described["camera_sizes"] = {
+                name: {one.name: _size(one) for one in choice.mounts(robot.name, task.cameras or robot.cameras)}
+                for name, (robot, task) in robots.items()
+            }
+        return described
 
     def read(self, data: Mapping[str, object]) -> JobRequest:
         """A request from the body of /start_new_job; ``episodes`` and ``seed`` are ours and optional."""
-        request = replace(self.default, words=_words(data.get("config_path")), run_id=_run_id(data.get("run_id")))
+        request = replace(self._all, words=_words(data.get("config_path")), run_id=_run_id(data.get("run_id")))
         return replace(
             request,
             episodes=_whole("episodes", data.get("episodes"), request.episodes),
@@ -314,6 +453,10 @@ class JobFactory:
                 + (_FILES if word.endswith(".toml") else "")
             )
         return found
+
+
+def _size(mount: CameraMount) -> str:
+    return f"{mount.width} x {mount.height}{' and depth' if mount.depth else ''}"
 
 
 def _words(value: object) -> tuple[str, ...]:

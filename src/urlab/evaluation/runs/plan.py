@@ -4,6 +4,7 @@ import os
 import platform
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 from urlab.errors import UrlabError
 from urlab.evaluation.errors import BadJob
 from urlab.evaluation.policies import PolicySource
-from urlab.evaluation.runs.results import RunFolderError, read_run
-from urlab.evaluation.settings import VideoChoice
+from urlab.evaluation.runs.results import NO_PICTURES, RunFolderError, read_run
+from urlab.evaluation.settings import RENDER_PROFILE, VideoChoice
 
 _PACKAGES = ("urlab-headless", "mujoco", "numpy")
 
@@ -22,8 +23,9 @@ class RunPlan:
     """One policy on some tasks, ``episodes`` seeds each from ``seed`` on.
 
     Without ``url`` a server is started for it and ended after it. With ``url`` that server is asked to run ``tasks``;
-    None goes on with the job that it has. ``cameras`` and ``videos`` are for our own server only. ``policy_arguments``
-    are those, as they were written, that make the policy another one.
+    None goes on with the job that it has. ``cameras``, ``videos`` and ``camera_files`` are for our own server only.
+    ``policy_arguments`` are those, as they were written, that make the policy another one. An episode that the policy
+    fails in counts as failed; after ``max_policy_failures`` of them in a row the run ends.
     """
 
     policy: PolicySource
@@ -39,6 +41,8 @@ class RunPlan:
     token: str | None = None
     command: str = ""
     policy_arguments: tuple[str, ...] = ()
+    camera_files: tuple[Path, ...] = ()
+    max_policy_failures: int = 3
 
 
 def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:
@@ -55,7 +59,7 @@ def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:
         "versions": versions(),
     }
     if plan.url is None:
-        known |= {"cameras": plan.cameras, "renderer": renderer() if plan.cameras else "none, as there are no cameras"}
+        known |= {"cameras": plan.cameras, **drawing(cameras=plan.cameras)}
     if plan.tasks is not None:
         known |= {"episodes": plan.episodes, "seeds": f"{plan.seed} to {plan.seed + plan.episodes - 1}"}
     return known
@@ -103,14 +107,25 @@ def versions() -> dict[str, str]:
     return found
 
 
-def renderer() -> str:
-    """What draws on this machine, as its driver calls it."""
-    from urlab.cameras import shared_gl
+def drawing(*, cameras: bool) -> dict[str, str]:
+    """What a run's pictures depend on: ``renderer``, and with cameras ``render_profile``."""
+    if not cameras:
+        return {"renderer": NO_PICTURES}
+    return {"renderer": _renderer(), "render_profile": str(RENDER_PROFILE)}
 
+
+@cache
+def _renderer() -> str:
+    """What draws on this machine, as its driver calls it."""
+    from urlab.cameras import GlThread
+
+    gl = GlThread()
     try:
-        return shared_gl().gl_name()
+        return gl.gl_name()
     except UrlabError as none:
         return f"none: {none.message}"
+    finally:
+        gl.close()
 
 
 def _cpu_model() -> str:

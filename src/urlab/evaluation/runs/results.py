@@ -2,24 +2,24 @@
 
 A run is ``<results>/<benchmark>/<run_id>/`` with ``<task>/<seed>/result_info.json`` for each episode, written by the
 worker when all other files of the episode are there. ``job.json`` (of the server) and ``run_info.json`` (of `urlab eval
-run`) tell the conditions; ``progress.json`` or ``result.json`` has the means. `read_run` also takes ``result.json`` of
-an episode, which a run keeps of a server that is far away, and ``<seed>_success/sr_info.json`` of the first GenManip
-servers. Files appear whole or not at all.
+run`) tell the conditions; ``progress.json`` or ``result.json`` has the means, ``attempts.jsonl`` the attempts at
+episodes that came to no result. `read_run` also takes ``result.json`` of an episode, which a run keeps of a server that
+is far away, and ``<seed>_success/sr_info.json`` of the first GenManip servers. Files appear whole or not at all.
 """
 
 import contextlib
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.episode_result import EpisodeResult, Retries
 from urlab.evaluation.errors import BadJob
 from urlab.evaluation.settings import BENCHMARK
-from urlab.files import replacing
+from urlab.files import not_writable, replacing
 
 T = TypeVar("T")
 
@@ -34,8 +34,12 @@ _EPISODE_FILES = (_RESULT_INFO, _CLIENT_RESULT, "sr_info.json")
 
 _RUN_INFO, _JOB_INFO = "run_info.json", "job.json"
 _COMPLETE, _PROGRESS = "result.json", "progress.json"
+_ATTEMPTS = "attempts.jsonl"
 _LONGEST_RUN_ID = 200
 _MAX_LISTED = 5
+NO_PICTURES = "none, as there are no cameras"
+"""The renderer of a run without pictures."""
+
 _OLD_SUFFIXES = ("_success", "_failure")
 
 
@@ -65,6 +69,14 @@ class Run:
         return tuple(sorted({one.hold_steps for one in self.episodes if one.hold_steps is not None}))
 
     @property
+    def drawing(self) -> str | None:
+        """What the policy's pictures were drawn by, in words; None without pictures, or if it was not written down."""
+        renderer, profile = self.info.get("renderer"), self.info.get("render_profile")
+        if renderer in (None, NO_PICTURES):
+            return None
+        return f"{renderer}, render profile {profile or 'not recorded'}"
+
+    @property
     def policy(self) -> str:
         """The policy that was evaluated, as far as it is known."""
         return str(self.info.get("policy") or self.name)
@@ -81,6 +93,8 @@ def read_run(folder: Path) -> Run:
     if not found:
         raise RunFolderError(f"{folder} holds no results: a run has <task>/<seed>/{_RESULT_INFO}")
     info = {**_json(folder / _JOB_INFO), **_json(folder / _RUN_INFO)}
+    abandoned = len(_attempts(folder))
+    info |= {"abandoned_attempts": abandoned} if abandoned else {}
     return Run(str(info.get("run_id") or folder.name), folder, info, tuple(found[key] for key in sorted(found)))
 
 
@@ -125,6 +139,19 @@ class RunFolder:
         with contextlib.suppress(OSError):
             (self.path / (_PROGRESS if is_complete else _COMPLETE)).unlink(missing_ok=True)
 
+    def add_attempt(self, row: Mapping[str, Any]) -> None:
+        """Keep an attempt at an episode that came to no result; PathNotWritable if that cannot be."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with (self.path / _ATTEMPTS).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+        except OSError as problem:
+            raise not_writable(self.path / _ATTEMPTS, problem.strerror or str(problem)) from problem
+
+    def attempts(self) -> list[dict[str, Any]]:
+        """The attempts that came to no result, as they were kept."""
+        return _attempts(self.path)
+
     def keep_result(self, result: EpisodeResult) -> None:
         """Write what a reply said of an episode, unless its worker has written more here."""
         folder = self.episode(*result.key)
@@ -152,8 +179,12 @@ def write_result_info(folder: Path, result: EpisodeResult, times: tuple[str, str
                 "metric_score": result.nested,
             },
             "termination_reason": result.reason,
+            "termination_detail": result.detail,
+            "attempts": result.attempts,
+            "retries": None if result.retries is None else asdict(result.retries),
             "steps": result.steps,
             "hold_steps": result.hold_steps,
+            "floor": result.floor,
             "task_name": result.task,
             "seed": result.seed,
             "instruction": result.instruction,
@@ -190,6 +221,19 @@ def _write_json(path: Path, value: Mapping[str, Any]) -> None:
         file.write(json.dumps(value, indent=2).encode())
 
 
+def _attempts(folder: Path) -> list[dict[str, Any]]:
+    """Lines that cannot be read are left out."""
+    try:
+        lines = (folder / _ATTEMPTS).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+    rows = []
+    for line in lines:
+        with contextlib.suppress(ValueError):
+            rows.append(json.loads(line))
+    return [row for row in rows if isinstance(row, dict)]
+
+
 def _refuse_several(folder: Path) -> None:
     """A folder above several runs is refused with their names, rather than read as their sum."""
     runs = sorted({path.parent for name in (_RUN_INFO, _JOB_INFO) for path in folder.rglob(name)} - {folder})
@@ -222,10 +266,20 @@ def _result(task: str, seed: str, document: dict[str, Any], folder: Path) -> Epi
         reason=_optional(str, document.get("termination_reason", log.get("termination_reason"))),
         hold_steps=_optional(int, document.get("hold_steps")),
         instruction=_optional(str, document.get("instruction")),
+        floor=_optional(_finite, document.get("floor")),
         nested=nested if isinstance(nested, list) else [],
         seconds=_seconds(log.get("episode_start_time"), log.get("episode_end_time")),
         videos={path.stem: path for path in sorted(folder.glob("*.mp4"))},
+        detail=_optional(str, document.get("termination_detail")),
+        retries=_retries(document.get("retries")),
     )
+
+
+def _retries(found: Any) -> Retries | None:
+    """TypeError or ValueError when a number is none."""
+    if not isinstance(found, dict):
+        return None
+    return Retries(**{one.name: int(found.get(one.name, 0)) for one in fields(Retries)})
 
 
 def _optional(kind: Callable[[Any], T], value: Any) -> T | None:

@@ -1,5 +1,6 @@
 """A whole evaluation: a server if there is none, a policy for each worker, and what came out."""
 
+import logging
 import queue
 import secrets
 import threading
@@ -13,11 +14,14 @@ from urlab.child_process import UrlabProcess
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.errors import BadJob
 from urlab.evaluation.policies import Action, Observation, Policy, PolicyError
+from urlab.evaluation.policies.base import optional_method
 from urlab.evaluation.policies.registry import in_a_line
 from urlab.evaluation.runs.client import (
     EvalClient,
     EvalClientError,
+    ForeignServer,
     InvalidRequest,
+    NotSendable,
     ServerUnreachable,
     WorkerTimedOut,
     running_job,
@@ -25,6 +29,8 @@ from urlab.evaluation.runs.client import (
 from urlab.evaluation.runs.plan import RunPlan, describe, now, refuse_other_policy
 from urlab.evaluation.runs.results import RunFolder, new_run_id
 from urlab.evaluation.settings import TOKEN_VARIABLE, VideoChoice
+
+log = logging.getLogger("urlab.evaluation")
 
 Reply = dict[str, Any]
 
@@ -42,8 +48,8 @@ _DYING_S = 2.0
 class RunObserver(Protocol):
     """Gets to know how a run goes. Called on the thread of `run_plan`."""
 
-    def begin(self, run_id: str, total: int, completed: int) -> None:
-        """It starts; ``completed`` of ``total`` episodes are there from an earlier run of this name."""
+    def begin(self, run_id: str, total: int, completed: int, solved: int) -> None:
+        """It starts; ``completed`` of ``total`` episodes are there from before, ``solved`` of them successes."""
 
     def episode(self, result: EpisodeResult) -> None:
         """An episode has ended."""
@@ -99,10 +105,15 @@ class EvalServerProcess(UrlabProcess):
 def server_options(plan: RunPlan, run_id: str) -> list[str]:
     """The options of `urlab eval serve` for a plan."""
     options = ["--port", "0", "--run-id", run_id, "--end-with-stdin"]
-    options += ["--tasks", ",".join(plan.tasks or ("all",)), "--episodes", str(plan.episodes)]
+    options += ["--one-job", "--tasks", ",".join(plan.tasks or ("all",)), "--episodes", str(plan.episodes)]
     options += ["--seed", str(plan.seed), "--workers", str(plan.workers), "--results", str(plan.results)]
     options += ["--cameras" if plan.cameras else "--no-cameras"]
     options += ["--videos" if plan.cameras and plan.videos is not VideoChoice.NONE else "--no-videos"]
+    for file in plan.camera_files:
+        options += ["--camera-config", str(file)]
+    for camera, size in (plan.policy.cameras or {}).items():
+        options += ["--draw", camera if size is None else f"{camera}={size[0]}x{size[1]}"]
+    options += [] if plan.policy.depth else ["--no-depth"]
     return options + (["--privileged"] if plan.policy.needs_privileged else [])
 
 
@@ -112,8 +123,8 @@ class _Server:
     token: str | None
     process: EvalServerProcess | None
 
-    def client(self, worker: str = "0") -> EvalClient:
-        return EvalClient(self.url, (worker,), token=self.token)
+    def client(self, worker: str = "0", run_id: str | None = None) -> EvalClient:
+        return EvalClient(self.url, (worker,), token=self.token, run_id=run_id)
 
 
 def run_plan(plan: RunPlan, observer: RunObserver, stop: threading.Event) -> RunOutcome:
@@ -128,7 +139,9 @@ def run_plan(plan: RunPlan, observer: RunObserver, stop: threading.Event) -> Run
         folder = RunFolder(plan.results, outcome.run_id)
         status = server.client().status()
         outcome.total, outcome.completed = int(status["total_episodes"]), int(status["completed_episodes"])
-        observer.begin(outcome.run_id, outcome.total, outcome.completed)
+        observer.begin(outcome.run_id, outcome.total, outcome.completed, int(status.get("solved_episodes", 0)))
+        if plan.url is not None and outcome.is_complete:
+            outcome.complaints.append(f"run {outcome.run_id} was complete, and nothing was run: --tasks begins another")
         known = {**describe(plan, outcome.run_id), "total_episodes": outcome.total}
         folder.write_info(known)
         _PolicyThreads(plan, server, outcome, observer, stop).run(policy)
@@ -185,10 +198,11 @@ class _PolicyThreads:
         self._plan, self._server, self._outcome = plan, server, outcome
         self._observer, self._stop = observer, stop
         self._ending = threading.Event()
+        self._failures = PolicyFailures(plan.max_policy_failures)
         self._news: queue.SimpleQueue[EpisodeResult | Exception | None] = queue.SimpleQueue()
 
     def run(self, first: Policy) -> None:
-        """Until all workers are done; the first problem ends them all."""
+        """Until all workers are done; the first problem ends them all, a policy's failure only its episode."""
         for place in range(self._plan.workers):
             policy = first if place == 0 else None
             threading.Thread(
@@ -199,6 +213,9 @@ class _PolicyThreads:
         except KeyboardInterrupt:  # a second Ctrl-C does not wait for policies, and keeps what is done
             self._outcome.was_stopped = True
             self._ending.set()
+        self._outcome.complaints += self._failures.in_words()
+        if self._failures.are_all and self._outcome.problem is None and not self._outcome.was_stopped:
+            self._outcome.problem = self._failures.last
 
     def _wait(self) -> None:
         working, patience_s = self._plan.workers, STOP_GRACE_S
@@ -254,42 +271,112 @@ class _PolicyThreads:
 
     def _drive(self, worker: str, policy: Policy) -> None:
         try:
-            Driver(self._server.client(worker), policy, self._ending, self._news.put).drive()
+            client = self._server.client(worker, self._outcome.run_id)
+            Driver(client, policy, self._ending, self._news.put, self._failures).drive()
         finally:
             self._close(policy)
 
     def _close(self, policy: Policy) -> None:
         """One that fails costs no result, and hides no problem that came before."""
         try:
-            policy.close()
+            optional_method(policy, "close")()
         except (Exception, SystemExit) as failed:  # noqa: BLE001 - it is kept, and reported
             self._outcome.complaints.append(f"the policy's close() failed: {in_a_line(failed)}")
+
+
+class PolicyFailures:
+    """The episodes of a run that its policy failed in. ``most`` of them, one after the other, end the run.
+
+    Shared by the threads of a run.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._in_a_row = self._count = self._others = 0
+        self.last: PolicyError | None = None
+
+    def add(self, failure: PolicyError) -> None:
+        """An episode failed by its policy; PolicyError if that was one too many in a row."""
+        with self._lock:
+            self._count += 1
+            self._in_a_row += 1
+            self.last = failure
+            if self._in_a_row >= self._most:
+                raise PolicyError(
+                    f"the policy failed in {self._in_a_row} episodes one after the other, the last time: {failure}; "
+                    "--max-policy-failures allows more"
+                ) from failure
+
+    def end_row(self) -> None:
+        """An episode ended in another way."""
+        with self._lock:
+            self._others += 1
+            self._in_a_row = 0
+
+    @property
+    def are_all(self) -> bool:
+        """Whether every episode that has ended failed by its policy."""
+        return self._count > 0 and self._others == 0
+
+    def in_words(self) -> list[str]:
+        """A sentence, if there were any."""
+        if not self._count:
+            return []
+        return [f"episodes that the policy failed in, and that count as failed: {self._count}; the last: {self.last}"]
 
 
 class Driver:
     """One policy at one worker of a server, episode after episode until the job is done or ``stop`` is set. One thread.
 
     ``client`` is the driver's own; in the end it gives an unfinished episode back. ``on_result`` gets the result of
-    every episode.
+    every episode. An episode that the policy fails in ends as failed; ``failures`` says when there were too many.
     """
 
     def __init__(
-        self, client: EvalClient, policy: Policy, stop: threading.Event, on_result: Callable[[EpisodeResult], None]
+        self,
+        client: EvalClient,
+        policy: Policy,
+        stop: threading.Event,
+        on_result: Callable[[EpisodeResult], None],
+        failures: PolicyFailures,
     ) -> None:
         (self._worker_id,) = client.worker_ids
         self._client, self._policy, self._stop, self._on_result = client, policy, stop, on_result
+        self._failures = failures
 
     def drive(self) -> None:
-        """PolicyError when the policy fails; what the client raises is passed on."""
+        """PolicyError when the policy fails again and again; what the client raises is passed on."""
         with self._client:
             observation: Observation | None = self._reset()["obs"]
             while observation is not None and not self._stop.is_set():
-                if observation["reset"]:
-                    self._call(self._policy.reset, observation)
-                reply = self._step(self._actions(observation))
-                if reply.get("episode_result"):
-                    self._on_result(EpisodeResult.from_reply(reply["episode_result"]))
+                reply = self._next(observation)
                 observation = reply["obs"]
+
+    def _next(self, observation: Observation) -> Reply:
+        """Ask the policy and carry out what it says."""
+        try:
+            if observation["reset"]:
+                self._call(optional_method(self._policy, "reset"), observation)
+            reply = self._step(self._actions(observation))
+        except PolicyError as failure:
+            return self._give_up(failure)
+        if reply.get("episode_result"):
+            self._failures.end_row()
+            self._on_result(EpisodeResult.from_reply(reply["episode_result"]))
+        return reply
+
+    def _give_up(self, failure: PolicyError) -> Reply:
+        """End the episode as failed; the failure itself is raised if the server cannot do that."""
+        log.debug("the policy failed", exc_info=failure)
+        try:
+            reply = self._client.give_up(str(failure))[self._worker_id]
+        except (ForeignServer, InvalidRequest):
+            raise failure from None
+        if reply.get("episode_result"):
+            self._on_result(EpisodeResult.from_reply(reply["episode_result"]))
+        self._failures.add(failure)
+        return reply
 
     def _reset(self) -> Reply:
         return self._client.reset()[self._worker_id]
@@ -300,8 +387,9 @@ class Driver:
             if len(actions) == 1:
                 return self._client.step({self._worker_id: actions[0]})[self._worker_id]
             return self._client.step_chunk([{self._worker_id: one} for one in actions])[self._worker_id]
-        except InvalidRequest as refused:
-            raise PolicyError(f"the server refused the policy's action: {refused.message}") from refused
+        except (InvalidRequest, NotSendable) as refused:
+            said = "" if isinstance(refused, NotSendable) else "the server refused the policy's action: "
+            raise PolicyError(f"{said}{refused.message}") from refused
         except WorkerTimedOut:
             return self._reset()
 

@@ -1,8 +1,9 @@
 """One attempt at a task: a layout, actions until the goal is reached or time is up, a result.
 
-It also ends when the robot is in a state that no robot can be in (`StateGuard`). What the protocol allows of the
-Panda's fingers (a hundredth beyond 0 to 0.04 m, jumps of 0.05 m) is a quarter of their travel; every gripper is allowed
-that. Bases do not move here, so nothing watches them.
+It also ends when the robot is in a state that no robot can be in: see `StateGuard`. The protocol allows Panda fingers
+a hundredth beyond 0 to 0.04 m and jumps of 0.05 m; the jump is one and a quarter of their travel, which every gripper
+is allowed. A hand that pushes hard bends its fingers by a third of their travel, for seconds, which is legal here: only
+what is a whole travel beyond the range is impossible. Bases do not move here, so nothing watches them.
 
 An observation has the keys of the first protocol and of the later one, side by side. Arrays are NumPy arrays; states
 are float32, as the protocol's own server sends them.
@@ -24,7 +25,9 @@ Observation = dict[str, Any]
 
 FARTHEST_ARM_RAD = 10.0
 FARTHEST_ARM_JUMP_RAD = 1.0
-_GRIPPER_SLACK = 0.25
+_FARTHEST_BEYOND = 1.0
+_FARTHEST_GRIPPER_JUMP = 1.25
+"""Shares of a finger's travel."""
 
 
 class Episode:
@@ -55,6 +58,7 @@ class Episode:
         self._tracker = GoalTracker(task, hold_steps)
         self._guard = StateGuard(simulation.embodiment)
         self._reason: str | None = None
+        self._floor = 0.0
 
     @property
     def instruction(self) -> str:
@@ -66,6 +70,7 @@ class Episode:
         self.simulation.reset(self._layout)
         self._guard.reset(self.simulation.joints)
         self._tracker = GoalTracker(self.task, self.hold_steps)
+        self._floor = self._tracker.floor(self.simulation.objects, self.simulation.object_joints)
         self.timestep, self._reason = 0, None
         return self.observe()
 
@@ -81,8 +86,19 @@ class Episode:
         self.timestep += 1
         self._reason = self._guard.check(simulation.joints, is_stable=simulation.is_stable)
         if self._reason is None:
-            self._tracker.update(self.timestep, simulation.objects, simulation.object_joints)
+            if self._tracker.is_due(self.timestep):
+                self._tracker.update(self.timestep, simulation.objects, simulation.object_joints, simulation.handling)
             self._reason = self._ending()
+
+    def fail(self, reason: str) -> None:
+        """End it as failed, for a reason that lies outside of the simulation: its score is 0."""
+        self._reason = self._reason or reason
+
+    def hold_for(self, hold_steps: int) -> None:
+        """From now on a subgoal must last that long: what a client is may show only after the reset."""
+        if hold_steps != self.hold_steps:
+            self.hold_steps = hold_steps
+            self._tracker.hold_for(hold_steps)
 
     def observe(self) -> Observation:
         """The observation of now; without cameras nothing is drawn and there are no pictures in it.
@@ -129,6 +145,7 @@ class Episode:
             hold_steps=self.hold_steps,
             instruction=self.instruction,
             nested=self._tracker.nested,
+            floor=self._floor,
         )
 
     def _ending(self) -> str | None:
@@ -149,9 +166,9 @@ class StateGuard:
             np.concatenate([getattr(slot.arm.gripper, end) for slot in slots]) for end in ("open", "closed")
         )
         travel = np.abs(open_ - closed)
-        self._low = np.minimum(open_, closed) - _GRIPPER_SLACK * travel
-        self._high = np.maximum(open_, closed) + _GRIPPER_SLACK * travel
-        self._farthest_jump = (1 + _GRIPPER_SLACK) * travel
+        self._low = np.minimum(open_, closed) - _FARTHEST_BEYOND * travel
+        self._high = np.maximum(open_, closed) + _FARTHEST_BEYOND * travel
+        self._farthest_jump = _FARTHEST_GRIPPER_JUMP * travel
         self._before: Array | None = None
 
     def reset(self, joints: Array) -> None:
@@ -195,8 +212,8 @@ def _state(simulation: Simulation) -> dict[str, Any]:
         "ee_pose_state": ee_pose,
         "state.joints": np.concatenate([joints[slot.joints] for slot in slots]),
         "state.gripper": np.concatenate([joints[slot.gripper] for slot in slots]),
-        "state.base": [0.0, 0.0, 0.0],
         "state.ee_pose": ee_pose,
+        **simulation.frames,
     }
 
 

@@ -64,7 +64,7 @@ class ArmKinematics:
         self._qpos, self._dofs = model.jnt_qposadr[ids], model.jnt_dofadr[ids]
         self._hand = int(model.body(arm.ee_body).id)
         base = int(model.body(arm.base_body).id)
-        self._base_pos, self._base_quat = self._data.xpos[base].copy(), self._data.xquat[base].copy()
+        self.base_pos, self.base_quat = self._data.xpos[base].copy(), self._data.xquat[base].copy()
         self._base_mat = self._data.xmat[base].reshape(3, 3).copy()
         self.low, self.high = model.jnt_range[ids].T.copy()
         self._shoulder = int(model.jnt_bodyid[ids[0]])
@@ -83,14 +83,14 @@ class ArmKinematics:
         """Where the hand is when the arm's joints (rad, in the order of actions) are these."""
         self._set_joints(joints)
         quat, back = np.empty(4), np.empty(4)
-        mujoco.mju_negQuat(back, self._base_quat)
+        mujoco.mju_negQuat(back, self.base_quat)
         mujoco.mju_mulQuat(quat, back, self._data.xquat[self._hand])
-        return EePose(self._base_mat.T @ (self._data.xpos[self._hand] - self._base_pos), quat)
+        return EePose(self._base_mat.T @ (self._data.xpos[self._hand] - self.base_pos), quat)
 
     def solve(self, wanted: EePose, seed: Array) -> Solution:
         """Joints within their limits for a pose, near ``seed`` if any are. The same question has the same answer."""
-        pos, quat, seed = self._base_mat @ wanted.pos + self._base_pos, np.empty(4), self.clipped(seed)
-        mujoco.mju_mulQuat(quat, self._base_quat, wanted.quat_wxyz)
+        pos, quat, seed = self._base_mat @ wanted.pos + self.base_pos, np.empty(4), self.clipped(seed)
+        mujoco.mju_mulQuat(quat, self.base_quat, wanted.quat_wxyz)
         if np.linalg.norm(pos - self._data.xpos[self._shoulder]) > self._reach_m:
             return Solution(seed, False, np.inf)
         best = self._descend(seed, pos, quat)

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,9 @@ from urlab.cameras import Frame, RenderRequest, SceneRenderer
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.blueprint import Blueprint
 from urlab.compile.library import Library
-from urlab.config import RenderProfile
-from urlab.evaluation.embodiments import CameraMount, Embodiment
+from urlab.evaluation.camera_config import CameraMount, CameraMounts
+from urlab.evaluation.embodiments import Embodiment
+from urlab.evaluation.settings import RENDER_PROFILE
 from urlab.evaluation.tasks.objects import TABLE_NAME, TABLE_POSE_W, TABLE_SIZE_M, object_mjcf
 from urlab.evaluation.tasks.task import Task
 from urlab.geometry import Pose, Quat, multiply, normalised
@@ -97,6 +98,8 @@ class _TaskLibrary(Library):
         if actor.name == ROBOT:
             for body in spec.bodies[1:]:
                 body.gravcomp = 1.0
+            for camera in [one for one in spec.cameras if one.name in {mount.name for mount in self._mounts}]:
+                spec.delete(camera)
         for mount in self._mounts:
             if (mount.body is None) == (actor.name == _CAMERAS):
                 _mount(spec, mount)
@@ -187,12 +190,13 @@ def protocol_quat(mujoco_wxyz: Sequence[float]) -> Quat:
 class CameraView(TypedDict):
     """What one camera sees, and from where, as observations have it. The arrays may be read-only.
 
-    ``rgb`` uint8 (height, width, 3); ``depth`` float32 (height, width), metres to the image plane, inf for nothing;
+    ``rgb`` uint8 (height, width, 3); ``depth`` float32 (height, width), metres to the image plane, inf for nothing,
+    not there if the camera draws none;
     ``intrinsics_matrix`` (3, 3) in pixels; ``p`` (3,) and ``q`` (4,) w, x, y, z in the world, along +X, with +Z up.
     """
 
     rgb: NDArray[np.uint8]
-    depth: NDArray[np.float32]
+    depth: NotRequired[NDArray[np.float32]]
     intrinsics_matrix: NDArray[np.float64]
     p: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -201,30 +205,41 @@ class CameraView(TypedDict):
 class CameraRig:
     """The mounted cameras of one compiled scene. Any thread may call it; drawing is done on the GL thread."""
 
-    def __init__(self, scene: CompiledScene, mounts: tuple[CameraMount, ...], profile: RenderProfile) -> None:
+    def __init__(self, scene: CompiledScene, mounts: CameraMounts) -> None:
         robots = [camera for robot in scene.articulations for camera in robot.cameras]
         slots = {camera.short: camera for camera in (*robots, *scene.global_cameras)}
-        self._mounts = mounts
-        self._requests = [
-            RenderRequest(slots[mount.name], mode) for mount in mounts for mode in (CameraMode.REAL, CameraMode.DEPTH)
-        ]
-        self._renderer = SceneRenderer(scene, profile)
+        self._mounts = {mount.name: mount for mount in mounts}
+        self._pictures = {name: RenderRequest(slots[name], CameraMode.REAL) for name in self._mounts}
+        self._depths = {
+            name: RenderRequest(slots[name], CameraMode.DEPTH) for name, mount in self._mounts.items() if mount.depth
+        }
+        self._renderer = SceneRenderer(scene, RENDER_PROFILE)
 
     def take(self, snapshot: Snapshot) -> dict[str, CameraView]:
         """All cameras' views of one state, by name; NoViewport when nothing can be drawn on this machine."""
-        frames = self._renderer.render(self._requests, snapshot)
-        pairs = zip(frames[::2], frames[1::2], strict=True)
-        return {mount.name: _view(mount, real, depth) for mount, (real, depth) in zip(self._mounts, pairs, strict=True)}
+        wanted = [(name, one) for name in self._mounts for one in (self._pictures[name], self._depths.get(name)) if one]
+        frames = self._renderer.render([one for _, one in wanted], snapshot)
+        views: dict[str, CameraView] = {}
+        for (name, request), frame in zip(wanted, frames, strict=True):
+            if request is self._pictures[name]:
+                views[name] = _view(self._mounts[name], frame)
+            else:
+                views[name]["depth"] = frame.array()
+        return views
+
+    def picture(self, name: str, snapshot: Snapshot) -> NDArray[np.uint8]:
+        """What one camera sees, (height, width, 3) RGB."""
+        (frame,) = self._renderer.render([self._pictures[name]], snapshot)
+        return pick_channels(frame.array(), "bgra")
 
     def close(self) -> None:
         """Give back the GL memory. May be called twice."""
         self._renderer.close()
 
 
-def _view(mount: CameraMount, real: Frame, depth: Frame) -> CameraView:
+def _view(mount: CameraMount, real: Frame) -> CameraView:
     return CameraView(
         rgb=pick_channels(real.array(), "bgra"),
-        depth=depth.array(),
         intrinsics_matrix=np.array([[mount.fx, 0.0, mount.cx], [0.0, mount.fy, mount.cy], [0.0, 0.0, 1.0]]),
         p=np.array(real.pos_w),
         q=np.array(protocol_quat(real.quat_wxyz)),

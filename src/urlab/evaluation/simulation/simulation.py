@@ -1,16 +1,17 @@
 """One robot at one task: the physics behind an episode, and the command in force."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from urlab.compile import CompiledScene
-from urlab.config import RenderProfile
 from urlab.errors import known
 from urlab.evaluation.embodiments import ArmSlots, Embodiment
+from urlab.evaluation.goals.solids import Handling
 from urlab.evaluation.simulation.actions import Action, ArmTarget, ControlType
 from urlab.evaluation.simulation.kinematics import Array, EePose, Kinematics
 from urlab.evaluation.simulation.scene import ROBOT, CameraRig, CameraView, build_scene
@@ -22,6 +23,8 @@ from urlab.physics.engine import Engine
 SUBSTEPS = 16
 """One control step is 1/30 s."""
 SETTLE_STEPS = 50
+AT_REST_M_S, AT_REST_RAD_S = 0.02, 0.2
+"""An object that is slower than both is at rest."""
 _BAD_STATES = [
     int(kind)
     for kind in (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
@@ -62,6 +65,16 @@ class CommandMemory:
     def is_held(self) -> tuple[bool, ...]:
         """Per arm, whether the last action asked for a pose out of reach, so that the arm holds still."""
         return tuple(self._is_held)
+
+    def far_beyond_range(self) -> tuple[str, float, tuple[float, float]] | None:
+        """The first arm joint commanded more than half a turn beyond its range: name, command, range (rad)."""
+        for slot, arm in zip(self._slots, self._kinematics, strict=True):
+            commanded = self._joints[slot.joints]
+            beyond = np.maximum(arm.low - commanded, commanded - arm.high)
+            if beyond.max() > np.pi:
+                index = int(beyond.argmax())
+                return slot.arm.joints[index], float(commanded[index]), (float(arm.low[index]), float(arm.high[index]))
+        return None
 
     def reset(self, measured: Array) -> None:
         """Begin an episode with the joints as they were measured, in the order of actions."""
@@ -117,17 +130,18 @@ class Simulation:
     Vectors of joints are in the order of actions (rad, and m for sliding fingers).
     """
 
-    def __init__(
-        self, task: Task, embodiment: Embodiment, *, cameras: bool, profile: RenderProfile = RenderProfile.AUTO
-    ) -> None:
+    def __init__(self, task: Task, embodiment: Embodiment, *, cameras: bool) -> None:
         self.task, self.embodiment = task, embodiment
         scene = build_scene(task, embodiment, cameras=cameras)
         self._engine = Engine(scene.model)
         self._robot = RobotPort(scene.model, ROBOT, embodiment)
         self._objects = ObjectPort(scene, task.objects)
+        self._grippers = GripperPort(scene, ROBOT, embodiment, task.objects)
+        self._starts: dict[str, Pose] = {}
         self._kinematics = Kinematics(embodiment)
         self._memory = CommandMemory(embodiment, self._kinematics)
-        self._rig = CameraRig(scene, embodiment.cameras, profile) if cameras else None
+        self._rig = CameraRig(scene, embodiment.cameras) if cameras and embodiment.cameras else None
+        self.frames = _frames(embodiment, self._kinematics)
 
     def reset(self, layout: Layout) -> None:
         """Put everything in its place, let it come to rest, and take the joints measured then as the command."""
@@ -139,6 +153,7 @@ class Simulation:
             for _ in range(SETTLE_STEPS * SUBSTEPS):
                 self._engine.step_once()
             self._memory.reset(self._robot.joints(data))
+            self._starts = self._objects.poses(data)
             self._engine.publish()
 
     def step(self, action: Action) -> None:
@@ -166,6 +181,10 @@ class Simulation:
         """The joints last commanded: what the next relative action adds to."""
         return self._memory.joints
 
+    def far_beyond_range(self) -> tuple[str, float, tuple[float, float]] | None:
+        """An arm joint that is commanded more than half a turn beyond its range: its name, the command, the range."""
+        return self._memory.far_beyond_range()
+
     @property
     def is_held(self) -> tuple[bool, ...]:
         """Per arm, whether the last action asked for a pose out of reach, so that the arm holds still."""
@@ -186,9 +205,21 @@ class Simulation:
         """Joint positions (rad or m) of those objects that have joints."""
         return self._objects.joints(self._data)
 
+    @property
+    def handling(self) -> Handling:
+        """What is being done to the objects now."""
+        moved = {name: pose.distance_m(self._starts[name]) for name, pose in self.objects.items()}
+        return Handling(self._grippers.touched(self._data), self._objects.moving(self._data), moved)
+
     def render(self) -> dict[str, CameraView]:
         """What the cameras see now, by name; nothing without cameras."""
         return {} if self._rig is None else self._rig.take(self._engine.snapshot)
+
+    def picture(self, camera: str) -> NDArray[np.uint8]:
+        """What one camera sees now, (height, width, 3) RGB; KeyError without that camera."""
+        if self._rig is None:
+            raise KeyError(camera)
+        return self._rig.picture(camera, self._engine.snapshot)
 
     def close(self) -> None:
         """Give back GL memory and threads. May be called twice."""
@@ -199,6 +230,22 @@ class Simulation:
     @property
     def _data(self) -> Any:
         return self._engine.data
+
+
+def _frames(embodiment: Embodiment, kinematics: Kinematics) -> dict[str, Any]:
+    """The entries of an observation that say where the robot stands in the world, and which point its poses are of.
+
+    Bases do not move, so these are the same in every observation.
+    """
+    x, y, _ = stands = np.array(embodiment.base_pos_w)
+    poses = [[np.float32(stands + arm.base_pos), np.float32(arm.base_quat)] for arm in kinematics.arms]
+    offsets = [arm.tcp_offset_m for arm in embodiment.arms]
+    is_single = len(poses) == 1
+    return {
+        "state.base": [float(x), float(y), 0.0],
+        "state.base_pose": poses[0] if is_single else poses,
+        "state.ee_tcp_offset": offsets[0] if is_single else offsets,
+    }
 
 
 class RobotPort:
@@ -255,11 +302,57 @@ def _ranges(model: Any, motors: Any) -> tuple[Array, Array]:
     return np.where(is_limited, low, -np.inf), np.where(is_limited, high, np.inf)
 
 
+class GripperPort:
+    """Tells which grippers touch which objects. A gripper is the hand's body and all that hangs on it."""
+
+    def __init__(self, scene: CompiledScene, prefix: str, embodiment: Embodiment, names: Iterable[str]) -> None:
+        model = scene.model
+        self._arms = [arm.name for arm in embodiment.arms]
+        arm_of = np.full(model.nbody, -1)
+        for index, arm in enumerate(embodiment.arms):
+            first = [f"{prefix}_{arm.ee_body}", *(_body_of(model, f"{prefix}_{name}") for name in arm.gripper.joints)]
+            for name in first:
+                arm_of[_below(model, int(model.body(name).id))] = index
+        roots = {one.actor.name: int(model.body(one.body_names[0]).id) for one in scene.placed if one.body_names}
+        self._names = list(names)
+        object_of_root = np.full(model.nbody, -1)
+        object_of_root[[roots[name] for name in self._names]] = np.arange(len(self._names))
+        self._arm_of_geom = arm_of[model.geom_bodyid]
+        self._object_of_geom = object_of_root[model.body_rootid[model.geom_bodyid]]
+
+    def touched(self, data: Any) -> dict[str, frozenset[str]]:
+        """The arms whose grippers touch an object, for those objects that are touched."""
+        found: dict[str, set[str]] = {}
+        geoms = data.contact.geom
+        for one, other in (geoms.T, geoms.T[::-1]):
+            pairs = np.stack([self._object_of_geom[one], self._arm_of_geom[other]], axis=1)
+            for thing, arm in pairs[(pairs >= 0).all(axis=1)].tolist():
+                found.setdefault(self._names[thing], set()).add(self._arms[arm])
+        return {name: frozenset(arms) for name, arms in found.items()}
+
+
+def _body_of(model: Any, joint: str) -> str:
+    return str(model.body(int(model.joint(joint).bodyid[0])).name)
+
+
+def _below(model: Any, body: int) -> list[int]:
+    """The body and all that hang on it; a child comes after its parent."""
+    found = {body}
+    for one in range(body + 1, model.nbody):
+        if int(model.body_parentid[one]) in found:
+            found.add(one)
+    return sorted(found)
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where an object's numbers are: its seven of ``qpos``, or its row of ``mocap_pos``; and its joints in ``qpos``."""
+    """Where an object's numbers are: its seven of ``qpos``, or its row of ``mocap_pos``; and its joints in ``qpos``.
+
+    ``dof`` is the first of a free object's six of ``qvel``.
+    """
 
     free: slice | None
+    dof: int
     mocap: int
     joints: Mapping[str, int]
 
@@ -284,6 +377,10 @@ class ObjectPort:
             if place.joints
         }
 
+    def moving(self, data: Any) -> frozenset[str]:
+        """The free objects that are not at rest."""
+        return frozenset(name for name, place in self._places.items() if place.free and _is_moving(data, place.dof))
+
     def put(self, data: Any, layout: Layout) -> None:
         """Place every object; ValueError when the layout is of other objects."""
         if layout.poses.keys() != self._places.keys():
@@ -300,9 +397,15 @@ def _find(model: Any, name: str, root: str, joints: Mapping[str, Any]) -> _Place
     start = int(model.jnt_qposadr[body.jntadr[0]]) if mocap < 0 else 0
     return _Place(
         free=slice(start, start + 7) if mocap < 0 else None,
+        dof=int(body.dofadr[0]),
         mocap=mocap,
         joints={joint: int(model.joint(f"{name}_{joint}").qposadr[0]) for joint in joints},
     )
+
+
+def _is_moving(data: Any, dof: int) -> bool:
+    linear, angular = data.qvel[dof : dof + 3], data.qvel[dof + 3 : dof + 6]
+    return bool(linear @ linear > AT_REST_M_S**2 or angular @ angular > AT_REST_RAD_S**2)
 
 
 def _pose(data: Any, place: _Place) -> Pose:

@@ -25,13 +25,23 @@ class Subgoal(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """One condition of a goal, true or not at one moment; its ``weight`` counts in the score.
 
     It is checked every ``skip_steps`` control steps. ``hold_steps`` is how long it must last (None = what the job
-    says); with ``never_reset`` it stays true once it was.
+    says); with ``never_reset`` it stays true once it was. Three conditions may be added, none of which is worth
+    anything by itself: with ``released`` it holds only while no gripper touches its object and that is at rest, with
+    ``held_by`` only while the grippers of exactly these arms touch it, with ``leaving`` only while those objects are
+    where they began.
     """
 
     weight: Annotated[float, msgspec.Meta(gt=0, le=100)] = 1.0
     skip_steps: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 10
     hold_steps: Annotated[int, msgspec.Meta(ge=0, le=10000)] | None = None
     never_reset: bool = False
+    released: bool = False
+    held_by: NameList | None = None
+    leaving: list[str] = []
+
+    def subjects(self) -> tuple[str, ...]:
+        """The objects that ``released`` and ``held_by`` are about."""
+        return tuple(name.partition("/")[0] for key, name in self.references() if key == "object")
 
     def references(self) -> Iterator[tuple[str, str]]:
         """The objects (or links, ``object/link``) that it names: (field, name)."""

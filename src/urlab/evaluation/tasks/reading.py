@@ -54,8 +54,8 @@ def read_objects(file: TomlTable) -> dict[str, ObjectSpec]:
     return objects
 
 
-def read_goal(file: TomlTable, objects: Mapping[str, ObjectSpec]) -> Goal:
-    """``goal``: stages of alternatives of subgoals about these objects.
+def read_goal(file: TomlTable, objects: Mapping[str, ObjectSpec], embodiment: Embodiment) -> Goal:
+    """``goal``: stages of alternatives of subgoals about these objects and the robot's arms.
 
     Outer lists may be left out: one subgoal, subgoals that are all needed, or alternatives of them.
     """
@@ -68,7 +68,8 @@ def read_goal(file: TomlTable, objects: Mapping[str, ObjectSpec]) -> Goal:
         alternatives: list[Alternative] = []
         for j, alternative in enumerate(_rows(file, stage, left_out, i)):
             rows = enumerate(_rows(file, alternative, left_out, i, j))
-            subgoals = tuple(_subgoal(file.at(row, *_goal_keys(left_out, i, j, k)), objects) for k, row in rows)
+            tables = (file.at(row, *_goal_keys(left_out, i, j, k)) for k, row in rows)
+            subgoals = tuple(_subgoal(table, objects, embodiment) for table in tables)
             _check_weights(file, subgoals, _goal_keys(left_out, i, j))
             alternatives.append(subgoals)
         stages.append(GoalStage(tuple(alternatives)))
@@ -194,16 +195,28 @@ def _rows(file: TomlTable, raw: object, left_out: int, *indices: int) -> list[ob
     return raw
 
 
-def _subgoal(table: TomlTable, objects: Mapping[str, ObjectSpec]) -> Subgoal:
+def _subgoal(table: TomlTable, objects: Mapping[str, ObjectSpec], embodiment: Embodiment) -> Subgoal:
     word = str(table.content.get("type", "relationship"))
     for prefix in _REGISTRY_PREFIXES:
         word = word.removeprefix(prefix)
     subgoal = table.replaced(type=word).convert_tagged("type", SUBGOALS)
     _check_names(table, subgoal, objects)
+    _check_conditions(table, subgoal, objects, [arm.name for arm in embodiment.arms])
     problem = subgoal.problem(objects)
     if problem is not None:
         table.fail(*problem)
     return subgoal
+
+
+def _check_conditions(table: TomlTable, subgoal: Subgoal, objects: Mapping[str, ObjectSpec], arms: list[str]) -> None:
+    for name in subgoal.leaving:
+        if name not in objects:
+            table.fail(f"there is no object {name!r}; {allowed_words(name, objects)}", "leaving")
+    for name in subgoal.held_by or ():
+        if name not in arms:
+            table.fail(f"there is no arm {name!r}; {allowed_words(name, arms)}", "held_by")
+    if subgoal.released and subgoal.held_by is not None:
+        table.fail("an object cannot be released and held", "held_by")
 
 
 def _check_weights(file: TomlTable, subgoals: Alternative, keys: tuple[str | int, ...]) -> None:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import msgspec
 
 from urlab.errors import FileError
-from urlab.evaluation.embodiments import EMBODIMENTS
+from urlab.evaluation.camera_config import CameraMounts
+from urlab.evaluation.embodiments import EMBODIMENTS, load_rig
 from urlab.evaluation.tasks.goal import Goal
 from urlab.evaluation.tasks.objects import ObjectSpec
 from urlab.evaluation.tasks.oracle_steps import OracleStep
@@ -29,6 +30,7 @@ class Task:
     """A task, checked. Its ``name`` is its file's, without the suffix; ``embodiment`` is a key of `EMBODIMENTS`.
 
     ``instructions`` are templates: ``{cube}`` stands for one of the labels of the object ``cube``.
+    ``cameras`` are those of the file that the task names, None the robot's own.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Task:
     objects: Mapping[str, ObjectSpec]
     goal: Goal
     oracle: tuple[OracleStep, ...]
+    cameras: CameraMounts | None = None
 
 
 class _Head(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,6 +56,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
     objects: dict[str, Any]
     goal: Any
     oracle: Any = []
+    cameras: str | None = None
 
 
 def task_names() -> tuple[str, ...]:
@@ -93,11 +97,11 @@ def load_task(path: Path | str) -> Task:
         raise TaskError(f"{path}: cannot be read: {unreadable.strerror}") from unreadable
     except UnicodeDecodeError as unreadable:
         raise TaskError(f"{path}: cannot be read: {unreadable}") from unreadable
-    return parse_task(text, name=path.stem, source=str(path))
+    return parse_task(text, name=path.stem, source=str(path), folder=path.parent)
 
 
-def parse_task(text: str, *, name: str, source: str) -> Task:
-    """A task from TOML text; ``source`` is what messages call it."""
+def parse_task(text: str, *, name: str, source: str, folder: Path = Path()) -> Task:
+    """A task from TOML text; ``source`` is what messages call it, and it names files relative to ``folder``."""
     file = TomlTable.parse(text, source=source, error=TaskError)
     embodiment = EMBODIMENTS[file.word("embodiment", EMBODIMENTS)]
     head = file.convert(_Head)
@@ -111,9 +115,19 @@ def parse_task(text: str, *, name: str, source: str) -> Task:
         tuple(head.instructions),
         head.num_steps,
         objects,
-        read_goal(file, objects),
+        read_goal(file, objects, embodiment),
         read_oracle(file, objects, embodiment),
+        _cameras(file, head, folder),
     )
+
+
+def _cameras(file: TomlTable, head: _Head, folder: Path) -> CameraMounts | None:
+    if head.cameras is None:
+        return None
+    rig = load_rig(folder / head.cameras)
+    if rig.embodiment != head.embodiment:
+        file.fail(f"{head.cameras} has cameras of {rig.embodiment}, and the task is for {head.embodiment}", "cameras")
+    return rig.mounts
 
 
 @lru_cache(maxsize=64)

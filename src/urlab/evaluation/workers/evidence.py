@@ -23,6 +23,9 @@ from urlab.files import replacing
 from urlab.video import VideoEncoder
 
 FPS = 30
+"""Of films: one frame per control step."""
+_DRAWN_EVERY = 3
+"""Control steps between the pictures that are drawn inside a chunk, where the policy sees none."""
 _FRAMES_AHEAD = 16
 _QUICK = ("-crf", "25", "-preset", "veryfast", "-threads", "1")
 
@@ -74,6 +77,7 @@ class Evidence:
         self._episode, self._folder, self._writer = episode, folder, writer
         self._trace = EpisodeTrace(episode.simulation.embodiment)
         self._videos = EpisodeVideos(folder) if videos else None
+        self._overview = _overview(episode.simulation.embodiment) if videos else None
         self._video_failed = False
         self._begun = _now()
         self._trace.add(episode, None)
@@ -85,14 +89,16 @@ class Evidence:
     def add_pictures(self, observation: Observation) -> None:
         """Keep the pictures of an observation."""
         pictures = {name: data["rgb"] for name, data in observation["camera_data"].items()}
-        if self._videos is not None and pictures:
-            self._writer.submit(lambda: self._add_frames(pictures))
+        self._submit(pictures)
 
-    def finish(self, terminal: Observation) -> None:
+    def add_overview(self) -> None:
+        """Keep a picture of a step that no observation shows, every few steps: one camera is enough for the eye."""
+        if self._overview is not None and self._episode.timestep % _DRAWN_EVERY == 0:
+            self._submit({self._overview: self._episode.simulation.picture(self._overview)})
+
+    def finish(self, terminal: Observation, result: EpisodeResult) -> None:
         """The episode is done: write everything."""
-        result, times = self._episode.result, (self._begun, _now())
-        if result is None:
-            raise ValueError("the episode is not done")
+        times = (self._begun, _now())
         self._writer.submit(lambda: self._write(result, times, terminal))
 
     def discard(self) -> None:
@@ -100,12 +106,17 @@ class Evidence:
         if self._videos is not None:
             self._writer.submit(self._videos.discard)
 
-    def _add_frames(self, pictures: Pictures) -> None:
+    def _submit(self, pictures: Pictures) -> None:
+        timestep = self._episode.timestep
+        if self._videos is not None and pictures:
+            self._writer.submit(lambda: self._add_frames(pictures, timestep))
+
+    def _add_frames(self, pictures: Pictures, timestep: int) -> None:
         """After a failure there is no video, rather than one complaint per frame."""
         if self._videos is None or self._video_failed:
             return
         try:
-            self._videos.add(pictures)
+            self._videos.add(pictures, timestep)
         except UrlabError:
             self._video_failed = True
             self._videos.discard()
@@ -209,22 +220,30 @@ class NoVideo(UrlabError):
 class EpisodeVideos:
     """One mp4 per camera of one episode, each encoded by ffmpeg in its own process. One thread.
 
+    Frame n shows control step n, so a video is as long as the episode: a step without a picture shows the one before.
     The files have their names only when all is well in the end.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._encoders: dict[str, VideoEncoder] = {}
+        self._last: dict[str, tuple[int, NDArray[np.uint8]]] = {}
 
-    def add(self, pictures: Pictures) -> None:
-        """One frame per camera, (height, width, 3) RGB."""
+    def add(self, pictures: Pictures, timestep: int) -> None:
+        """One picture per camera, (height, width, 3) RGB, of a control step; steps come in order."""
         for camera, picture in pictures.items():
             if camera not in self._encoders:
                 self._encoders[camera] = self._open(camera, picture)
+            before, shown = self._last.get(camera, (timestep - 1, picture))
+            if before == timestep:
+                continue
             try:
+                for _ in range(before + 1, timestep):
+                    self._encoders[camera].add(shown)
                 self._encoders[camera].add(picture)
             except OSError as problem:
                 raise NoVideo(f"cannot encode the video of {camera}: {_short(problem)}") from problem
+            self._last[camera] = timestep, picture
 
     def close(self) -> None:
         """End the videos and give them their names."""
@@ -254,6 +273,13 @@ class EpisodeVideos:
 
     def _part(self, camera: str) -> Path:
         return self._folder / f".{camera}.part.mp4"
+
+
+def _overview(embodiment: Embodiment) -> str | None:
+    """The camera that shows most of what happens: one that stands in the world, else one that no hand carries."""
+    carried = {body for arm in embodiment.arms for body in (arm.ee_body, arm.base_body)}
+    ranked = sorted(embodiment.cameras, key=lambda one: (one.body is not None, one.body in carried))
+    return ranked[0].name if ranked else None
 
 
 def _short(problem: BaseException) -> str:

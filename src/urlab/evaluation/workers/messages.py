@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from urlab.evaluation.camera_config import CameraChoice
 from urlab.evaluation.encoding import BodyFormat
-from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.episode_result import EpisodeResult, Retries
 from urlab.evaluation.simulation.actions import Action
 
 FRAME_LENGTHS = struct.Struct("<QQ")
@@ -28,26 +29,41 @@ class WorkerSettings(msgspec.Struct, frozen=True, array_like=True, tag=True):
     cameras: bool
     privileged: bool
     videos: bool
+    camera_choice: CameraChoice = CameraChoice()
 
 
 class Begin(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """Begin an episode; one that is running is given up. The body is a pickled task. Answer: `WorkerAnswer`."""
+    """Begin an episode; one that is running is given up. The body is a pickled task. Answer: `WorkerAnswer`.
+
+    ``retries`` are the attempts at this episode before this one.
+    """
 
     seed: int
     hold_steps: int
     episode_id: str
     folder: str
     body_format: BodyFormat
+    retries: Retries = Retries()
 
 
 class Step(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """Carry out actions until they or the episode end. Answer: `WorkerAnswer`.
 
     It has the observation after the last action, encoded in ``body_format``; if the episode ended, only with
-    ``terminal``.
+    ``terminal``. From here on a subgoal must last ``hold_steps``.
     """
 
     actions: tuple[Action, ...]
+    body_format: BodyFormat
+    hold_steps: int
+    terminal: bool = False
+
+
+class GiveUp(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """End the episode as failed, for the reason of `EpisodeResult` and in words. Answer: `WorkerAnswer`."""
+
+    reason: str
+    detail: str
     body_format: BodyFormat
     terminal: bool = False
 
@@ -63,12 +79,14 @@ class Stop(msgspec.Struct, frozen=True, array_like=True, tag=True):
 class WorkerAnswer(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """The body is an observation as `EncodedObservation.encode` makes it, or empty.
 
-    ``result`` is there when the episode has ended, after ``executed`` actions. ``problems`` are about evidence.
+    ``result`` is there when the episode has ended, after ``executed`` actions. ``problems`` are about evidence,
+    ``warnings`` about the actions.
     """
 
     result: EpisodeResult | None = None
     executed: int = 0
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class Failed(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -77,7 +95,7 @@ class Failed(msgspec.Struct, frozen=True, array_like=True, tag=True):
     reason: str
 
 
-Message = WorkerSettings | Begin | Step | Flush | Stop | WorkerAnswer | Failed
+Message = WorkerSettings | Begin | Step | GiveUp | Flush | Stop | WorkerAnswer | Failed
 Body = bytes | memoryview
 
 _encoder = msgspec.msgpack.Encoder()

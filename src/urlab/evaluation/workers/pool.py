@@ -15,17 +15,19 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
 from urlab.errors import known
+from urlab.evaluation.camera_config import CameraChoice
 from urlab.evaluation.encoding import BodyFormat, EncodedObservation
-from urlab.evaluation.episode_result import EpisodeResult
+from urlab.evaluation.episode_result import POLICY_FAILED, EpisodeResult
 from urlab.evaluation.errors import RefusedRequest, UnknownWorker, WorkerTimeLimit
-from urlab.evaluation.runs.job import ActiveRun, EpisodeKey
-from urlab.evaluation.settings import ServerSettings, TimeLimits
+from urlab.evaluation.runs.job import ActiveRun, AttemptEnd, EpisodeKey
+from urlab.evaluation.settings import FIRST_CLIENTS, ClientGeneration, MetricShape, ServerSettings, TimeLimits
 from urlab.evaluation.simulation.actions import Action, ActionError, parse_action
 from urlab.evaluation.workers.messages import (
     Begin,
     Body,
     Failed,
     Flush,
+    GiveUp,
     PipeBroken,
     Step,
     WorkerAnswer,
@@ -38,6 +40,7 @@ log = logging.getLogger("urlab.evaluation")
 
 T = TypeVar("T")
 
+_LONGEST_DETAIL = 1000
 _TIMED_OUT = "the episode begins again: its worker was ended by a time limit"
 
 
@@ -81,8 +84,8 @@ class WorkerReply:
     executed: int = 0
     is_over: bool = False
 
-    def as_body(self, run: ActiveRun, body_format: BodyFormat) -> dict[str, Any]:
-        """The worker's part of a reply in ``body_format``, as of now.
+    def as_body(self, run: ActiveRun, body_format: BodyFormat, shape: MetricShape) -> dict[str, Any]:
+        """The worker's part of a reply in ``body_format``, as of now; ``shape`` is that of the ``metric``.
 
         ``metric`` is None until nothing is left for the worker: the oldest clients stop as soon as there is one.
         """
@@ -90,7 +93,7 @@ class WorkerReply:
         body = {"obs": observation, "episode_result": self._result(run, body_format)}
         if self.warnings:
             body["warning"] = "; ".join(self.warnings)
-        return body | {"metric": run.job.scores() if self.is_done else None}
+        return body | {"metric": run.job.metric(shape) if self.is_done else None}
 
     def _result(self, run: ActiveRun, body_format: BodyFormat) -> dict[str, Any] | None:
         if self.ended is None:
@@ -108,23 +111,27 @@ class WorkerSlot:
     def __init__(self, worker_id: str, run: ActiveRun, settings: WorkerSettings, limits: TimeLimits) -> None:
         self.worker_id = worker_id
         self._run, self._settings, self._limits = run, settings, limits
-        self._hold_steps = 0
+        self.generation = FIRST_CLIENTS
+        self._steps = 0
+        """Carried out in the attempt that is running."""
         self._lock = asyncio.Lock()
         self._process: WorkerProcess | None = None
         self._is_running = self._is_ended = False
         self._is_delivered = True
         """False from the begin of an episode until its first observation has been delivered."""
         self._reply = WorkerReply()
+        self._warned: EpisodeKey | None = None
 
     @property
     def key(self) -> EpisodeKey | None:
         """The episode it is running."""
         return self._run.job.current(self.worker_id)
 
-    async def reset(self, wanted: ReplyFormat, hold_steps: int) -> WorkerReply:
+    async def reset(self, wanted: ReplyFormat, generation: ClientGeneration) -> WorkerReply:
         """Begin its episode, or begin it again; the job's next one if it has none."""
         async with self._lock:
-            self._hold_steps = hold_steps
+            self.generation = generation
+            await self._abandon(AttemptEnd.RESET)
             return await self._begin(wanted)
 
     async def step(self, request: EpisodeActions, wanted: ReplyFormat) -> WorkerReply:
@@ -140,6 +147,14 @@ class WorkerSlot:
             if request.key is None or request.key != self.key:
                 return self._not_moved(is_over=request.key is not None)
             return await self._step(request, wanted)
+
+    async def give_up(self, detail: str, wanted: ReplyFormat) -> WorkerReply:
+        """End the episode that is running as failed, because its policy has; then as after a step."""
+        async with self._lock:
+            if not self._is_running:
+                return self._not_moved(is_over=True)
+            give_up = GiveUp(POLICY_FAILED, detail[:_LONGEST_DETAIL], wanted.body_format, terminal=wanted.terminal)
+            return await self._carry_out(WorkerFrame(give_up), self._limits.step_s, wanted)
 
     async def look(self) -> WorkerReply:
         """Where it stands, once what is under way is done."""
@@ -167,11 +182,18 @@ class WorkerSlot:
         patience = asyncio.get_running_loop().call_later(self._limits.busy_s, self._kill)
         async with self._lock:
             patience.cancel()
+            await self._abandon(AttemptEnd.KILL)
             self._run.job.give_back(self.worker_id)
             self._is_running = False
             process, self._process = self._process, None
             if process is not None:
                 await process.end(self._limits.end_s)
+
+    async def _abandon(self, how: AttemptEnd) -> None:
+        """The attempt that is running comes to no result; one without a step is none."""
+        steps, self._steps = self._steps, 0
+        if steps and self.key is not None:
+            await self._run.abandon(self.worker_id, how, steps)
 
     def _not_moved(self, *, is_over: bool) -> WorkerReply:
         self._reply = replace(self._reply, executed=0, is_over=is_over)
@@ -181,7 +203,7 @@ class WorkerSlot:
         self, wanted: ReplyFormat, ended: EndedEpisode | None = None, warning: str | None = None, executed: int = 0
     ) -> WorkerReply:
         """Episodes that are lost while they begin are tried again until the run gives them up."""
-        self._is_running = False
+        self._is_running, self._steps = False, 0
         ended = ended or self._reply.ended
         self._reply = replace(self._reply, ended=ended, is_done=False)
         while (begin := self._begin_frame(wanted)) is not None:
@@ -210,23 +232,29 @@ class WorkerSlot:
             return None
         log.debug("worker %s begins %s/%s", self.worker_id, key.task, key.seed_text)
         folder = str(run.episode_folder(key))
-        begin = Begin(key.seed, self._hold_steps, run.episode_id(key), folder, wanted.body_format)
+        hold_steps, retries = self.generation.hold_steps, run.retries(key)
+        begin = Begin(key.seed, hold_steps, run.episode_id(key), folder, wanted.body_format, retries)
         return WorkerFrame(begin, pickle.dumps(run.tasks[key.task]))
 
     async def _step(self, request: EpisodeActions, wanted: ReplyFormat) -> WorkerReply:
         log.debug("worker %s carries out %d actions", self.worker_id, len(request.actions))
-        step = WorkerFrame(Step(request.actions, wanted.body_format, terminal=wanted.terminal))
+        hold_steps = self.generation.hold_steps
+        step = WorkerFrame(Step(request.actions, wanted.body_format, hold_steps, terminal=wanted.terminal))
+        return await self._carry_out(step, self._limits.step_s * max(1, len(request.actions)), wanted)
+
+    async def _carry_out(self, frame: WorkerFrame, limit_s: float, wanted: ReplyFormat) -> WorkerReply:
         try:
-            answer, body = await self._request(step, self._limits.step_s * max(1, len(request.actions)))
+            answer, body = await self._request(frame, limit_s)
         except EpisodeLost as lost:
             given_up = await self._lose(lost)
             return await self._begin(wanted, given_up, _lost_in_words(lost, given_up))
+        self._steps += answer.executed
+        warnings = self._warnings(answer)
         if answer.result is not None:
-            self._warnings(answer)
             await self._run.finish(self.worker_id, answer.result)
             ended = EndedEpisode(answer.result, self._encoded(body, wanted) if wanted.terminal else None)
-            return await self._begin(wanted, ended, executed=answer.executed)
-        warnings = self._warnings(answer)
+            about = "; ".join(answer.warnings) or None
+            return await self._begin(wanted, ended, about, executed=answer.executed)
         self._reply = WorkerReply(self._encoded(body, wanted), None, warnings, executed=answer.executed)
         return self._reply
 
@@ -242,10 +270,14 @@ class WorkerSlot:
         return EncodedObservation(body, wanted.body_format, has_pictures=self._settings.cameras)
 
     def _warnings(self, answer: WorkerAnswer, warning: str | None = None) -> tuple[str, ...]:
-        """For the reply; the run notes the problems too."""
+        """For the reply; the run notes the problems too, and once per episode that there were warnings."""
         for problem in answer.problems:
             self._run.note(f"worker {self.worker_id}: {problem}")
-        return answer.problems if warning is None else (warning, *answer.problems)
+        if answer.warnings and self.key is not None and self._warned != self.key:
+            self._warned = self.key
+            self._run.note(f"worker {self.worker_id}, {self.key}: {answer.warnings[0]}")
+        about = answer.warnings + answer.problems
+        return about if warning is None else (warning, *about)
 
     async def _request(self, frame: WorkerFrame, limit_s: float) -> tuple[WorkerAnswer, Body]:
         """The answer and its body; EpisodeLost when there is none to be had, WorkerTimeLimit when it takes too long."""
@@ -258,7 +290,8 @@ class WorkerSlot:
             raise EpisodeLost(f"its worker died ({how})") from broken
         except NoAnswer as late:
             self._kill()
-            given_up = await self._run.lose(self.worker_id, f"no answer within {limit_s:g} s")
+            given_up = await self._run.lose(self.worker_id, f"no answer within {limit_s:g} s", self._steps)
+            self._steps = 0
             if given_up is not None and self._reply.ended is None:
                 self._reply = replace(self._reply, ended=EndedEpisode(given_up))
             raise WorkerTimeLimit(
@@ -276,7 +309,8 @@ class WorkerSlot:
         """The result if the episode is given up; one whose worker was ended on purpose is not lost."""
         if self._is_ended:
             raise self._ended()
-        given_up = await self._run.lose(self.worker_id, str(lost))
+        given_up = await self._run.lose(self.worker_id, str(lost), self._steps)
+        self._steps = 0
         return None if given_up is None else EndedEpisode(given_up)
 
     def _ended(self) -> UnknownWorker:
@@ -316,13 +350,29 @@ class WorkerPool:
         """The workers that exist."""
         return list(self._slots)
 
-    async def reset(self, hold_steps: Mapping[str, int], wanted: ReplyFormat) -> dict[str, WorkerReply]:
-        """Begin an episode with each worker; those that do not exist are made."""
-        for ending in [self._ending[one] for one in hold_steps if one in self._ending]:
+    async def reset(self, generations: Mapping[str, ClientGeneration], wanted: ReplyFormat) -> dict[str, WorkerReply]:
+        """Begin an episode with each worker, for a client of that generation; those that do not exist are made."""
+        for ending in [self._ending[one] for one in generations if one in self._ending]:
             await ending.wait()
-        self._make(hold_steps)
-        slots = [self._slot(one) for one in hold_steps]
-        return await _replies(slots, [slot.reset(wanted, hold_steps[slot.worker_id]) for slot in slots])
+        self._make(generations)
+        slots = [self._slot(one) for one in generations]
+        return await _replies(slots, [slot.reset(wanted, generations[slot.worker_id]) for slot in slots])
+
+    def generation(self, worker_id: str) -> ClientGeneration:
+        """Of the client that the worker works for."""
+        return self._slot(worker_id).generation
+
+    def set_generation(self, worker_id: str, generation: ClientGeneration) -> ClientGeneration | None:
+        """What is known of the worker's client by now; what was before, or None if there is no such worker."""
+        slot = self._slots.get(worker_id)
+        if slot is None:
+            return None
+        before, slot.generation = slot.generation, generation
+        return before
+
+    def metric_shape(self, worker_id: str) -> MetricShape:
+        """As the worker's client knows it."""
+        return self._slot(worker_id).generation.metric
 
     async def step(self, chunks: Mapping[str, Sequence[object]], wanted: ReplyFormat) -> dict[str, WorkerReply]:
         """Actions for each of some workers, at the same time; each stops at the end of its own episode.
@@ -333,6 +383,11 @@ class WorkerPool:
         requests = [self._request(slot, chunks[slot.worker_id]) for slot in slots]
         steps = [slot.step(request, wanted) for slot, request in zip(slots, requests, strict=True)]
         return await _replies(slots, steps)
+
+    async def give_up(self, worker_ids: Sequence[str], detail: str, wanted: ReplyFormat) -> dict[str, WorkerReply]:
+        """End the episodes of some workers as failed by their policies, and begin the next ones."""
+        slots = [self._slot(one) for one in dict.fromkeys(worker_ids)]
+        return await _replies(slots, [slot.give_up(detail, wanted) for slot in slots])
 
     async def look(self, worker_ids: Sequence[str]) -> dict[str, WorkerReply]:
         """Where the workers stand."""
@@ -371,7 +426,8 @@ class WorkerPool:
     def _request(self, slot: WorkerSlot, raws: Sequence[object]) -> EpisodeActions:
         if slot.key is None:
             return EpisodeActions(None)
-        embodiment, is_rel = self.run.embodiment(slot.key), not self._settings.absolute
+        embodiment, is_rel = self.run.embodiment(slot.key), self._settings.is_rel
+        is_rel = slot.generation.is_rel if is_rel is None else is_rel
         try:
             return EpisodeActions(
                 slot.key, tuple([parse_action(raw, embodiment, default_is_rel=is_rel) for raw in raws])
@@ -396,7 +452,9 @@ class WorkerPool:
                 f"or kill some; workers that exist: {known(self._slots)}"
             )
         cameras = self._settings.cameras
-        settings = WorkerSettings(cameras, self._settings.privileged, self._settings.videos and cameras)
+        videos = self._settings.videos and cameras
+        choice = self._settings.camera_choice or CameraChoice()
+        settings = WorkerSettings(cameras, self._settings.privileged, videos, choice)
         for one in missing:
             self._slots[one] = WorkerSlot(one, self.run, settings, self._settings.limits)
 

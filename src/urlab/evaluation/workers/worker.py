@@ -15,10 +15,13 @@ import socket
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.encoding import BodyFormat, EncodedObservation
+from urlab.evaluation.episode_result import Retries
+from urlab.evaluation.simulation.actions import Action
 from urlab.evaluation.simulation.episode import Episode, Observation
 from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.task import Task
@@ -27,6 +30,7 @@ from urlab.evaluation.workers.messages import (
     Begin,
     Failed,
     Flush,
+    GiveUp,
     PipeBroken,
     Step,
     Stop,
@@ -50,6 +54,7 @@ class Worker:
         self._simulation: Simulation | None = None
         self._episode: Episode | None = None
         self._evidence: Evidence | None = None
+        self._retries = Retries()
 
     def answer(self, frame: WorkerFrame) -> WorkerFrame:
         """Do what ``frame`` says. Whatever goes wrong in an episode becomes `Failed`, and the next may begin."""
@@ -73,6 +78,8 @@ class Worker:
                 return self._begin(begin, pickle.loads(frame.body))
             case Step() as step:
                 return self._step(step)
+            case GiveUp() as given_up:
+                return self._fail(given_up)
             case Flush():
                 self._writer.flush()
                 return WorkerFrame(WorkerAnswer(problems=self._writer.take_problems()))
@@ -96,32 +103,57 @@ class Worker:
         videos = settings.videos and settings.cameras
         self._episode, self._evidence = episode, Evidence(episode, Path(begin.folder), self._writer, videos=videos)
         self._evidence.add_pictures(observation)
+        self._retries = begin.retries
         return self._observed(observation, begin.body_format)
 
     def _step(self, step: Step) -> WorkerFrame:
-        episode, evidence, executed = self._episode, self._evidence, 0
-        if episode is None or evidence is None:
-            raise ValueError("no episode is running")
+        episode, evidence = self._running()
+        episode.hold_for(step.hold_steps)
+        executed, warning = 0, None
         for action in step.actions:
             episode.advance(action)
             executed += 1
             evidence.add(action)
+            warning = warning or _beyond_range(episode, action)
             if episode.done:
-                return self._ended(episode, evidence, step, executed)
+                break
+            if executed < len(step.actions):
+                evidence.add_overview()
+        warnings = () if warning is None else (warning,)
+        if episode.done:
+            return self._ended(step, executed, warnings)
         observation = episode.observe()
         evidence.add_pictures(observation)
-        return self._observed(observation, step.body_format, executed)
+        return self._observed(observation, step.body_format, executed, warnings)
 
-    def _ended(self, episode: Episode, evidence: Evidence, step: Step, executed: int) -> WorkerFrame:
+    def _fail(self, given_up: GiveUp) -> WorkerFrame:
+        self._running()[0].fail(given_up.reason)
+        return self._ended(given_up, 0, detail=given_up.detail)
+
+    def _running(self) -> tuple[Episode, Evidence]:
+        if self._episode is None or self._evidence is None:
+            raise ValueError("no episode is running")
+        return self._episode, self._evidence
+
+    def _ended(
+        self, asked: Step | GiveUp, executed: int, warnings: tuple[str, ...] = (), detail: str | None = None
+    ) -> WorkerFrame:
+        episode, evidence = self._running()
         terminal = episode.observe()
         evidence.add_pictures(terminal)
-        evidence.finish(terminal)
+        result = episode.result
+        if result is None:
+            raise ValueError("the episode is not done")
+        result = replace(result, retries=self._retries, detail=detail)
+        evidence.finish(terminal, result)
         self._episode = self._evidence = None
-        reply = WorkerAnswer(episode.result, executed, self._writer.take_problems())
-        return WorkerFrame(reply, self._encoded(terminal, step.body_format) if step.terminal else b"")
+        reply = WorkerAnswer(result, executed, self._writer.take_problems(), warnings)
+        return WorkerFrame(reply, self._encoded(terminal, asked.body_format) if asked.terminal else b"")
 
-    def _observed(self, observation: Observation, body_format: BodyFormat, executed: int = 0) -> WorkerFrame:
-        reply = WorkerAnswer(None, executed, self._writer.take_problems())
+    def _observed(
+        self, observation: Observation, body_format: BodyFormat, executed: int = 0, warnings: tuple[str, ...] = ()
+    ) -> WorkerFrame:
+        reply = WorkerAnswer(None, executed, self._writer.take_problems(), warnings)
         return WorkerFrame(reply, self._encoded(observation, body_format))
 
     def _encoded(self, observation: Observation, body_format: BodyFormat) -> bytes:
@@ -131,7 +163,9 @@ class Worker:
         """Compiling takes longer than a reset: a scene is kept until another task comes. A new job has new workers."""
         if self._simulation is None or self._simulation.task.name != task.name:
             self._close_simulation()
-            self._simulation = Simulation(task, EMBODIMENTS[task.embodiment], cameras=self._settings.cameras)
+            robot = EMBODIMENTS[task.embodiment]
+            mounts = self._settings.camera_choice.mounts(robot.name, task.cameras or robot.cameras)
+            self._simulation = Simulation(task, replace(robot, cameras=mounts), cameras=self._settings.cameras)
         return self._simulation
 
     def _close_simulation(self) -> None:
@@ -143,6 +177,21 @@ class Worker:
         if self._evidence is not None:
             self._evidence.discard()
         self._episode = self._evidence = None
+
+
+def _beyond_range(episode: Episode, action: Action) -> str | None:
+    """A sentence if a joint is commanded so far beyond its range that the action cannot mean that."""
+    found = episode.simulation.far_beyond_range()
+    if found is None:
+        return None
+    name, commanded_rad, (low_rad, high_rad) = found
+    hint = "are its units radians?"
+    if action.is_rel:
+        hint = "are the actions absolute? Then send is_rel false, or start the server with --absolute"
+    return (
+        f"{name} is commanded to {commanded_rad:.2f} rad, more than half a turn beyond its range of {low_rad:.2f} to "
+        f"{high_rad:.2f} rad, where it stops; {hint}"
+    )
 
 
 def serve(pipe: WorkerPipe) -> None:

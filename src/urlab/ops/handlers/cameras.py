@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from urlab.cameras import Capture, Frame, SceneCamera
-from urlab.errors import OpTimeout, ViewError
+from urlab.errors import BadValue, OpTimeout, ViewError
 from urlab.ops.context import Context, handler
 from urlab.ops.parsing import one_of
 from urlab.physics import Snapshot
@@ -26,18 +26,31 @@ def set_camera_mode(context: Context, request: wire.SetCameraModeRequest) -> wir
 
 @handler("set_camera_streaming")
 def set_camera_streaming(context: Context, request: wire.SetCameraStreamingRequest) -> wire.SetCameraStreamingReply:
-    """Switch cameras on or off; all of them or none."""
+    """Switch cameras on or off, all that are named or none; or every camera there is and will be."""
+    if isinstance(request.cameras, bool):
+        return _switch_all(context, request.cameras)
     cameras = context.manager.capture
     orders = {name: (cameras.resolve(name), _stream_order(order)) for name, order in request.cameras.items()}
     for name, (_, order) in orders.items():
         cameras.check_rate(name, order.rate_hz)
     for name, (camera, order) in orders.items():
-        cameras.set_streaming(name, camera.streaming if order.zmq is None else order.zmq, order.rate_hz)
+        cameras.set_streaming(name, order.zmq, order.rate_hz)
         if order.shm is not None and context.parts.shared_memory is not None:
             context.parts.shared_memory.streams.mute(camera.topic, not order.shm)
-    return wire.SetCameraStreamingReply(
-        cameras={name: _stream_block(context, one) for name, (one, _) in orders.items()}
-    )
+    return _streaming_reply(context, {name: one for name, (one, _) in orders.items()})
+
+
+def _switch_all(context: Context, on: bool) -> wire.SetCameraStreamingReply:
+    streams, cameras = context.parts.streams, context.manager.capture.cameras
+    if on and cameras and streams is not None and not streams.endpoints()["cameras"]:
+        raise BadValue("cameras cannot be switched on: the server was started with --no-camera-streams")
+    context.play.switch_cameras(on)
+    return _streaming_reply(context, cameras)
+
+
+def _streaming_reply(context: Context, cameras: Mapping[str, SceneCamera]) -> wire.SetCameraStreamingReply:
+    blocks = {name: _stream_block(context, one) for name, one in cameras.items()}
+    return wire.SetCameraStreamingReply(cameras=blocks, all_cameras=context.play.cameras_switched)
 
 
 def _stream_order(order: bool | wire.CameraStreamOrder) -> wire.CameraStreamOrder:
@@ -49,7 +62,7 @@ def _stream_block(context: Context, camera: SceneCamera) -> wire.CameraStreamBlo
     return wire.CameraStreamBlock(
         streaming=camera.streaming,
         zmq=camera.streaming,
-        shm=memory is not None and memory.streams.has_camera(camera.topic),
+        shm=not camera.muted and memory is not None and memory.streams.has_camera(camera.topic),
         rate_hz=camera.rate_hz,
         zmq_endpoint=context.parts.camera_endpoint(camera.name),
         zmq_topic=camera.topic,
@@ -79,21 +92,26 @@ class CameraSelection:
         chosen = {timing: tuple(name for name, one in timings.items() if one is timing) for timing in CameraTiming}
         return cls(sync=chosen[CameraTiming.SYNC], latest=chosen[CameraTiming.LATEST])
 
-    def take(self, capture: Capture, snapshot: Snapshot | None) -> tuple[dict[str, Any], list[str]]:
-        """The frames by name, and what went wrong: a step that has been made is not lost for want of a picture."""
+    def take(
+        self, capture: Capture, snapshot: Snapshot, oldest_frame_id: int, *, runs_by_itself: bool
+    ) -> tuple[dict[str, Any], list[str]]:
+        """The frames by name, and what went wrong: a step that has been made is not lost for want of a picture.
+
+        ``snapshot`` is the state that the reply tells; no frame is older than ``oldest_frame_id``.
+        """
         frames: dict[str, Frame] = {}
         try:
-            if self.sync and snapshot is not None:
+            if self.sync:
                 frames |= capture.sync(self.sync, snapshot)
             if self.latest:
-                frames |= capture.latest(self.latest)
+                newest = capture.latest if runs_by_itself else capture.latest_of_steps
+                frames |= newest(self.latest, snapshot, oldest_frame_id)
         except (ViewError, OpTimeout) as dark:
             return {}, [f"there are no camera frames: {dark.message}"]
         return {name: {**frame.metadata(), "data": frame.data} for name, frame in frames.items()}, []
 
 
 def _names_of_all(capture: Capture) -> list[str]:
-    """Every camera once: a robot's by its bare name where that is unique, else as ``prefix/name``."""
-    bare = {name: name.rpartition("/")[2] for name in capture.cameras}
-    count = Counter(bare.values())
-    return [short if count[short] == 1 else name for name, short in bare.items()]
+    """Every camera once, by its bare name where only one has it, else by its full name."""
+    count = Counter(camera.slot.short for camera in capture.cameras.values())
+    return [one.slot.short if count[one.slot.short] == 1 else name for name, one in capture.cameras.items()]

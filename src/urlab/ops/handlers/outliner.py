@@ -55,7 +55,7 @@ def shown_level(context: Context, *, in_pie: bool = True) -> ShownLevel:
 @handler("list_actors")
 def list_actors(context: Context, request: wire.ListActorsRequest) -> wire.ListActorsReply:  # noqa: ARG001
     """Every actor of the edited level."""
-    found = [_list_row(row) for row in shown_level(context, in_pie=False).rows()]
+    found = [_list_row(context, row) for row in shown_level(context, in_pie=False).rows()]
     return wire.ListActorsReply(actors=found, in_pie=context.play.is_playing)
 
 
@@ -63,7 +63,7 @@ def list_actors(context: Context, request: wire.ListActorsRequest) -> wire.ListA
 def find_actors(context: Context, request: wire.FindActorsRequest) -> wire.FindActorsReply:
     """The actors that match every filter."""
     shown = shown_level(context, in_pie=bool(request.in_pie))
-    found = [_list_row(row, tags=list(row.tags)) for row in shown.rows() if _matches(row, request)]
+    found = [_list_row(context, row, tags=list(row.tags)) for row in shown.rows() if _matches(row, request)]
     return wire.FindActorsReply(actors=found, in_pie=shown.in_pie)
 
 
@@ -133,7 +133,7 @@ def _matches(row: ActorRow, request: wire.FindActorsRequest) -> bool:
     )
 
 
-def _list_row(row: ActorRow, tags: list[str] | None = None) -> wire.ActorBlock:
+def _list_row(context: Context, row: ActorRow, tags: list[str] | None = None) -> wire.ActorBlock:
     return wire.ActorBlock(
         name=row.name,
         label=row.label,
@@ -141,6 +141,7 @@ def _list_row(row: ActorRow, tags: list[str] | None = None) -> wire.ActorBlock:
         actor_id=row.actor_id,
         location=list(row.pose.pos),
         rotation_quat=list(xyzw_from_wxyz(row.pose.quat_wxyz)),
+        selected=row.name == context.world.selected,
         is_articulation=row.robot is not None,
         is_static_mesh_actor=row.is_static_mesh,
         is_light=row.is_light,

@@ -14,9 +14,16 @@ def start(context: Context, request: wire.RecordingStartRequest) -> wire.Recordi
 @handler("recording_stop")
 def stop(context: Context, request: wire.RecordingStopRequest) -> wire.RecordingStopReply:  # noqa: ARG001
     """End the running recording; its frames stay until another one begins."""
-    recording = context.manager.record_replay.stop_recording()
-    return wire.RecordingStopReply(
-        name=recording.name, frame_count=recording.frame_count, sim_duration_s=recording.sim_duration_s
+    ended = context.manager.record_replay.stop_recording()
+    return wire.RecordingStopReply(name=ended.name, frame_count=ended.frame_count, sim_duration_s=ended.sim_duration_s)
+
+
+@handler("recording_status")
+def status(context: Context, request: wire.RecordingStatusRequest) -> wire.RecordingStatusReply:  # noqa: ARG001
+    """How far the running or the last recording is."""
+    now = context.manager.record_replay.recording_state()
+    return wire.RecordingStatusReply(
+        active=now.active, name=now.name, frame_count=now.frame_count, sim_duration_s=now.sim_duration_s
     )
 
 

@@ -27,6 +27,8 @@ def set_mode(context: Context, request: wire.SetModeRequest) -> wire.SetModeRepl
         raise BadMode(f"there is no mode {request.mode!r}; there are: {known(_MODE_WORDS)}")
     previous = manager.set_mode(_MODE_WORDS[word])
     context.session.wanted_mode = manager.mode
+    if not context.session.has_stepped:
+        context.count_from(context.play.counter.total)
     return wire.SetModeReply(previous_mode=_say(previous, word), current_mode=_say(manager.mode, word))
 
 
@@ -107,9 +109,8 @@ def read_mocap_pose(context: Context, request: wire.ReadMocapPoseRequest) -> wir
 def get_contacts(context: Context, request: wire.GetContactsRequest) -> wire.GetContactsReply:
     """What touches what."""
     limit = request.max_contacts if request.max_contacts and request.max_contacts > 0 else queries.DEFAULT_MAX_CONTACTS
-    engine = context.manager.engine
-    with engine.locked():
-        found, more = queries.read_contacts(engine.model, engine.data, request.filter, limit)
+    manager = context.manager
+    found, more = queries.read_contacts(manager.engine.contacts, manager.contact_names, request.filter, limit)
     return wire.GetContactsReply(n_contacts=len(found), truncated=more, contacts=found)
 
 
@@ -128,9 +129,10 @@ def configure_controller(context: Context, request: wire.ConfigureControllerRequ
     robot = context.manager.articulation(required("articulation", request.articulation))
     if robot.controller is None:
         raise NoController(f"{robot.prefix} has no controller: its sidecar names none")
-    with context.manager.engine.locked():
-        robot.controller.configure(request.params)
-        return wire.ConfigureControllerReply(articulation=robot.prefix, params=robot.controller.params())
+    if request.params:
+        with context.manager.engine.locked():
+            robot.controller.configure(request.params)
+    return wire.ConfigureControllerReply(articulation=robot.prefix, params=robot.controller.params())
 
 
 @handler("set_sim_options")

@@ -1,6 +1,6 @@
 """Authoring over the wire: levels, imports and actors."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from urlab.authoring import Placed, Placement, Spawned, SpawnSpec, World
@@ -9,7 +9,7 @@ from urlab.authoring.placement import vector
 from urlab.compile.inspection import BodyNode
 from urlab.errors import BadValue, InvalidCount, TooManyCells
 from urlab.geometry import Pose, Vec3, wxyz_from_euler_deg, xyzw_from_wxyz
-from urlab.manager.scene_view import body_positions
+from urlab.manager.scene_view import body_poses
 from urlab.numbers import finite_number
 from urlab.ops.context import Context, handler
 from urlab.ops.handlers.outliner import shown_level
@@ -70,9 +70,14 @@ def ensure_manager(context: Context, request: wire.EnsureManagerRequest) -> wire
 
 @handler("destroy_asset")
 def destroy_asset(context: Context, request: wire.DestroyAssetRequest) -> wire.DestroyAssetReply:
-    """Delete a level or an import."""
-    found = context.world.destroy_asset(request.asset_path)
-    return wire.DestroyAssetReply(asset_path=request.asset_path, was_found=found)
+    """Delete a level or an import, in use or not."""
+    gone = context.world.destroy_asset(request.asset_path)
+    return wire.DestroyAssetReply(
+        asset_path=request.asset_path,
+        was_found=gone.found,
+        destroyed_actors=list(gone.actors) or None,
+        affected_levels=list(gone.levels) or None,
+    )
 
 
 @handler("spawn_actor")
@@ -170,14 +175,18 @@ def duplicate_actor(context: Context, request: wire.DuplicateActorRequest) -> wi
 
 @handler("actor_hierarchy")
 def actor_hierarchy(context: Context, request: wire.ActorHierarchyRequest) -> wire.ActorHierarchyReply:
-    """An actor's bodies as a tree, in the running scene if there is one."""
+    """The elements of an actor as a tree, in the running scene if there is one."""
     shown = shown_level(context)
     actor = shown.find(request.target, by_name=by_name(request.target_by))
-    children: list[wire.HierarchyNode] = []
+    place, children = list(shown.pose_of(actor).pos), list[wire.HierarchyNode]()
     if isinstance(actor, Actor):
-        now = body_positions(context.play.manager, actor.name) if shown.in_pie else {}
-        children = [_node(node, actor.name, now) for node in context.world.inspect(actor).bodies(actor.pose)]
-    kind, place = class_name(context.world, actor), list(shown.pose_of(actor).pos)
+        now = body_poses(context.play.manager, actor.name) if shown.in_pie else {}
+        has = context.world.inspect(actor)
+        tree = has.tree(actor.pose)
+        children = [*(_node(body, actor.name, now) for body in tree.children), *_elements(tree, tree.pose_w)]
+        on_no_body = [("MjActuator", has.actuators), ("MjSensor", has.sensors)]
+        children += [_leaf(name, word, place) for word, names in on_no_body for name in names]
+    kind = class_name(context.world, actor)
     root = wire.HierarchyNode(name=actor.name, class_=kind, location=place, children=children)
     return wire.ActorHierarchyReply(root=root)
 
@@ -264,6 +273,7 @@ def _snapshot_actor(world: World, row: ActorRow) -> wire.SnapshotActor:
         actor_id=row.actor_id,
         **_pose(row.pose),
         tags=list(row.tags),
+        selected=row.name == world.selected,
         urlab=None if row.robot is None else _element_names(world, row.robot),
     )
 
@@ -279,8 +289,21 @@ def _element_names(world: World, robot: Actor) -> wire.ElementNames:
     )
 
 
-def _node(node: BodyNode, actor_name: str, now: dict[str, Vec3]) -> wire.HierarchyNode:
-    """A body; ``now`` says where the bodies of a running scene are, by their compiled names."""
-    place = now.get(f"{actor_name}_{node.name}", now.get(actor_name, node.position_w))
-    children = [_node(child, actor_name, now) for child in node.children]
-    return wire.HierarchyNode(name=node.name, class_="MjBody", location=list(place), children=children)
+def _node(node: BodyNode, actor_name: str, now: dict[str, Pose]) -> wire.HierarchyNode:
+    """A body: its children, then its elements. ``now`` has the poses of a running scene, by compiled names."""
+    pose = now.get(f"{actor_name}_{node.name}", now.get(actor_name, node.pose_w))
+    children = [*(_node(child, actor_name, now) for child in node.children), *_elements(node, pose)]
+    return wire.HierarchyNode(name=node.name, class_="MjBody", location=list(pose.pos), children=children)
+
+
+def _elements(node: BodyNode, pose: Pose) -> list[wire.HierarchyNode]:
+    return [_leaf(one.name, ELEMENT_CLASSES[one.kind], pose.apply(Pose(one.position)).pos) for one in node.elements]
+
+
+def _leaf(name: str, word: str, place: Sequence[float]) -> wire.HierarchyNode:
+    return wire.HierarchyNode(name=name, class_=word, location=list(place), children=[])
+
+
+ELEMENT_CLASSES = {
+    "free joint": "MjFreeJoint", "joint": "MjJoint", "geom": "MjGeom", "site": "MjSite", "camera": "MjCamera",
+}  # fmt: skip

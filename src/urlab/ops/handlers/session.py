@@ -2,6 +2,8 @@
 
 import contextlib
 
+from msgspec import structs
+
 from urlab.cameras import segmentation_table
 from urlab.compile import CompiledEntity
 from urlab.compile.export import export_mjcf
@@ -31,14 +33,9 @@ def hello(context: Context, request: wire.HelloRequest) -> wire.HelloReply:
     if request.observer and request.operator:
         raise BadValue("a session is an observer's or an operator's, not both: one may not change the world")
     session.observer, session.operator = bool(request.observer), bool(request.operator)
-    session.observations = (
-        one_of("observations", ObservationLevel, request.observations)
-        if request.observations
-        else context.sessions.last_level()
-    )
+    session.observations = one_of("observations", ObservationLevel, request.observations or ObservationLevel.STANDARD)
     session.encoding = encoding
-    session.steps_at_start = context.play.counter.total
-    reply = handshake(context, include_assets=bool(request.include_assets))
+    reply = handshake(context, include_assets=bool(request.include_assets), opening=True)
     context.sessions.open(session)
     return reply
 
@@ -57,8 +54,11 @@ def catalogue_entries() -> list[wire.OpEntry]:
     return entries
 
 
-def handshake(context: Context, *, include_assets: bool = False) -> wire.HelloReply:
-    """What a client needs to know about the running scene, if there is one."""
+def handshake(context: Context, *, include_assets: bool = False, opening: bool = False) -> wire.HelloReply:
+    """What a client needs to know about the running scene, if there is one. An ``opening`` session counts from here."""
+    if opening:
+        context.count_from(context.play.counter.total)
+    memory = context.parts.shared_memory
     reply = wire.HelloReply(
         session_id=context.session.id,
         urlab_version=f"urlab/{VERSION}",
@@ -66,27 +66,31 @@ def handshake(context: Context, *, include_assets: bool = False) -> wire.HelloRe
         mujoco_version=MUJOCO_VERSION,
         manager_present=context.play.is_playing,
         articulations=[],
+        shm_session_dir=None if memory is None else str(memory.folder),
     )
     if context.play.is_playing:
-        _add_scene(reply, context, include_assets)
+        _add_scene(reply, context, include_assets, opening)
     return reply
 
 
-def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool) -> None:
+def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool, opening: bool) -> None:
     manager = context.manager
     scene = manager.scene
-    if context.parts.shared_memory is not None:
-        reply.shm_session_dir = str(context.parts.shared_memory.folder)
     reply.mjb = manager.engine.model_binary()
     reply.articulations = [_articulation(context, one) for one in manager.articulations.values()]
     if include_assets:
-        with manager.engine.locked():
+        with manager.engine.model_lock:
             reply.mjcf_compiled, reply.vfs_assets = export_mjcf(scene)
     with contextlib.suppress(OpTimeout):  # while a long step runs there is no state to tell, and no reason to wait
         observed = manager.read(View(context.session.observations), timeout_s=_STATE_WAIT_S)
+        if opening:
+            context.count_from(observed.steps)
         reply.state = plain_reply(StepReply, context, observed)
     reply.entities = {one.name: _entity(one) for one in scene.entities}
-    reply.global_cameras = {one.name: _camera(context, one.name) for one in scene.global_cameras}
+    reply.global_cameras = {
+        one.name: wire.GlobalCameraTopic(**structs.asdict(_camera(context, one.name)), short_name=one.short)
+        for one in scene.global_cameras
+    }
     if manager.capture.cameras:
         reply.rendering = wire.RenderingBlock(**manager.capture.rendering())
         reply.segmentation = _segmentation(manager)
@@ -125,6 +129,7 @@ def _articulation(context: Context, running: RunningArticulation) -> wire.Articu
         camera_topics={one.short: _camera(context, f"{compiled.prefix}/{one.short}") for one in compiled.cameras},
         controller=_controller(running),
         setpoints=running.staged.active.tolist(),
+        control_source=running.staged.source,
     )
 
 

@@ -36,7 +36,7 @@ def stop_pie(context: Context, request: wire.StopPieRequest) -> wire.StopPieRepl
 
 @handler("pie_status")
 def pie_status(context: Context, request: wire.PieStatusRequest) -> wire.PieStatusReply:  # noqa: ARG001 - no fields
-    """State of the play lifecycle, level, mode, pause and simulated time."""
+    """State of the play lifecycle, level, mode, pause, pace, simulated time, seed and control sources."""
     status = context.play.status()
     return wire.PieStatusReply(
         state=status.state,
@@ -45,4 +45,7 @@ def pie_status(context: Context, request: wire.PieStatusRequest) -> wire.PieStat
         level=(context.play.level if context.play.is_playing else context.world.level).path,
         mode=status.mode,
         paused=status.paused,
+        speed_percent=status.speed_percent,
+        seed=status.seed,
+        control_source=None if status.control_source is None else dict(status.control_source),
     )

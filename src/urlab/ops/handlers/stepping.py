@@ -24,6 +24,7 @@ _PLAIN: dict[str, View] = {level: View(level) for level in ObservationLevel}
 def step(context: Context, request: wire.StepRequest) -> wire.StepReply | bytes:
     """Advance, in the mode in force. An observer may read the live state this way, an operator every state."""
     view = _view(context, request.observations)
+    context.session.has_stepped = True
     if request.include_cameras:
         return _step_and_look(context, request, view)
     return state_reply(wire.StepReply, context, _step(context, request, view))
@@ -54,15 +55,26 @@ def forward(context: Context, request: wire.ForwardRequest) -> wire.ForwardReply
 
 def _step_and_look(context: Context, request: wire.StepRequest, view: View) -> wire.StepReply | bytes:
     """A step, and what the cameras see afterwards."""
-    manager = context.manager
-    cameras = CameraSelection.read(manager.capture, request.include_cameras)
+    cameras, before = CameraSelection.read(context.manager.capture, request.include_cameras), _frame_id(context)
     observed = _step(context, request, view, keep_state=True)
-    observed.snapshot = observed.snapshot or manager.engine.snapshot
-    frames, problems = cameras.take(manager.capture, observed.snapshot)
+    _look(context, cameras, observed, before)
+    return state_reply(wire.StepReply, context, observed)
+
+
+def _frame_id(context: Context) -> int:
+    """That of the state which the request has found."""
+    return context.manager.engine.frame_id
+
+
+def _look(context: Context, cameras: CameraSelection, observed: Observation, before: int) -> None:
+    """Add what the cameras see to an observation; ``before`` is the `_frame_id` that its request has found."""
+    manager = context.manager
+    runs_by_itself, first = manager.mode is StepMode.LIVE, manager.engine.first_frame_id
+    state, oldest = observed.snapshot or manager.engine.snapshot, first if runs_by_itself else max(before, first)
+    frames, problems = cameras.take(manager.capture, state, oldest, runs_by_itself=runs_by_itself)
     observed.extras["cameras"] = frames
     if problems:
         observed.extras["warnings"] = [*observed.extras.get("warnings", ()), *problems]
-    return state_reply(wire.StepReply, context, observed)
 
 
 def _step(context: Context, request: wire.StepRequest, view: View, *, keep_state: bool = False) -> Observation:

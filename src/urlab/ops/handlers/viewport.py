@@ -1,17 +1,18 @@
 """The viewport over the wire. It shows the running level, or the edited one while nothing plays."""
 
-from dataclasses import replace
+from time import monotonic
 from typing import TypeVar
 
 from urlab.authoring.placement import read_rotation, vector
-from urlab.errors import UrlabError
+from urlab.errors import CompileError, UrlabError
 from urlab.geometry import Pose, euler_deg_from_wxyz, xyzw_from_wxyz
 from urlab.numbers import finite_number
 from urlab.ops.context import Context, handler
 from urlab.ops.handlers.outliner import bounds, shown_level
 from urlab.ops.parsing import by_name
-from urlab.viewport import DEFAULT_SIZE, ViewCamera
+from urlab.viewport import DEFAULT_SIZE, OVERLAY_WORDS, ViewCamera
 from urlab_wire.ops import viewport as wire
+from urlab_wire.ops.session import RenderingBlock
 
 CameraReply = TypeVar("CameraReply", bound=wire.CameraPoseReply)
 
@@ -22,13 +23,19 @@ def set_camera(context: Context, request: wire.SetCameraRequest) -> wire.SetCame
     location = vector("location", request.location)
     quat_wxyz = read_rotation(request.rotation_quat, request.rotation_euler)
     fov_deg = None if request.fov is None else finite_number("fov", request.fov)
-    return _camera_reply(context.parts.viewport.set_camera(location, quat_wxyz, fov_deg), wire.SetCameraReply)
+    return _camera_reply(context, context.parts.viewport.set_camera(location, quat_wxyz, fov_deg), wire.SetCameraReply)
+
+
+@handler("look_through")
+def look_through(context: Context, request: wire.LookThroughRequest) -> wire.LookThroughReply:
+    """Show what a camera of the model sees."""
+    return _camera_reply(context, context.parts.viewport.look_through(request.camera), wire.LookThroughReply)
 
 
 @handler("get_camera")
 def get_camera(context: Context, request: wire.GetCameraRequest) -> wire.GetCameraReply:  # noqa: ARG001 - no fields
     """Where the camera is now."""
-    return _camera_reply(context.parts.viewport.camera, wire.GetCameraReply)
+    return _camera_reply(context, context.parts.viewport.camera, wire.GetCameraReply)
 
 
 @handler("frame_actor")
@@ -36,8 +43,12 @@ def frame_actor(context: Context, request: wire.FrameActorRequest) -> wire.Frame
     """Move the camera so that an actor, where it is now, fills the view. Ends tracking."""
     shown = shown_level(context)
     actor = shown.find(request.target, by_name=by_name(request.target_by))
-    box = bounds(context, replace(actor, pose=shown.pose_of(actor)))
-    return _camera_reply(context.parts.viewport.frame(box.lower, box.upper), wire.FrameActorReply)
+    try:
+        camera = context.parts.viewport.frame_actor(actor.name)
+    except CompileError:  # of the whole level; the actor alone may do
+        box = bounds(context, actor)
+        camera = context.parts.viewport.frame(box.lower, box.upper)
+    return _camera_reply(context, camera, wire.FrameActorReply)
 
 
 @handler("set_viewport_mode")
@@ -54,7 +65,7 @@ def track_actor(context: Context, request: wire.TrackActorRequest) -> wire.Track
     offset = None if request.offset is None else vector("offset", request.offset)
     smoothing = 0.0 if request.smoothing is None else finite_number("smoothing", request.smoothing)
     path = shown.level.path_of(actor.name)
-    context.parts.viewport.track(lambda: _pose_now(context, actor.name), offset, smoothing)
+    context.parts.viewport.track(lambda: _pose_now(context, actor.name), offset, smoothing, lambda: _seconds(context))
     return wire.TrackActorReply(tracked_actor_path=path)
 
 
@@ -64,6 +75,16 @@ def untrack(context: Context, request: wire.UntrackRequest) -> wire.UntrackReply
     return wire.UntrackReply(was_tracking=context.parts.viewport.untrack())
 
 
+@handler("set_viewport_overlays")
+def set_viewport_overlays(
+    context: Context, request: wire.SetViewportOverlaysRequest
+) -> wire.SetViewportOverlaysReply:  # fmt: skip
+    """Switch what is drawn over the model."""
+    asked = {word: getattr(request, word) for word in OVERLAY_WORDS}
+    changes = {word: value for word, value in asked.items() if value is not None}
+    return wire.SetViewportOverlaysReply(overlays=context.parts.viewport.set_overlays(changes))
+
+
 @handler("viewport_screenshot")
 def viewport_screenshot(context: Context, request: wire.ViewportScreenshotRequest) -> wire.ViewportScreenshotReply:
     """A picture of what the viewport shows."""
@@ -71,7 +92,12 @@ def viewport_screenshot(context: Context, request: wire.ViewportScreenshotReques
     height = DEFAULT_SIZE[1] if request.height is None else request.height
     shot = context.parts.viewport.screenshot(width, height)
     return wire.ViewportScreenshotReply(
-        width=shot.width, height=shot.height, png=shot.png, mode=shot.mode, sim_time=shot.sim_time
+        width=shot.width,
+        height=shot.height,
+        png=shot.png,
+        mode=shot.mode,
+        sim_time=shot.sim_time,
+        rendering=RenderingBlock(**shot.rendering),
     )
 
 
@@ -84,10 +110,17 @@ def _pose_now(context: Context, actor_name: str) -> Pose | None:
         return None
 
 
-def _camera_reply(camera: ViewCamera, reply: type[CameraReply]) -> CameraReply:
+def _seconds(context: Context) -> float:
+    """Simulated time while a scene plays, else that of the wall."""
+    sim_time = context.play.status().sim_time
+    return monotonic() if sim_time is None else sim_time
+
+
+def _camera_reply(context: Context, camera: ViewCamera, reply: type[CameraReply]) -> CameraReply:
     return reply(
         location=list(camera.location),
         rotation_quat=list(xyzw_from_wxyz(camera.quat_wxyz)),
         rotation_euler=list(euler_deg_from_wxyz(camera.quat_wxyz)),
         fov=camera.fov_deg,
+        camera=context.parts.viewport.looks_through,
     )

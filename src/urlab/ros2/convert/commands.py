@@ -144,13 +144,13 @@ def quantity_of(model: Any, robot: URLabArticulation, actuator: Actuator) -> Qua
     if actuator.type in _BY_TYPE:
         return _BY_TYPE[actuator.type]
     is_servo = int(model.actuator_biastype[actuator.id]) == _AFFINE
-    if not is_servo or actuator.type not in (None, ActuatorType.MOTOR):
+    if not is_servo or actuator.type not in (None, ActuatorType.MOTOR, ActuatorType.GENERAL):
         return Quantity.EFFORT
     return _general_quantity(model, actuator.id)
 
 
 def _general_quantity(model: Any, actuator: int) -> Quantity:
-    """What a general actuator's setpoint is, by what its force depends on. Servers call it a motor."""
+    """What a general actuator's setpoint is, by what its force depends on. Some servers call it a motor."""
     on_position, on_velocity = (float(one) != 0.0 for one in model.actuator_biasprm[actuator][1:3])
     if on_position:
         is_integrated = int(model.actuator_dyntype[actuator]) == _INTEGRATOR

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from urlab.errors import ConfigError
 from urlab.transport.endpoint import listen
-from urlab.transport.reply_cache import ReplyCache
+from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.rpc import zmtp
 from urlab.transport.rpc.connection import Connection, Message, RpcLimits
 from urlab_wire import ErrorCode, encode
@@ -62,17 +62,17 @@ class ZmqRpcServer:
         endpoint_base: str,
         port: int,
         handler: RequestHandler,
-        replies: ReplyCache | None = None,
+        registry: RequestRegistry | None = None,
         limits: RpcLimits | None = None,
     ) -> None:
-        """``replies`` are those that a client of shared memory may ask for again here.
+        """``registry`` knows the requests of the other transports, which clients may repeat here.
 
         ConfigError when the port cannot be had, or where there is no epoll.
         """
         if not hasattr(select, "epoll"):
             raise ConfigError("the server's sockets need Linux; urlab.launch() runs without sockets")
         self._handler = handler
-        self._replies = replies or ReplyCache()
+        self._registry = registry or RequestRegistry()
         self._limits = limits or RpcLimits()
         self._listener = listen(endpoint_base, port, option="--step-port")
         self._listener.socket.setblocking(False)
@@ -204,31 +204,56 @@ class ZmqRpcServer:
             self._serve(connection, delimited, request)
 
     def _serve(self, connection: Connection, delimited: bool, request: bytes) -> None:
-        if self._replies.waiting and (reply := self._replies.take(request)):
-            self._answer(connection, delimited, reply)
+        running = self._registry.begin(request, self)
+        if running.owner is not self:
+            self._await_reply(connection, delimited, running)
             return
-        parsed: ParsedRequest = self._handler.read(request)
-        if self._running_in_pool or parsed.takes_long:
-            self._submit(connection, delimited, parsed)
-        else:
-            self._answer(connection, delimited, self._handler.serve(parsed))
+        try:
+            parsed: ParsedRequest = self._handler.read(request)
+            if self._running_in_pool or parsed.takes_long:
+                self._submit(connection, delimited, parsed, running)
+                return
+            reply = self._handler.serve(parsed)
+        except Exception:
+            self._registry.finish(running, _CRASHED)
+            raise
+        self._registry.finish(running, reply)
+        self._answer(connection, delimited, reply)
+
+    def _await_reply(self, connection: Connection, delimited: bool, running: RunningRequest) -> None:
+        """Answer a repeat when the request that it repeats is answered, on whichever transport that is served."""
+        connection.busy = True
+        self._running_in_pool += 1
+
+        def take(reply: bytes) -> None:
+            self._finished.append((connection, delimited, reply))
+            self._wake()
+
+        self._registry.attach(running, take)
 
     def _answer(self, connection: Connection, delimited: bool, reply: bytes) -> None:
         connection.send_reply(reply, delimited)
         if connection.has_unsent:
             self._watch(connection)
 
-    def _submit(self, connection: Connection, delimited: bool, parsed: ParsedRequest) -> None:
+    def _submit(self, connection: Connection, delimited: bool, parsed: ParsedRequest, running: RunningRequest) -> None:
         connection.busy = True
         self._running_in_pool += 1
         try:
-            self._pool.submit(self._serve_in_pool, connection, delimited, parsed)
+            self._pool.submit(self._serve_in_pool, connection, delimited, parsed, running)
         except RuntimeError:  # the pool is closing
-            self._finished.append((connection, delimited, self._handler.serve(parsed)))
-            self._take_finished()
+            self._serve_in_pool(connection, delimited, parsed, running)
 
-    def _serve_in_pool(self, connection: Connection, delimited: bool, parsed: ParsedRequest) -> None:
-        self._finished.append((connection, delimited, self._handler.serve(parsed)))
+    def _serve_in_pool(
+        self, connection: Connection, delimited: bool, parsed: ParsedRequest, running: RunningRequest
+    ) -> None:
+        try:
+            reply = self._handler.serve(parsed)
+        except Exception:
+            log.exception("a request could not be served")
+            reply = _CRASHED
+        self._registry.finish(running, reply)
+        self._finished.append((connection, delimited, reply))
         self._wake()
 
     def _take_finished(self) -> None:
@@ -272,6 +297,9 @@ class ZmqRpcServer:
         self._listener.close()
         self._wake_in.close()
         self._wake_out.close()
+
+
+_CRASHED = encode(error(ErrorCode.INTERNAL_ERROR, "the request could not be served"))
 
 
 def _not_a_request(body: Message, limit: int) -> bytes:

@@ -2,11 +2,13 @@
 
 import contextlib
 import logging
+import queue
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
-from urlab.transport.reply_cache import ReplyCache
+from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.shm.folder import SHM_ROOT, OwnedRegion, ShmFolder, ShmUnavailable
 from urlab.transport.shm.streams import ShmStreams
 from urlab_wire import ErrorCode, encode
@@ -21,6 +23,7 @@ log = logging.getLogger("urlab.transport")
 _STOP_LIMIT_S = 3.0
 _HEADROOM_BYTES = 1 << 20
 _LARGEST_REPLY_BYTES = 64 << 20
+_SEQUENCE_MASK = (1 << 64) - 1
 
 Handle = Callable[[bytes], bytes]
 
@@ -28,8 +31,10 @@ Handle = Callable[[bytes], bytes]
 class SharedMemory:
     """One folder from construction to `close`; scenes are attached and detached in between."""
 
-    def __init__(self, handle: Handle, too_large: ReplyCache, *, reply_bytes: int = 0, root: Path = SHM_ROOT) -> None:
-        """``reply_bytes`` are those of the largest reply that is likely; larger ones go to ``too_large``.
+    def __init__(
+        self, handle: Handle, registry: RequestRegistry, *, reply_bytes: int = 0, root: Path = SHM_ROOT
+    ) -> None:
+        """``reply_bytes`` are those of the largest reply that is likely; ``registry`` keeps larger ones.
 
         ShmUnavailable when there is no shared memory to be had, or not enough of it.
         """
@@ -37,7 +42,7 @@ class SharedMemory:
         with contextlib.ExitStack() as undo:
             self._folder = ShmFolder(root)
             undo.callback(self._folder.close)
-            self._rpc = ShmRpcServer(self._folder, handle, too_large, stride)
+            self._rpc = ShmRpcServer(self._folder, handle, registry, stride)
             undo.callback(self._rpc.stop)
             self.streams = ShmStreams(self._folder)
             undo.callback(self.streams.close)
@@ -64,13 +69,14 @@ class SharedMemory:
 class ShmRpcServer:
     """Serves ``handle`` until it is stopped, on a thread of its own.
 
-    There is one pair of regions, so one client at a time: ours hold a lock on the request's file while they use it.
+    There is one pair of regions, so one client at a time: ours hold a lock on the request's file while they use it. A
+    reply whose client has gone on, to ZeroMQ or to another request, is skipped: it would answer the wrong request.
     """
 
-    def __init__(self, folder: ShmFolder, handle: Handle, too_large: ReplyCache, stride: int = RPC_STRIDE) -> None:
+    def __init__(self, folder: ShmFolder, handle: Handle, registry: RequestRegistry, stride: int = RPC_STRIDE) -> None:
         """ShmUnavailable when there is no room for the regions."""
         self._handle = handle
-        self._too_large = too_large
+        self._registry = registry
         self._requests = folder.make_region(REQUEST_FILE, RPC_STRIDE, RPC_BUFFERS)
         self._replies = _make_reply_region(folder, max(stride, RPC_STRIDE))
         self._waiter = SequenceWaiter(self._requests.region)
@@ -96,20 +102,52 @@ class ShmRpcServer:
         seen = requests.sequence
         while not waiter.stopped:
             if waiter.wait(seen) and (found := requests.read(seen)):
+                lost = (found[0] - seen - 1) & _SEQUENCE_MASK
                 seen, request = found
-                self._answer(request)
+                self._serve(request, seen, lost)
 
-    def _answer(self, request: bytes) -> None:
+    def _serve(self, request: bytes, seen: int, lost: int) -> None:
+        """Serve a request; ``lost`` ones before it were written over while this thread was busy."""
+        running = self._registry.begin(request, self)
+        if lost:
+            self._replies.region.skip(lost)
+        if running.owner is not self:
+            self._settle(request, self._reply_of(running), seen)
+            return
+        begun_s = time.monotonic()
+        reply = self._run_handler(request)
+        written = self._replies.region.sequence + 1
+        self._registry.finish_in_turn(
+            running,
+            reply,
+            time.monotonic() - begun_s,
+            settle=lambda is_repeated: self._settle(request, reply, seen, is_repeated),
+            withdraw=lambda: self._replies.region.withdraw(written),
+        )
+
+    def _run_handler(self, request: bytes) -> bytes:
         try:
-            reply = self._handle(request)
+            return self._handle(request)
         except Exception:
             log.exception("a request over shared memory could not be served")
-            reply = encode(error(ErrorCode.INTERNAL_ERROR, "the request could not be served"))
-        if len(reply) > self._replies.region.capacity:
-            self._too_large.put(request, reply)
-            reply = _too_large(request, len(reply), self._replies.region.capacity)
-        self._replies.region.write(reply)
-        wake(self._replies.region)
+            return encode(error(ErrorCode.INTERNAL_ERROR, "the request could not be served"))
+
+    def _reply_of(self, running: RunningRequest) -> bytes:
+        """The reply to a request that runs on another transport."""
+        taken: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+        self._registry.attach(running, taken.put)
+        return taken.get()
+
+    def _settle(self, request: bytes, reply: bytes, seen: int, is_repeated: bool = False) -> bool:
+        """Write the reply, or skip it if its client has gone on; whether it fits its region."""
+        replies = self._replies.region
+        if is_repeated or self._requests.region.sequence != seen:
+            replies.skip()
+            return True
+        fits = len(reply) <= replies.capacity
+        replies.write(reply if fits else _too_large(request, len(reply), replies.capacity))
+        wake(replies)
+        return fits
 
 
 def _make_reply_region(folder: ShmFolder, stride: int) -> OwnedRegion:

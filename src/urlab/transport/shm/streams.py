@@ -35,6 +35,7 @@ class ShmStreams:
         self._state: OwnedRegion | None = None
         self._cameras: dict[str, tuple[OwnedRegion, OwnedRegion]] = {}
         self._muted: set[str] = set()
+        self._is_outdated = False
         self._warned_of_size = False
         self.on_subscriber: Callable[[], None] = no_op
         """Called, on a thread of its own, when a region gets its first reader or loses its last."""
@@ -54,6 +55,7 @@ class ShmStreams:
             self._state = self._make(STATE_FILE, max(STATE_STRIDE, _ROOM * len(first) + _SIZE_BYTES))
             if self._state is not None:
                 self._state.region.write(first)
+            self._is_outdated = False
         source.listen(self._published)
 
     def detach(self) -> None:
@@ -102,6 +104,15 @@ class ShmStreams:
         """On the stepping thread, under the physics lock."""
         if self._readers.reads(STATE_FILE):
             self._write_state()
+        elif not self._is_outdated:
+            self._outdate_state()
+
+    def _outdate_state(self) -> None:
+        """The next reader shall not take a state from before, perhaps of another episode, for the present one."""
+        with self._state_lock:
+            if self._state is not None:
+                self._state.region.outdate()
+            self._is_outdated = True
 
     def _readers_changed(self) -> None:
         """On the readers' thread: a client that begins to read gets the present state, though nothing may move."""
@@ -122,6 +133,7 @@ class ShmStreams:
                 self._warn_of_size(len(payload), state.region.capacity)
                 return
             state.region.write(payload)
+            self._is_outdated = False
             wake(state.region)
 
     def _warn_of_size(self, size: int, capacity: int) -> None:

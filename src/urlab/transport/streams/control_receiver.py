@@ -4,6 +4,7 @@ import contextlib
 import logging
 import socket as sockets
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 import zmq
@@ -23,9 +24,13 @@ KEPT_MESSAGES = 100
 _TAKEN_AT_ONCE = 64
 _STOP_LIMIT_S = 3.0
 _SHOWN_BYTES = 80
+_WARN_EVERY_S = 10.0
+"""Of each outcome; what comes in between is counted."""
 
 Message = tuple[bytes, bytes]
 Take = Callable[[Sequence[Message]], Sequence[ControlOutcome]]
+Hint = Callable[[bytes, bytes], str]
+"""(topic, payload) -> which ids a message asks for, and which exist; empty when that is not what is wrong."""
 
 
 class ControlReceiver:
@@ -37,6 +42,8 @@ class ControlReceiver:
 
         self._listener = listener
         self._take: Take = _nothing_plays
+        self._hint: Hint = _no_hint
+        self._warned: dict[ControlOutcome, tuple[float, int]] = {}
         self._counts = dict.fromkeys(ControlOutcome, 0)
         self._stopping = False
         self._socket = bind(context, zmq.SUB, listener, RCVHWM=KEPT_MESSAGES, MAXMSGSIZE=MAX_FRAME_BYTES)
@@ -45,13 +52,13 @@ class ControlReceiver:
         self._thread = threading.Thread(target=self._run, name="urlab-control-in", daemon=True)
         self._thread.start()
 
-    def attach(self, take: Take) -> None:
-        """Hand messages, (topic, payload) each, to this function, which tells what became of them."""
-        self._take = take
+    def attach(self, take: Take, hint: Hint) -> None:
+        """Hand messages, (topic, payload), to ``take``, which tells what became of each; ``hint`` helps the log."""
+        self._take, self._hint = take, hint
 
     def detach(self) -> None:
         """Drop messages until the next scene."""
-        self._take = _nothing_plays
+        self._take, self._hint = _nothing_plays, _no_hint
 
     def counters(self) -> dict[str, int]:
         """How many messages were received, and how many met with each outcome."""
@@ -94,17 +101,28 @@ class ControlReceiver:
         messages = [(frames[0], frames[1]) for frames in received if len(frames) == 2]
         for frames in received:
             if len(frames) != 2:
-                self._count(ControlOutcome.MALFORMED, frames[0])
+                self._count(ControlOutcome.MALFORMED, frames[0], b"")
         if messages:
-            for (topic, _), outcome in zip(messages, self._take(messages), strict=True):
-                self._count(outcome, topic)
+            for (topic, payload), outcome in zip(messages, self._take(messages), strict=True):
+                self._count(outcome, topic, payload)
 
-    def _count(self, outcome: ControlOutcome, topic: bytes) -> None:
+    def _count(self, outcome: ControlOutcome, topic: bytes, payload: bytes) -> None:
         self._counts[outcome] += 1
         if outcome is ControlOutcome.APPLIED:
             return
-        level = logging.WARNING if self._counts[outcome] == 1 else logging.DEBUG
-        log.log(level, "a control message for %r is not applied: %s", topic[:_SHOWN_BYTES], outcome)
+        now, (due_s, told) = time.monotonic(), self._warned.get(outcome, (0.0, 0))
+        if now < due_s:
+            log.debug("a control message for %r is not applied: %s", topic[:_SHOWN_BYTES], outcome)
+            return
+        count = self._counts[outcome]
+        self._warned[outcome] = (now + _WARN_EVERY_S, count)
+        more = f" ({count - told} such messages since this was last said)" if told else ""
+        hint = self._hint(topic, payload) if outcome is ControlOutcome.UNKNOWN_ID else ""
+        log.warning("a control message for %r is not applied: %s%s%s", topic[:_SHOWN_BYTES], outcome, hint, more)
+
+
+def _no_hint(topic: bytes, payload: bytes) -> str:  # noqa: ARG001 - a `Hint`
+    return ""
 
 
 def _nothing_plays(messages: Sequence[Message]) -> Sequence[ControlOutcome]:

@@ -46,7 +46,7 @@ class Streams:
         """Serve a scene, and those of its cameras that stream."""
         self._cameras.attach(cameras)
         self._info.attach(source, self._cameras.endpoints())
-        self._control.attach(source.control)
+        self._control.attach(source.control, source.control_hint)
         self._state.attach(source)
 
     def detach(self) -> None:

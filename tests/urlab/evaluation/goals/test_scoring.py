@@ -84,6 +84,12 @@ def test_weights_count_in_the_mean_which_is_rounded() -> None:
     assert tracker.nested == [[[2.0, 0.5, 0.5]]]
 
 
+def test_the_floor_is_what_standing_still_scores_in_the_end() -> None:
+    goal = f"[[[{up('a', weight=1.5)}, {up('b', weight=0.5)}]], [[{up('c')}]]]"
+    tracker = GoalTracker(task_with(goal), 50)
+    assert tracker.floor(poses("bc"), {}) == run(tracker, [(120, "bc")])[0] == 0.125
+
+
 def test_the_better_alternative_counts() -> None:
     goal = f"[[{up('a')}, {up('b')}], [{up('c')}, {up('d')}]]"
     tracker = GoalTracker(task_with(goal), 50)

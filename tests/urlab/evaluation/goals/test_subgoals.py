@@ -2,10 +2,11 @@
 
 import math
 
+import msgspec
 import pytest
 
-from urlab.evaluation.goals.scoring import holds
-from urlab.evaluation.goals.solids import PlacedObjects
+from urlab.evaluation.goals.scoring import holds, is_true
+from urlab.evaluation.goals.solids import Handling, PlacedObjects
 from urlab.evaluation.tasks.goal import (
     SUBGOALS,
     AxisAlign,
@@ -51,7 +52,7 @@ def test_the_registry_has_the_types_of_genmanip_and_status() -> None:
 
 
 def test_every_type_of_subgoal_is_decided() -> None:
-    assert set(holds.registry) == {object, *SUBGOALS.values()}
+    assert set(is_true.registry) == {object, *SUBGOALS.values()}
 
 
 @pytest.mark.parametrize(("z", "expected"), [(1.0999, False), (1.1, True), (1.2, True), (1.2001, False)])
@@ -140,3 +141,51 @@ def test_a_relationship_asks_about_its_objects() -> None:
 def test_a_tiny_error_in_a_quaternion_does_no_harm() -> None:
     almost: Quat = (1.0, 1e-12, 0.0, 0.0)
     assert holds(MatchOrientation("a", [OrientationRange("z", "z", (0.0, 1e-6))]), at(a=Pose((0, 0, 1), almost)))
+
+
+TOUCHED = Handling(
+    {"a": frozenset({"left"}), "b": frozenset({"left", "right"})}, frozenset({"c"}), {"d": 0.05, "a": 0.02}
+)
+
+
+def handled(handling: Handling) -> PlacedObjects:
+    """All in their ranges, with these being done to them."""
+    poses = {name: Pose((0.3 * number, 0.0, 1.1)) for number, name in enumerate(OBJECTS)}
+    return PlacedObjects(OBJECTS, poses, {"drawers": {"drawer": 0.0}, "closet": {"door": 0.0}}, handling)
+
+
+@pytest.mark.parametrize(("name", "expected"), [("a", False), ("b", False), ("c", False), ("d", True)])
+def test_what_is_touched_or_moves_is_not_released(name: str, expected: bool) -> None:
+    subgoal = PositionRange(object=name, z=(1.0, 1.2), released=True)
+    assert holds(subgoal, handled(TOUCHED)) is expected
+    assert holds(subgoal, handled(Handling()))
+    assert holds(PositionRange(object=name, z=(1.0, 1.2)), handled(TOUCHED))
+
+
+@pytest.mark.parametrize(
+    ("name", "arms", "expected"),
+    [
+        ("a", ["left"], True),
+        ("a", ["right"], False),
+        ("a", ["left", "right"], False),
+        ("b", ["right", "left"], True),
+        ("b", ["left"], False),
+        ("d", ["left"], False),
+    ],
+)
+def test_what_is_held_is_touched_by_exactly_these_arms(name: str, arms: list[str], expected: bool) -> None:
+    assert holds(PositionRange(object=name, z=(1.0, 1.2), held_by=arms), handled(TOUCHED)) is expected
+
+
+def test_what_is_to_be_left_may_move_a_little() -> None:
+    assert holds(PositionRange(object="c", z=(1.0, 1.2), leaving=["a"]), handled(TOUCHED))
+    assert not holds(PositionRange(object="c", z=(1.0, 1.2), leaving=["a", "d"]), handled(TOUCHED))
+
+
+def test_only_released_objects_are_counted() -> None:
+    count = CountRelationship(objects=["a", "d"], relation="on", target="table", at_least=2)
+    on_the_table = {name: Pose((0.2 * number, 0.0, 1.0)) for number, name in enumerate("abcd")}
+    for handling, expected in ((Handling(), True), (TOUCHED, False)):
+        placed = PlacedObjects(OBJECTS, on_the_table, {}, handling)
+        assert holds(count, placed)
+        assert holds(msgspec.structs.replace(count, released=True), placed) is expected

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from urlab.evaluation.runs.client import EvalClient, InvalidRequest, ServerUnreachable
+from urlab.evaluation.runs.results import Run
 
 HOLD = {"action": [0.0] * 7 + [0.04, 0.04], "control_type": "joint_position"}
 
@@ -37,6 +38,16 @@ def test_an_episode_leaves_its_evidence(filmed: Any) -> None:
     assert (info["score"], info["success_rate"], info["termination_reason"]) == (0.0, 0, "step_limit")
     assert info["log_info"].keys() == {"episode_start_time", "episode_end_time", "metric_score"}
     _check_records(folder, films)
+
+
+def test_a_run_of_a_server_tells_what_its_pictures_were_drawn_by(filmed: Any) -> None:
+    job = json.loads((filmed.results / "urlab" / "films" / "job.json").read_text())
+    assert job["render_profile"] == "fast"
+    assert job["renderer"] not in ("", "none, as there are no cameras")
+    assert {"mujoco", "numpy", "urlab-headless"} <= job["versions"].keys()
+    assert job["camera_sizes"]["short"]["obs_camera"] == "640 x 480 and depth"
+    run = Run("films", filmed.results, job, ())
+    assert run.drawing == f"{job['renderer']}, render profile fast"
 
 
 def _check_records(folder: Any, films: set[str]) -> None:
@@ -74,7 +85,7 @@ def test_without_ffmpeg_there_are_no_films_and_one_word_about_it(
     raw.pickled("/reset", {"worker_ids": ["0"]})
     for steps in (12, 150):
         reply = raw.pickled("/step_chunk", [{"0": HOLD}] * steps)["obs"]["0"]
-    assert (reply["obs"], reply["metric"].keys()) == (None, {"short", "easy"})
+    assert (reply["obs"], reply["metric"].keys()) == (None, {"(1/1)short", "(1/1)easy"})
     (problem,) = raw.status()["problems"]
     assert "ffmpeg cannot begin the video of obs_camera" in problem
     names = {path.name for path in (server.results / "urlab" / "unfilmed" / "short" / "000").iterdir()}

@@ -30,6 +30,7 @@ EE = {"action": (np.zeros(3), (1.0, 0.0, 0.0, 0.0), [0.04, 0.04]), "control_type
 
 P2_KEYS = {"camera_data", "instruction", "joint_position_state", "ee_pose_state", "timestep", "reset"}
 P4_KEYS = {"state.joints", "state.gripper", "state.base", "state.ee_pose", "episode_id", "robot_id"}
+OUR_KEYS = {"state.base_pose", "state.ee_tcp_offset"}
 
 
 def _array(encoded: dict[str, Any]) -> np.ndarray:
@@ -64,7 +65,7 @@ def test_the_first_generation_runs_its_job_to_the_end(raw: RawClient) -> None:
         steps += 1
     assert steps == 12
     assert [replies[one]["obs"] for one in "01"] == [None, None]
-    assert [replies[one]["metric"] for one in "01"] == [{"short": {"score": 0.0, "sr": 0.0}}] * 2
+    assert [replies[one]["metric"] for one in "01"] == [{"short": 0.0}] * 2
     assert raw.pickled("/step", {"0": HOLD, "1": HOLD})["0"]["obs"] is None
     assert raw.json("/kill", {"data": {"worker_ids": ["0", "1"]}}) == {"data": {"success": True}}
     assert raw.status()["status"] == "complete"
@@ -73,7 +74,7 @@ def test_the_first_generation_runs_its_job_to_the_end(raw: RawClient) -> None:
 def test_an_observation_has_the_keys_of_both_generations(raw: RawClient) -> None:
     raw.start("short")
     observation = raw.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]
-    assert observation.keys() == P2_KEYS | P4_KEYS
+    assert observation.keys() == P2_KEYS | P4_KEYS | OUR_KEYS
     assert observation["camera_data"] == {}
     assert observation["instruction"] == "Put the grey cube on the grey plate."
     joints = _array(observation["joint_position_state"])
@@ -107,22 +108,29 @@ def test_a_later_generation_runs_its_job_to_the_end(raw: RawClient) -> None:
             "sr": 0.0,
             "termination_reason": "step_limit",
             "steps": 12,
+            "attempts": 1,
         }
         for seed in range(2)
     ]
     assert raw.json("/kill", {"data": {"worker_ids": ["0"]}}) == {"data": {"success": True}}
 
 
-@pytest.mark.parametrize(("generation", "steps"), [("first", 110), ("later", 60)])
-def test_a_goal_must_hold_longer_for_the_first_generation(raw: RawClient, generation: str, steps: int) -> None:
+@pytest.mark.parametrize(
+    ("generation", "steps", "metric"),
+    [("first", 110, {"easy": 1.0}), ("later", 60, {"(1/1)easy": {"score": 1.0, "sr": 1.0}})],
+)
+def test_a_goal_must_hold_longer_for_the_first_generation(
+    raw: RawClient, generation: str, steps: int, metric: dict[str, Any]
+) -> None:
     raw.start("easy", episodes=1)
     if generation == "first":
         raw.json("/create_workers", {"data": {"worker_ids": ["0"]}})
-    raw.pickled("/reset", {"worker_ids": ["0"]})
-    answer = raw.pickled("/step_chunk", [{"0": HOLD}] * 150)
-    assert answer["executed_steps"] == steps
-    assert answer["obs"]["0"]["episode_result"]["termination_reason"] == "success"
-    assert answer["obs"]["0"]["metric"] == {"easy": {"score": 1.0, "sr": 1.0}}
+    reply, taken = raw.pickled("/reset", {"worker_ids": ["0"]})["0"], 0
+    while reply["obs"] is not None:
+        reply, taken = raw.pickled("/step", {"0": HOLD})["0"], taken + 1
+    assert taken == steps
+    assert reply["episode_result"]["termination_reason"] == "success"
+    assert reply["metric"] == metric
     raw.json("/kill", {"data": {"worker_ids": ["0"]}})
 
 
@@ -151,7 +159,7 @@ def test_a_client_goes_on_until_the_last_of_its_workers_is_done(raw: RawClient) 
     waiting, busy = sorted("01", key=lambda one: "waiting" not in str(told[one]))
     assert told[waiting][11:23] == [((f"urlab/odd/waiting/{waiting}", step == 0), None) for step in range(12)]
     assert told[busy][11:23] == [(("urlab/odd/short/002", step == 0), None) for step in range(12)]
-    assert told["0"][23:] == told["1"][23:] == [(None, {"short": {"score": 0.0, "sr": 0.0}})]
+    assert told["0"][23:] == told["1"][23:] == [(None, {"(3/3)short": {"score": 0.0, "sr": 0.0}})]
     assert raw.status()["status"] == "complete"
 
 
@@ -238,7 +246,7 @@ def test_a_job_of_the_same_name_goes_on_with_what_was_just_finished(raw: RawClie
         raw.start("short", run_id="same", episodes=3)
         assert raw.status()["completed_episodes"] == done
     reply = raw.pickled("/reset", {"worker_ids": ["0"]})["0"]
-    assert (reply["obs"], reply["metric"]) == (None, {"short": {"score": 0.0, "sr": 0.0}})
+    assert (reply["obs"], reply["metric"]) == (None, {"(3/3)short": {"score": 0.0, "sr": 0.0}})
 
 
 def test_an_absolute_server_takes_actions_without_a_flag_as_they_are(make_server: Any, make_raw: Any) -> None:
@@ -261,6 +269,7 @@ def test_status_counts_and_the_files_say_the_same(raw: RawClient, server: Any) -
         "run_id": "counted/one",
         "total_episodes": 2,
         "completed_episodes": 0,
+        "solved_episodes": 0,
         "in_progress_episodes": 0,
         "active_workers": [],
         "results": {},
@@ -306,17 +315,14 @@ def test_the_last_observation_of_an_episode_is_there_for_the_asking(stepping: Ra
     assert result["terminal_obs"]["reset"] is False
 
 
-def test_omitted_is_rel_means_a_change_and_the_flag_is_honoured(stepping: RawClient) -> None:
+def test_the_flag_of_an_action_is_honoured(stepping: RawClient) -> None:
     first = _array(stepping.pickled("/reset", {"worker_ids": ["0"]})["0"]["obs"]["joint_position_state"])
-    change = {"0": {**HOLD, "action": np.array([0.02, *[0.0] * 6, 0.04, 0.04], dtype=np.float32)}}
-    for _ in range(5):
-        moved = stepping.pickled("/step", change)
-    stepping.pickled("/step_chunk", [{"0": HOLD}] * 4)
-    moved = stepping.pickled("/step", {"0": HOLD})["0"]["obs"]
+    still = {"0": {**HOLD, "is_rel": True}}
+    change = {"0": {**still["0"], "action": np.array([0.02, *[0.0] * 6, 0.04, 0.04], dtype=np.float32)}}
+    moved = stepping.pickled("/step_chunk", [*[change] * 5, *[still] * 5])["obs"]["0"]["obs"]
     assert _array(moved["joint_position_state"])[0] - first[0] == pytest.approx(0.1, abs=0.01)
     stepping.pickled("/reset", {"worker_ids": ["0"]})
-    back = {"0": {**HOLD, "action": tuple(map(float, first)), "is_rel": True}}
-    absolute = {"0": {**back["0"], "is_rel": False}}
+    absolute = {"0": {**HOLD, "action": tuple(map(float, first)), "is_rel": False}}
     there = stepping.pickled("/step_chunk", [absolute] * 8)["obs"]["0"]["obs"]
     assert _array(there["joint_position_state"])[:7] == pytest.approx(first[:7], abs=2e-3)
 
@@ -333,7 +339,7 @@ def test_ee_poses_come_as_tuples_of_any_sequence(stepping: RawClient) -> None:
     for form in forms * 2:
         action = {"action": form, "base_motion": [0.0] * 3, "control_type": "ee_pose", "is_rel": True}
         stepping.pickled("/step", {"0": action})
-    reply = stepping.pickled("/step_chunk", [{"0": EE}] * 5)["obs"]["0"]
+    reply = stepping.pickled("/step_chunk", [{"0": {**EE, "is_rel": True}}] * 5)["obs"]["0"]
     moved = _array(reply["obs"]["ee_pose_state"][0]) - _array(first["ee_pose_state"][0])
     assert moved == pytest.approx([0.0, 0.0, -0.012], abs=2e-3)
 

@@ -211,7 +211,7 @@ def test_a_disk_without_room_costs_files_but_no_result(make_server: Any, make_ra
     raw.pickled("/reset", {"worker_ids": ["0"]})
     raw.pickled("/step_chunk", [{"0": HOLD}] * 12)
     reply = raw.pickled("/step_chunk", [{"0": HOLD}] * 150)["obs"]["0"]
-    assert (reply["obs"], reply["metric"].keys()) == (None, {"short", "easy"})
+    assert (reply["obs"], reply["metric"].keys()) == (None, {"(1/1)short", "(1/1)easy"})
     assert any("cannot write" in problem and "trace.jsonl" in problem for problem in raw.status()["problems"])
     run = server.results / "urlab" / "full"
     assert {path.name for path in (run / "short" / "000").iterdir()} == {"result_info.json"}
@@ -285,6 +285,6 @@ def test_an_unwritable_folder_costs_files_but_no_result(server: Any, raw: Any) -
     assert (result["task_name"], result["score"]) == ("short", 0.0)
     reply = raw.pickled("/step_chunk", [{"0": HOLD}] * 150)["obs"]["0"]
     assert reply["obs"] is None
-    assert reply["metric"].keys() == {"short", "easy"}
+    assert reply["metric"].keys() == {"(1/1)short", "(1/1)easy"}
     assert any("cannot write" in problem for problem in raw.status()["problems"])
     assert (run / "easy" / "000" / "result_info.json").exists()

@@ -366,6 +366,31 @@ def test_a_server_that_has_failed_is_gone(server: PolicyServerOfTheTest):
             policy.act(seen)
 
 
+def test_a_new_episode_connects_again_to_a_server_that_has_failed(server: PolicyServerOfTheTest):
+    good, server.answer = server.answer, KeyError("state")
+    good["actions"] = np.zeros((4, 7))
+    with closing(find_policy(server.url).make()) as policy:
+        seen = observation("franka_panda")
+        policy.reset(seen)
+        with pytest.raises(PolicyError, match="failed"):
+            policy.act(seen)
+        server.answer = good
+        policy.reset(seen)
+        assert len(policy.act(seen)) > 0
+
+
+def test_a_server_that_does_not_come_back_is_not_waited_for_without_end(server: PolicyServerOfTheTest):
+    server.answer = KeyError("state")
+    policy = find_policy(server.url, {"connect_timeout_s": 0.3}).make()
+    seen = observation("franka_panda")
+    policy.reset(seen)
+    with pytest.raises(PolicyError, match="failed"):
+        policy.act(seen)
+    server.close()
+    with pytest.raises(PolicyError, match=r"no policy server at .* within 0.3 s"):
+        policy.reset(seen)
+
+
 def test_a_server_that_says_nothing_is_not_waited_for_without_end(server: PolicyServerOfTheTest):
     server.first_frame = None
     with pytest.raises(PolicyError, match=r"sent no metadata within 0.1 s; --policy-arg reply_timeout_s"):

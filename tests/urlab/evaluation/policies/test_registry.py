@@ -8,7 +8,7 @@ import pytest
 
 from urlab.evaluation.embodiments import EMBODIMENTS
 from urlab.evaluation.policies import Policy, PolicyError, PolicyNotFound, find_policy
-from urlab.evaluation.policies.base import embodiment_of, episode_of
+from urlab.evaluation.policies.base import embodiment_of, episode_of, optional_method
 from urlab.evaluation.policies.random_policy import MAX_DELTA_RAD, RandomPolicy
 
 OWN = """
@@ -20,6 +20,10 @@ class Still:
     def act(self, observation):
         return {"control_type": "joint_position", "action": [0.0] * 9}
     def close(self): pass
+
+class Least:
+    def act(self, observation):
+        return {"control_type": "joint_position", "action": [0.0] * 9}
 
 class Half:
     def reset(self, observation): pass
@@ -103,6 +107,36 @@ def test_a_function_may_make_the_policy(own: str):
     assert source.make().checkpoint == "from a function"  # type: ignore[attr-defined]
 
 
+def test_a_policy_needs_act_alone(own: str):
+    policy = find_policy(f"{own}:Least").make()
+    assert isinstance(policy, Policy)
+    assert optional_method(policy, "reset")({}) is None
+    assert optional_method(policy, "close")() is None
+
+
+@pytest.mark.parametrize(
+    ("stated", "cameras"),
+    [
+        ("None", None),
+        ("['obs_camera', 'realsense']", {"obs_camera": None, "realsense": None}),
+        ("{'obs_camera': (224, 200), 'realsense': None}", {"obs_camera": (224, 200), "realsense": None}),
+    ],
+)
+def test_a_class_says_through_which_cameras_it_looks(tmp_path: Path, stated: str, cameras: Any):
+    file = tmp_path / f"looks_{abs(hash(stated))}.py"
+    file.write_text(f"class Looks:\n    cameras = {stated}\n    depth = False\n    def act(self, seen): ...\n")
+    source = find_policy(f"{file}:Looks")
+    assert (source.cameras, source.depth) == (cameras, False)
+
+
+@pytest.mark.parametrize("stated", ["'obs_camera'", "{'obs_camera': 224}", "[]", "{'obs_camera': (224, 'x')}"])
+def test_cameras_that_cannot_be_meant_are_refused(tmp_path: Path, stated: str):
+    file = tmp_path / f"odd_{abs(hash(stated))}.py"
+    file.write_text(f"class Odd:\n    cameras = {stated}\n    def act(self, seen): ...\n")
+    with pytest.raises(PolicyNotFound, match="write a list of names, or names with their sizes"):
+        find_policy(f"{file}:Odd")
+
+
 @pytest.mark.parametrize(
     ("word", "says"),
     [
@@ -112,10 +146,10 @@ def test_a_function_may_make_the_policy(own: str):
         ("http://127.0.0.1:8000", "asked over a websocket: ws://127.0.0.1:8000"),
         ("nowhere_at_all:Policy", "there is no module 'nowhere_at_all' in /.*file.py:Class"),
         ("nowhere/at/all.py:Policy", "there is no file nowhere/at/all.py"),
-        ("{own}:Missing", "has no class 'Missing'; it has: Broken, Half, Still"),
+        ("{own}:Missing", "has no class 'Missing'; it has: Broken, Half, Least, Still"),
         ("{own}:not a name", "write module:Class or file.py:Class"),
-        ("{own}:Half", r"lacks act\(\), close\(\)"),
-        ("{own}:Broken", r"cannot be made: OSError: no checkpoint here \(.*, line 16, in __init__\)"),
+        ("{own}:Half", r"lacks act\(\)"),
+        ("{own}:Broken", r"cannot be made: OSError: no checkpoint here \(.*, line 20, in __init__\)"),
     ],
 )
 def test_a_policy_that_is_not_one_is_told_with_what_there_is(own: str, word: str, says: str):

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from urlab.evaluation.report import RunFolderError, document, page, read_run, summarise, write_report
+from urlab.evaluation.episode_result import Retries
+from urlab.evaluation.report import RunFolderError, UnlikeRuns, document, page, read_run, summarise, write_report
 from urlab.evaluation.report.page import MAX_EMBEDDED_BYTES
 from urlab.evaluation.report.statistics import wilson
 
@@ -298,3 +299,72 @@ def test_tasks_are_told_by_robot_and_a_servers_run_with_its_machine(write_run: W
 def test_a_small_lead_is_called_what_it_is(write_run: WriteRun, tmp_path: Path):
     runs = [read_run(write_run("a", {"stack": [1.0, 0.0]})), read_run(write_run("b", {"stack": [0.0, 0.0]}))]
     assert "a solves 1 more of the 2 common episodes than b; p = 1: this may well be chance." in page(runs, tmp_path)
+
+
+DRAWN = {"renderer": "llvmpipe (LLVM 15)", "render_profile": "fast"}
+
+
+@pytest.mark.parametrize("other", [{"renderer": "NVIDIA A100"}, {"render_profile": "quality"}])
+def test_runs_whose_pictures_were_drawn_differently_are_not_compared(
+    write_run: WriteRun, tmp_path: Path, other: dict[str, str]
+):
+    runs = [
+        read_run(write_run("here", {"stack": [1.0]}, policy="one", **DRAWN)),
+        read_run(write_run("there", {"stack": [0.0]}, policy="two", **{**DRAWN, **other})),
+    ]
+    words = r"here: llvmpipe \(LLVM 15\), render profile fast; there: .*--force"
+    with pytest.raises(UnlikeRuns, match=words):
+        write_report(runs, tmp_path / "out.html")
+    with pytest.raises(UnlikeRuns, match=words):
+        document(runs)
+    assert not (tmp_path / "out.html").exists()
+    write_report(runs, tmp_path / "out.html", force=True)
+    assert "Not drawn alike: the pictures of one are by llvmpipe" in checked((tmp_path / "out.html").read_text()).text
+    assert len(document(runs, force=True)["comparisons"]) == 1
+
+
+def test_runs_that_saw_alike_or_saw_nothing_are_compared(write_run: WriteRun):
+    first = read_run(write_run("first", {"stack": [1.0]}, camera_sizes={"stack": {"obs_camera": "64 x 48"}}, **DRAWN))
+    assert "obs_camera 64 x 48" in page([first], first.folder)
+    same = read_run(write_run("same", {"stack": [1.0]}, **DRAWN))
+    blind = read_run(write_run("blind", {"stack": [1.0]}, renderer="none, as there are no cameras"))
+    foreign = read_run(write_run("foreign", {"stack": [1.0]}))
+    assert len(document([first, same, blind, foreign])["comparisons"]) == 3
+
+
+def test_cards_of_other_episodes_come_with_a_warning(write_run: WriteRun, tmp_path: Path):
+    many = read_run(write_run("many", {"stack": [1.0, 0.0, 0.0], "sort": [0.0]}, policy="one"))
+    few = read_run(write_run("few", {"stack": [1.0, 1.0]}, policy="two"))
+    text = checked(page([many, few], tmp_path)).text
+    assert "not of the same episodes: one has 4, two has 2. Of the 2 that all have, solved are: one 1, two 2." in text
+    assert "not of the same episodes" not in page([many, many], tmp_path)
+    none = read_run(write_run("none", {"pile": [1.0]}, policy="three"))
+    assert "They have none in common." in checked(page([few, none], tmp_path)).text
+
+
+def test_the_score_of_doing_nothing_is_told(write_run: WriteRun, tmp_path: Path):
+    folder = write_run("first", {"stack": [1.0, 0.2], "sort": [0.0]}, policy="one")
+    for path, floor in (("stack/000", 0.2), ("stack/001", 0.2), ("sort/000", 0.05)):
+        info = folder / path / "result_info.json"
+        info.write_text(json.dumps({**json.loads(info.read_text()), "floor": floor}))
+    run = read_run(folder)
+    assert document([run])["runs"][0]["tasks"]["stack"]["floor"] == pytest.approx(0.2)
+    text = checked(page([run], tmp_path)).text
+    assert "mean score 0.40 (a robot that never moves: 0.15)" in text
+    assert "score 0.60 (standing still 0.20)" in text
+
+
+def test_attempts_without_a_result_are_counted_where_the_answer_is(write_run: WriteRun, tmp_path: Path):
+    run = read_run(write_run("first", {"stack": [1.0, 0.0]}, policy="one"))
+    first, second = run.episodes
+    again = replace(
+        run,
+        episodes=(
+            replace(first, retries=Retries(resets=5, steps=500)),
+            replace(second, retries=Retries(worker_deaths=1), reason="policy_failed", detail="out of memory"),
+        ),
+    )
+    text = checked(page([again], tmp_path)).text
+    assert "6 attempts without a result: 5 resets, 1 worker death" in text
+    assert "policy_failed: out of memory" in text
+    assert "without a result" not in page([run], tmp_path)

@@ -7,8 +7,9 @@ import pytest
 
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.errors import BadJob
-from urlab.evaluation.runs.job import EpisodeKey, Job
+from urlab.evaluation.runs.job import EpisodeKey, Job, JobFactory
 from urlab.evaluation.runs.results import RunFolder, check_run_id, new_run_id
+from urlab.evaluation.settings import MetricShape, ServerSettings
 
 A0, A1, B0 = EpisodeKey("a", 0), EpisodeKey("a", 1), EpisodeKey("b", 0)
 WON = EpisodeResult("a", "000", 1.0, True, 60, "success")
@@ -64,3 +65,45 @@ def test_a_run_id_that_leads_elsewhere_is_refused(run_id: str) -> None:
 def test_run_ids_may_have_parts_and_are_made_from_the_time() -> None:
     assert check_run_id("team/run-1") == "team/run-1"
     assert check_run_id(new_run_id()).count("_") == 4
+
+
+def test_a_server_without_options_has_a_job_for_the_robot_of_a_client_without_options(tmp_path: Path) -> None:
+    run = JobFactory(ServerSettings(results=tmp_path)).first_run()
+    assert {task.embodiment for task in run.tasks.values()} == {"franka_panda"}
+    assert len(run.tasks) > 1
+
+
+def test_several_robots_are_several_jobs_one_after_the_other_unless_one_is_wanted(tmp_path: Path) -> None:
+    factory = JobFactory(ServerSettings(results=tmp_path, tasks=["all"], episodes=1))
+    run, robots = factory.first_run(), []
+    for _ in range(4):
+        robots.append({task.embodiment for task in run.tasks.values()})
+        following = factory.next_run(run)
+        assert following is not None
+        run = following
+    assert robots == [{"franka_panda"}, {"franka_robotiq"}, {"aloha"}, {"franka_panda"}]
+    whole = JobFactory(ServerSettings(results=tmp_path, tasks=["all"], one_job=True)).first_run()
+    assert len({task.embodiment for task in whole.tasks.values()}) == 3
+
+
+def test_a_run_that_was_complete_when_the_server_started_is_followed_by_none(tmp_path: Path) -> None:
+    settings = ServerSettings(results=tmp_path, tasks=["panda_cube_on_plate"], episodes=1, run_id="old")
+    folder = RunFolder(tmp_path, "old").episode("panda_cube_on_plate", "000")
+    folder.mkdir(parents=True)
+    (folder / "result_info.json").write_text('{"score": 1.0, "success_rate": 1}')
+    factory = JobFactory(settings)
+    run = factory.first_run()
+    assert run.job.is_complete
+    assert factory.next_run(run) is None
+
+
+def test_the_final_metric_has_three_shapes_and_marks_what_is_not_complete() -> None:
+    job = Job("r", [A0, A1, B0], {A0: WON, A1: HALF})
+    means = {"score": 0.75, "sr": 0.5}
+    nothing = {"score": 0.0, "sr": 0.0}
+    assert job.metric(MetricShape.RATES) == {"a": 0.5, "*b": 0.0}
+    assert job.metric(MetricShape.COUNTED) == {"(2/2)a": means, "*b": nothing}
+    assert job.metric(MetricShape.NAMED) == {"a": means, "*b": nothing}
+    partly = Job("r", [A0, A1], {A0: WON})
+    assert partly.metric(MetricShape.RATES) == {"*(1/2)a": 1.0}
+    assert partly.metric(MetricShape.NAMED).keys() == {"*(1/2)a"}

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgpack
 import numpy as np
@@ -35,12 +35,12 @@ class Notes:
     """Keeps what it gets to know; may do something at every episode."""
 
     def __init__(self, at_episode: Callable[[], object] = lambda: None) -> None:
-        self.begun: tuple[str, int, int] | None = None
+        self.begun: tuple[str, int, int, int] | None = None
         self.done: list[EpisodeResult] = []
         self._at_episode = at_episode
 
-    def begin(self, run_id: str, total: int, completed: int) -> None:
-        self.begun = (run_id, total, completed)
+    def begin(self, run_id: str, total: int, completed: int, solved: int) -> None:
+        self.begun = (run_id, total, completed, solved)
 
     def episode(self, done: EpisodeResult) -> None:
         self.done.append(done)
@@ -106,7 +106,7 @@ def test_the_same_seeds_give_the_same_episodes_whatever_the_number_of_workers(pl
     notes = Notes()
     first = run_plan(plan, notes, threading.Event())
     second = run_plan(served, Notes(), threading.Event())
-    assert notes.begun == ("one", 2, 0)
+    assert notes.begun == ("one", 2, 0, 0)
     assert sorted((one.task, one.seed, one.steps) for one in notes.done) == [
         ("hurried", "000", 24),
         ("hurried", "001", 24),
@@ -134,6 +134,110 @@ def test_an_openpi_server_drives_the_robot(plan: RunPlan, policy_server: str):
     assert last_y > first_y + 0.1
     (episode,) = read_run(outcome.folder).episodes
     assert set(episode.videos) == {"obs_camera", "obs_camera_2", "realsense"}
+
+
+@pytest.fixture
+def unsteady_server() -> Iterator[str]:
+    """An openpi policy server whose first connection breaks at its second question."""
+    connections = 0
+
+    def answer(connection: ServerConnection) -> None:
+        nonlocal connections
+        connections += 1
+        connection.send(msgpack.packb({}))
+        for number, _ in enumerate(connection):
+            if connections == 1 and number == 1:
+                return
+            rows = np.zeros((5, 7))
+            array = {b"__ndarray__": True, b"data": rows.tobytes(), b"dtype": rows.dtype.str, b"shape": rows.shape}
+            connection.send(msgpack.packb({"actions": array}))
+
+    with serve(answer, "127.0.0.1", 0, compression=None, max_size=None) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_policy_server_that_is_lost_costs_an_episode_and_is_connected_to_again(plan: RunPlan, unsteady_server: str):
+    seeing = replace(plan, policy=find_policy(unsteady_server), cameras=True, workers=1)
+    outcome = run_plan(seeing, Notes(), threading.Event())
+    assert outcome.problem is None
+    assert outcome.is_complete
+    lost, well = read_run(outcome.folder).episodes
+    assert (lost.reason, lost.score, well.reason) == ("policy_failed", 0.0, "step_limit")
+    assert lost.detail is not None
+    assert "has gone" in lost.detail
+    (complaint,) = outcome.complaints
+    assert "that the policy failed in, and that count as failed: 1" in complaint
+
+
+class Looking:
+    """Notes what it sees; it looks through one camera, and needs no depth."""
+
+    cameras: ClassVar = {"realsense": (64, 48)}
+    depth = False
+    seen: ClassVar[list[Any]] = []
+
+    def act(self, observation: dict[str, Any]) -> list[dict[str, Any]]:
+        Looking.seen.append({name: (view["rgb"].shape, view.get("depth")) for name, view in _views(observation)})
+        return [{"control_type": "joint_position", "action": [0.0] * 9, "is_rel": True}] * 24
+
+
+def _views(observation: dict[str, Any]) -> Any:
+    return observation["camera_data"].items()
+
+
+def test_only_what_a_policy_looks_at_is_drawn(plan: RunPlan):
+    policy = replace(find_policy("random"), make=Looking, cameras=Looking.cameras, depth=Looking.depth)
+    outcome = run_plan(replace(plan, policy=policy, cameras=True, workers=1, episodes=1), Notes(), threading.Event())
+    assert outcome.problem is None
+    assert Looking.seen == [{"realsense": ((48, 64, 3), None)}]
+
+
+class Fragile:
+    """Fails at the first step of the episodes that it is told to fail in; it has ``act`` alone."""
+
+    def __init__(self, *seeds: str) -> None:
+        self._seeds = seeds
+
+    def act(self, observation: dict[str, Any]) -> list[dict[str, Any]]:
+        if observation["episode_id"].rpartition("/")[2] in self._seeds:
+            raise RuntimeError("CUDA out of memory")
+        return [{"control_type": "joint_position", "action": [0.0] * 9, "is_rel": True}] * 24
+
+
+def _with(served: RunPlan, *seeds: str) -> RunPlan:
+    policy = replace(find_policy("random"), make=lambda: Fragile(*seeds))
+    return replace(served, policy=policy, episodes=5)
+
+
+def test_a_policy_that_fails_in_an_episode_costs_that_episode(served: RunPlan):
+    notes = Notes()
+    outcome = run_plan(_with(served, "001", "002", "004"), notes, threading.Event())
+    assert (outcome.problem, outcome.is_complete) == (None, True)
+    failed, ran = "policy_failed", "step_limit"
+    assert [one.reason for one in notes.done] == [ran, failed, failed, ran, failed]
+    assert outcome.complaints[0].startswith("episodes that the policy failed in, and that count as failed: 3; the last")
+
+
+def test_a_policy_that_fails_again_and_again_ends_the_run(served: RunPlan):
+    outcome = run_plan(_with(served, "001", "002", "003", "004"), Notes(), threading.Event())
+    assert isinstance(outcome.problem, PolicyError)
+    assert str(outcome.problem).startswith(
+        "the policy failed in 3 episodes one after the other, the last time: the policy's act() failed at step 0 of "
+    )
+    assert "CUDA out of memory" in str(outcome.problem)
+    assert [one.reason for one in outcome.finished] == ["step_limit", *["policy_failed"] * 3]
+    patient = replace(_with(served, "001", "002", "003", "004"), max_policy_failures=5)
+    assert run_plan(patient, Notes(), threading.Event()).is_complete
+
+
+def test_a_run_that_the_policy_failed_in_everywhere_has_a_problem(served: RunPlan):
+    outcome = run_plan(replace(_with(served, "000", "001"), episodes=2), Notes(), threading.Event())
+    assert isinstance(outcome.problem, PolicyError)
+    assert len(outcome.finished) == 2
 
 
 def test_a_stop_keeps_what_is_done(served: RunPlan):

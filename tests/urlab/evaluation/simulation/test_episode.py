@@ -2,16 +2,19 @@
 
 import json
 
+import mujoco
 import numpy as np
 import pytest
 
 from urlab.evaluation.embodiments import FRANKA_PANDA
 from urlab.evaluation.goals import sample_layout
 from urlab.evaluation.simulation.episode import Episode, StateGuard
+from urlab.evaluation.simulation.scene import ROBOT
 from urlab.evaluation.simulation.simulation import Simulation
 
 FIRST = {"camera_data", "instruction", "joint_position_state", "ee_pose_state", "timestep", "reset"}
 LATER = {"state.joints", "state.gripper", "state.base", "state.ee_pose", "episode_id", "robot_id"}
+FRAMES = {"state.base_pose", "state.ee_tcp_offset"}
 
 
 def observe_now(simulation, timestep=3, *, cameras=False, privileged=False):
@@ -33,7 +36,7 @@ def seen(panda_task, layout):
 
 def test_it_has_the_keys_of_both_generations(every_simulation, embodiment):
     observation = observe_now(every_simulation)
-    assert observation.keys() == FIRST | LATER
+    assert observation.keys() == FIRST | LATER | FRAMES
     assert observation["robot_id"] == embodiment.robot_id
     instruction = sample_layout(every_simulation.task, 0).instruction
     assert (observation["instruction"], observation["episode_id"]) == (instruction, "urlab/run/task/000")
@@ -70,9 +73,28 @@ def test_a_single_arm_s_hand_is_a_pair_and_two_arms_hands_are_a_pair_of_pairs(ev
     assert observation["state.ee_pose"] is observation["ee_pose_state"]
 
 
-def test_the_base_stands_still(every_simulation):
-    base = observe_now(every_simulation)["state.base"]
-    assert list(base) == [0.0, 0.0, 0.0]
+def test_the_base_stands_where_the_robot_was_put(every_simulation, embodiment):
+    x, y, _ = embodiment.base_pos_w
+    assert observe_now(every_simulation)["state.base"] == [x, y, 0.0]
+
+
+def test_base_and_hand_together_are_where_the_hand_is_in_the_world(every_simulation, embodiment):
+    observation = observe_now(every_simulation)
+    is_single = len(embodiment.arms) == 1
+    bases, hands, offsets = (
+        [observation[key]] if is_single else observation[key]
+        for key in ("state.base_pose", "state.ee_pose", "state.ee_tcp_offset")
+    )
+    engine = every_simulation._engine
+    data = mujoco.MjData(engine.model)
+    data.qpos[:] = engine.data.qpos
+    mujoco.mj_kinematics(engine.model, data)
+    for arm, (base_pos, base_quat), (pos, _), offset_m in zip(embodiment.arms, bases, hands, offsets, strict=True):
+        body = data.body(f"{ROBOT}_{arm.ee_body}")
+        turned = np.empty(3)
+        mujoco.mju_rotVecQuat(turned, np.float64(pos), np.float64(base_quat))
+        np.testing.assert_allclose(base_pos + turned, body.xpos, atol=1e-5)
+        assert offset_m == arm.tcp_offset_m
 
 
 def test_pictures_come_with_their_calibration_and_once_more_as_video(seen):
@@ -156,14 +178,20 @@ def test_every_gripper_may_open_and_close_at_once(embodiment):
         (0, -10.1, "arm_out_of_range"),
         (0, HOME[0] + 1.01, "arm_jump"),
         (0, HOME[0] + 0.99, None),
-        (7, -0.011, "gripper_out_of_range"),
+        (7, -0.041, "gripper_out_of_range"),
         (7, -0.009, None),
-        (8, 0.051, "gripper_out_of_range"),
+        (8, 0.081, "gripper_out_of_range"),
         (8, 0.049, None),
     ],
 )
-def test_the_limits_of_the_panda_are_the_protocol_s(guard, index, value, reason):
+def test_a_state_that_no_panda_can_be_in_ends_the_episode(guard, index, value, reason):
     assert guard.check(changed(index, value)) == reason
+
+
+@pytest.mark.parametrize(("index", "value"), [(7, -0.0095), (8, 0.06)])
+def test_a_finger_may_be_pressed_out_of_its_range_however_long(guard, index, value):
+    for _ in range(600):
+        assert guard.check(changed(index, value)) is None
 
 
 def test_a_finger_that_jumps_farther_than_it_can_travel_ends_the_episode(guard):

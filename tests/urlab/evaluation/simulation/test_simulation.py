@@ -143,6 +143,33 @@ def test_a_grasped_block_is_lifted_and_hardly_creeps(panda_simulation, layout, a
     assert panda_simulation.is_stable
 
 
+def test_what_is_done_to_an_object_is_seen(panda_simulation, layout, act):
+    x, y, z = layout.poses["block"].pos
+
+    def go(height, grip, steps):
+        action = act(FRANKA_PANDA, "ee_pose", (hand_over((x, y, height)), DOWN, grip), is_rel=False)
+        for _ in range(steps):
+            panda_simulation.step(action)
+
+    go(1.2, OPEN, 60)
+    go(z, OPEN, 40)
+    handling = panda_simulation.handling
+    assert (handling.touched_by, handling.is_moving) == ({}, frozenset())
+    assert handling.moved_m["block"] < 1e-3
+    go(z, SHUT, 20)
+    assert panda_simulation.handling.touched_by == {"block": {"arm"}}
+    go(1.2, SHUT, 15)
+    assert panda_simulation.handling.is_moving == {"block"}
+    go(1.2, SHUT, 60)
+    handling = panda_simulation.handling
+    assert (handling.touched_by, handling.is_moving) == ({"block": {"arm"}}, frozenset())
+    assert handling.moved_m["block"] == pytest.approx(1.2 - z, abs=5e-3)
+    assert handling.moved_m["tin"] < 1e-3
+    go(1.2, OPEN, 5)
+    handling = panda_simulation.handling
+    assert (handling.touched_by, handling.is_moving) == ({}, {"block"})
+
+
 def test_a_drawer_can_be_pushed_shut(panda_simulation, layout, act):
     """The cabinet stands across the robot's way: the closed hand comes down before it and moves along its axis."""
     cabinet = layout.poses["cabinet"]

@@ -34,7 +34,9 @@ def test_the_example_is_a_task() -> None:
 
 @pytest.mark.parametrize(("word", "kind"), [*SHAPES.items(), *SUBGOALS.items(), *ORACLE_STEPS.items()], ids=str)
 def test_every_shape_subgoal_and_step_is_described_with_its_fields(word: str, kind: type[msgspec.Struct]) -> None:
-    common = {"weight", "skip_steps", "hold_steps", "never_reset"}
+    common = {"weight", "skip_steps", "hold_steps", "never_reset", "released", "held_by", "leaving"}
+    for name in common:
+        assert row_of(name)
     for field in msgspec.structs.fields(kind):
         if field.name not in common:
             assert f"`{field.name}`" in row_of(word)

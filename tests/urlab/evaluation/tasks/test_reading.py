@@ -244,6 +244,7 @@ COUNT = 'type = "count_multi_object_relationship", objects = ["cube"], relation 
 ALIGN = 'type = "axis_align", object = "cube", target = "plate", axis = "x", target_axis = "x"'
 MATCH = 'type = "match_local_world_orientation", object = "cube"'
 JOINT = 'type = "check_joint_angle", object = "closet"'
+ON = 'object = "cube", relation = "on", target = "plate"'
 GOALS = [
     ('type = "range", object = "cube"', "x: at least one of x, y and z must be stated"),
     ('type = "range", object = "cube", z = [2, 1]', "z: an interval is [low, high]"),
@@ -277,6 +278,10 @@ GOALS = [
         "constraints[0].axis: is 'w', expected one of +x, +y",
     ),
     (ALIGN + ", threshold_deg = 200", "threshold_deg: expected a number <= 180.0, not 200"),
+    (ON + ', leaving = ["can"]', "leaving: there is no object 'can'; allowed: closet, cube, plate"),
+    (ON + ', held_by = ["left"]', "held_by: there is no arm 'left'; allowed: arm"),
+    (ON + ", held_by = []", "held_by: expected a list of length >= 1"),
+    (ON + ', held_by = ["arm"], released = true', "held_by: an object cannot be released and held"),
 ]
 
 

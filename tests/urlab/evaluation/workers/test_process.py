@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import uvloop
 
+from urlab.evaluation.camera_config import CameraChoice
+from urlab.evaluation.embodiments import ALOHA
 from urlab.evaluation.encoding import BodyFormat
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.simulation.actions import Action, ArmTarget, ControlType
@@ -88,8 +90,16 @@ def test_bodies_of_every_size_come_back_as_they_were(talk: Any, size: int) -> No
     "message",
     [
         WorkerSettings(cameras=True, privileged=False, videos=True),
+        WorkerSettings(
+            True, False, True, CameraChoice({"aloha": ALOHA.cameras}, {"top_camera": (224, 224)}, depth=False)
+        ),
         Begin(3, 100, "urlab/a/b/003", "/results/a", BodyFormat.JSON),
-        Step((Action(ControlType.JOINT_POSITION, is_rel=True, joints=(0.1, -2.0)),), BodyFormat.MSGPACK, terminal=True),
+        Step(
+            (Action(ControlType.JOINT_POSITION, is_rel=True, joints=(0.1, -2.0)),),
+            BodyFormat.MSGPACK,
+            50,
+            terminal=True,
+        ),
         Step(
             (
                 Action(
@@ -100,6 +110,7 @@ def test_bodies_of_every_size_come_back_as_they_were(talk: Any, size: int) -> No
                 ),
             ),
             BodyFormat.PICKLE,
+            100,
         ),
         Stop(),
         WorkerAnswer(

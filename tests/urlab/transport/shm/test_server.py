@@ -7,7 +7,7 @@ from contextlib import closing
 import msgpack
 import pytest
 
-from urlab.transport.reply_cache import ReplyCache
+from urlab.transport.repeats import RequestRegistry
 from urlab.transport.shm.folder import ShmFolder
 from urlab.transport.shm.server import ShmRpcServer
 from urlab_wire.shm import REPLY_FILE, REQUEST_FILE, RPC_STRIDE, Region
@@ -43,7 +43,7 @@ def served(tmp_path):
     folder, servers = ShmFolder(tmp_path), []
 
     def start(handle):
-        kept = ReplyCache()
+        kept = RequestRegistry()
         server = ShmRpcServer(folder, handle, kept)
         servers.append(server)
         server.start()
@@ -70,11 +70,10 @@ def test_a_reply_that_just_fits_is_sent_and_one_that_does_not_is_kept(served):
     refusal = msgpack.unpackb(peer.ask(b"big %d" % too_large))
     assert (refusal["op"], refusal["code"]) == ("error", "reply_too_large")
     assert str(too_large) in refusal["message"]
-    assert kept.waiting
-    assert kept.take(b"big 1") is None
-    assert len(kept.take(b"big %d" % too_large)) == too_large
-    assert kept.take(b"big %d" % too_large) is None
-    assert not kept.waiting
+    over_zmq = object()
+    assert kept.begin(b"big 1", over_zmq).reply is None
+    assert len(kept.begin(b"big %d" % too_large, over_zmq).reply) == too_large
+    assert kept.begin(b"big %d" % too_large, over_zmq).reply is None
     assert peer.ask(b"on") == b"re: on"
 
 
@@ -108,7 +107,7 @@ def test_what_is_being_served_is_answered_before_the_end(tmp_path):
         go_on.wait(10)
         return b"done"
 
-    server = ShmRpcServer(folder, slow, ReplyCache())
+    server = ShmRpcServer(folder, slow, RequestRegistry())
     server.start()
     peer, answers = Peer(folder.path), []
     asking = threading.Thread(target=lambda: answers.append(peer.ask(b"work")))
@@ -122,10 +121,3 @@ def test_what_is_being_served_is_answered_before_the_end(tmp_path):
     assert answers == [b"done"]
     with closing(folder):
         assert not (folder.path / REQUEST_FILE).exists()
-
-
-def test_only_so_many_replies_are_kept():
-    kept = ReplyCache()
-    for number in range(6):
-        kept.put(b"%d" % number, b"reply")
-    assert [kept.take(b"%d" % number) is not None for number in range(6)] == [False, False, True, True, True, True]

@@ -94,6 +94,28 @@ def test_nothing_is_written_while_nobody_reads_and_a_reader_gets_the_present_sta
         assert (sequence, msgpack.unpackb(state)["time"]) == (2, manager.engine.data.time)
 
 
+@pytest.mark.parametrize("change", ["reset", "step"])
+def test_a_reader_never_finds_a_state_from_before_the_last_change(shared, direct, change):
+    manager, source = direct
+    shared.streams.attach(source, [])
+    with shared.reading("state.shm"):
+        manager.step(StepRequest(n_steps=5), MINIMAL)
+    shared.wait_until(lambda: not shared.streams._readers.reads("state.shm"))
+    if change == "reset":
+        manager.reset(MINIMAL)
+    else:
+        manager.step(StepRequest(), MINIMAL)
+    with manager.engine.locked(), (shared.folder.path / "state.shm").open("rb") as file:
+        memory = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        region = Region(memory)
+        assert region.read(0) is None, "before the server could write the present state"
+    shared.wait_until(lambda: shared.streams._readers.reads("state.shm"))
+    manager.step(StepRequest(), MINIMAL)
+    assert msgpack.unpackb(region.read(0)[1])["time"] == manager.engine.data.time
+    region.release()
+    memory.close()
+
+
 def test_a_picture_and_what_is_known_of_it_have_one_sequence(shared, direct):
     shared.streams.attach(direct[1], [EYE])
     with shared.reading("cam_global_eye.shm") as pixels, shared.reading("cammeta_global_eye.shm") as meta:

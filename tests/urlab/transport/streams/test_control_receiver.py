@@ -9,7 +9,7 @@ import pytest
 import zmq
 
 from urlab.manager import StreamSource
-from urlab.transport.streams import Streams
+from urlab.transport.streams import Streams, control_receiver
 from urlab.transport.streams.control_receiver import MAX_FRAME_BYTES
 from urlab_wire.enums import ControlSource, StepMode
 from urlab_wire.streams import ControlOutcome, pack_control
@@ -39,6 +39,7 @@ def speak(connect: Any, wait_until: Any) -> Any:
         socket.send_multipart(sent_last)
         wait_until(lambda: control.counters()["malformed"] > before)
         control._counts = dict.fromkeys(ControlOutcome, 0)
+        control._warned.clear()
         return socket
 
     return open_speaker
@@ -124,6 +125,29 @@ def test_every_wrong_message_is_counted_by_its_reason(
     assert sum("MyRobot" in one and "malformed" in one for one in warned) == 1
     assert len(warned) == len(messages) - 1
     assert len(warned) + len(debugged) == expected["received"] - 1
+
+
+@pytest.mark.parametrize(("every_s", "warnings"), [(0.0, 3), (1e9, 1)])
+def test_unknown_ids_are_told_with_those_that_exist_at_a_bounded_rate(
+    play: Any,
+    stream: Any,
+    speak: Any,
+    wait_until: Any,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    every_s: float,
+    warnings: int,
+) -> None:
+    monkeypatch.setattr(control_receiver, "_WARN_EVERY_S", every_s)
+    streams = stream(play(paused=True))
+    pub = speak(streams)
+    caplog.clear()
+    for count in (1, 2, 3):
+        pub.send_multipart([b"MyRobot/control", pack_control({1: 0.5, 7: 0.5})])
+        wait_until(lambda count=count: counters(streams)["unknown_id"] == count)
+    told = [one.getMessage() for one in caplog.records if "unknown_id" in one.getMessage()]
+    assert len(told) == warnings
+    assert all("asks for actuators 1, 7, the robot has 0, 1" in one for one in told)
 
 
 def test_a_huge_frame_is_never_read_and_others_go_on(play: Any, stream: Any, speak: Any, wait_until: Any) -> None:

@@ -1,0 +1,77 @@
+"""Films of a worker: as long as the episode, however many actions come at a time."""
+
+import pickle
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from urlab.evaluation.encoding import BodyFormat
+from urlab.evaluation.simulation.actions import Action, ControlType
+from urlab.evaluation.tasks.task import load_task
+from urlab.evaluation.workers.messages import Begin, Flush, Step, WorkerAnswer, WorkerFrame, WorkerSettings
+from urlab.evaluation.workers.worker import Worker
+
+TASK = Path(__file__).parents[1] / "cube_on_plate.toml"
+STEPS = 55
+SWING = Action(ControlType.JOINT_POSITION, is_rel=True, joints=(0.02, 0.02, *(0.0,) * 5, 0.04, 0.04))
+imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
+
+
+def record(folder: Path, chunk: int) -> Path:
+    """The folder of an episode whose actions come in chunks of that many."""
+    task = replace(load_task(TASK), num_steps=STEPS)
+    worker = Worker(WorkerSettings(cameras=True, privileged=False, videos=True))
+    begin = Begin(0, 50, "urlab/a/b/000", str(folder), BodyFormat.PICKLE)
+    worker.answer(WorkerFrame(begin, pickle.dumps(task)))
+    answer = WorkerAnswer()
+    while answer.result is None:
+        answer = worker.answer(WorkerFrame(Step((SWING,) * chunk, BodyFormat.PICKLE, 50))).message
+    assert worker.answer(WorkerFrame(Flush())).message.problems == ()
+    worker.close()
+    assert answer.result.steps == STEPS
+    return folder
+
+
+@pytest.fixture(scope="module")
+def single_steps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An episode of single actions: the policy sees every step."""
+    return record(tmp_path_factory.mktemp("steps"), 1)
+
+
+@pytest.fixture(scope="module")
+def chunks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same episode in chunks: the policy sees three of its steps."""
+    return record(tmp_path_factory.mktemp("chunks"), 25)
+
+
+def frames_of(film: Path) -> Any:
+    """(frames, height, width), as ffmpeg decodes them, in grey."""
+    words = [imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", "-i", str(film), "-f", "rawvideo", "-pix_fmt", "gray", "-"]
+    raw = subprocess.run(words, capture_output=True, check=True).stdout
+    return np.frombuffer(raw, np.uint8).reshape(-1, 480, 640).astype(float)
+
+
+@pytest.mark.parametrize("camera", ["obs_camera", "obs_camera_2", "realsense"])
+def test_a_film_of_chunks_is_as_long_as_the_episode(chunks: Path, camera: str) -> None:
+    frames, seconds = imageio_ffmpeg.count_frames_and_secs(str(chunks / f"{camera}.mp4"))
+    assert frames == STEPS + 1
+    assert seconds == pytest.approx(STEPS / 30, abs=1 / 30 + 0.005)
+
+
+def test_every_third_frame_of_the_overview_is_that_of_its_control_step(chunks: Path, single_steps: Path) -> None:
+    ours, expected = (frames_of(folder / "obs_camera.mp4") for folder in (chunks, single_steps))
+    assert len(ours) == len(expected) == STEPS + 1
+    for step in range(6, STEPS, 3):
+        nearest = int(np.argmin([np.abs(ours[step] - other).mean() for other in expected]))
+        assert abs(nearest - step) <= 1, f"frame {step} shows step {nearest}"
+
+
+def test_the_other_cameras_show_each_picture_until_the_next(chunks: Path, single_steps: Path) -> None:
+    ours, expected = (frames_of(folder / "realsense.mp4") for folder in (chunks, single_steps))
+    assert np.abs(expected[25] - expected[0]).mean() > 3
+    for shown, seen in ((0, 0), (24, 0), (25, 25), (49, 25), (50, 50), (STEPS, STEPS)):
+        assert np.abs(ours[shown] - expected[seen]).mean() < 1

@@ -1,0 +1,113 @@
+"""`urlab.launch`: a server and its client in one process."""
+
+import dataclasses
+import gc
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import urlab
+from urlab.config import ServerConfig
+from urlab.errors import ConfigError
+from urlab.manager import Play
+from urlab.physics import Engine
+
+BALL = '<mujoco model="ball"><worldbody><body><freejoint/><geom size=".1"/></body></worldbody></mujoco>'
+
+
+@pytest.fixture
+def ball(tmp_path: Path) -> Path:
+    path = tmp_path / "ball.xml"
+    path.write_text(BALL, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    return tmp_path / "project"
+
+
+def test_it_waits_for_a_scene_that_takes_long_to_compile(
+    ball: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(Play.begin.__kwdefaults__, "timeout_s", 0.0)  # every scene takes too long
+    with urlab.launch(ball, project=project) as client:
+        assert client.manager_present
+        assert client.step()["step"] == 1
+
+
+def test_a_scene_that_does_not_compile_in_time_is_an_error(ball: Path, project: Path) -> None:
+    with pytest.raises(ConfigError, match="still compiling after start_timeout_s = 0 s"):
+        urlab.launch(ball, project=project, start_timeout_s=0)
+
+
+def test_a_scene_that_cannot_be_compiled_is_an_error(tmp_path: Path, project: Path) -> None:
+    wrong = tmp_path / "wrong.xml"
+    wrong.write_text("<mujoco><worldbody><body><joint/></body></worldbody></mujoco>", encoding="utf-8")
+    with pytest.raises(ConfigError, match="mass and inertia"):
+        urlab.launch(wrong, project=project)
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        ("proyect", "did you mean 'project'?"),
+        ("observation", "did you mean 'observations'?"),
+        ("timestep", r"sim_options=\{'timestep': ...\}"),
+        ("zzz", "There are: .*sim_options, start_timeout_s, step_mode"),
+    ],
+)
+def test_an_unknown_option_is_an_error_that_says_what_to_write(option: str, advice: str) -> None:
+    options: dict[str, Any] = {option: 1}
+    with pytest.raises(TypeError, match=advice):
+        urlab.launch("box", **options)
+
+
+def test_physics_options_are_in_force_from_the_first_step(ball: Path, project: Path) -> None:
+    with urlab.launch(ball, project=project, sim_options={"timestep": 0.005, "gravity": [0, 0, -1]}) as client:
+        assert client.step(2)["time"] == pytest.approx(0.01)
+        assert client.model.opt.gravity.tolist() == [0, 0, -1]
+
+
+def test_physics_options_that_do_not_exist_are_refused(ball: Path, project: Path) -> None:
+    with pytest.raises(Exception, match="timestop"):
+        urlab.launch(ball, project=project, sim_options={"timestop": 0.005})
+
+
+def test_its_help_tells_every_option_and_its_default() -> None:
+    told = inspect.getdoc(urlab.launch) or ""
+    parameters = [name for name in inspect.signature(urlab.launch).parameters if name != "options"]
+    without_sockets = {"model_roots", "write_roots", "save_debug_xml"}
+    assert [name for name in (*parameters, *without_sockets) if f"``{name}``" not in told] == []
+    assert without_sockets <= {field.name for field in dataclasses.fields(ServerConfig)}
+
+
+@pytest.fixture
+def no_collector() -> Iterator[None]:
+    """Only what the server collects by itself is collected."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def test_restarts_of_play_leave_no_large_model_behind(tmp_path: Path, project: Path, no_collector: None) -> None:
+    size = 1200
+    elevation = " ".join(["0"] * (size * size))
+    (tmp_path / "ground.xml").write_text(
+        f'<mujoco model="ground"><asset><hfield name="h" nrow="{size}" ncol="{size}" size="9 9 1 1" '
+        f'elevation="{elevation}"/></asset><worldbody><geom type="hfield" hfield="h"/></worldbody></mujoco>',
+        encoding="utf-8",
+    )
+    before = {id(one) for one in gc.get_objects() if isinstance(one, Engine)}
+    with urlab.launch(tmp_path / "ground.xml", project=project) as client:
+        assert client.model.nbuffer > 4 << 20
+        for _ in range(5):
+            client.sim.stop()
+            client.sim.start()
+            client.step()
+        engines = [one for one in gc.get_objects() if isinstance(one, Engine) and id(one) not in before]
+        assert len(engines) == 1
