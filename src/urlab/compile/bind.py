@@ -175,6 +175,9 @@ def _actuator(model: Any, spec: Any, index: int, prefix: str, joints: dict[int, 
 
 def _controls(model: Any, actuator: ActuatorSlot) -> Iterable[ControlSlot]:
     """The control signals of one actuator, in the order of ``data.ctrl``."""
+    if not hasattr(model, "actuator_ctrladr"):  # MuJoCo 3: one each
+        yield ControlSlot(actuator.id, actuator.name, actuator.short, actuator, actuator.id)
+        return
     first, count = int(model.actuator_ctrladr[actuator.id]), int(model.actuator_ctrlnum[actuator.id])
     force, forces = int(model.actuator_outadr[actuator.id]), int(model.actuator_outnum[actuator.id])
     for number in range(count):
