@@ -10,6 +10,9 @@ SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6
 # A second implementation of DDS, for the tests to talk to.
 TEST_PACKAGES := g++ libfastrtps-dev
 
+# Versions of MuJoCo that the original's clients pin; the developer's environment has the newest.
+MUJOCO_VERSIONS := 3.8.1 3.10.0
+
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
@@ -22,7 +25,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo serve test test-fast check bench bench-test format clean
+.PHONY: help setup demo serve test test-fast test-versions check bench bench-test format clean
 
 help: ## list the words
 	@echo "make WORD, where WORD is one of"
@@ -43,6 +46,11 @@ test: $(ENVIRONMENT) $(TESTS_READY) ## run the tests, on all cores (ARGS: option
 
 test-fast: $(ENVIRONMENT) ## run the tests that start no processes, for every change (ARGS: options of pytest)
 	@$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not process and not soak' $(ARGS)
+
+test-versions: ## the compliance tests on older versions of MuJoCo, each in an environment of its own (ARGS: options of pytest)
+	@for version in $(MUJOCO_VERSIONS); do \
+		scripts/test-on-mujoco $(PYTHON) $$version .venvs/mujoco-$$version $(ARGS) || exit 1; \
+	done
 
 check: $(ENVIRONMENT) ## style, types and arrows between rooms; stops at the first failure
 	@echo "== lint (ruff check)"
@@ -65,7 +73,7 @@ format: $(ENVIRONMENT) ## put the source into shape
 	@$(BIN)/ruff format
 
 clean: ## remove what the other words made, .venv included; bench-results stays
-	@rm -rf $(VENV) build dist demo-output MUJOCO_LOG.TXT
+	@rm -rf $(VENV) .venvs build dist demo-output MUJOCO_LOG.TXT
 	@rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find src tests benchmarks $(wildcard examples) -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -5,7 +5,7 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
 - `cli`: the command line, one file or folder per command.
 - `ros2`: the bridge to ROS 2, a client of a running server. `evaluation`: policies on manipulation tasks, over HTTP.
 - `app`: builds a server from the parts below.
-- `transport`: frames in and out: ZeroMQ requests, streams, shared memory.
+- `transport`: frames in and out: ZeroMQ requests, streams, shared memory. `plugins`: what a user's plugin imports.
 - `ops`: sessions, the dispatcher and the handler of every op.
 - `manager`: one running scene: step modes, observations, the play lifecycle.
 - `viewport`: pictures of a scene without a window. `authoring`: the level that clients edit.
@@ -15,7 +15,7 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
 - `compile`: levels and models into one compiled scene.
 - `scene`: levels, actors and blueprints as data. `physics`: the owner of MjModel and MjData. `robots`: shipped models.
 - Shared ground, one file each: `geometry`, `config`, `files`, `numbers`, `toml_tables`, `child_process`, `video`,
-  `errors`.
+  `mujoco_versions`, `errors`.
 """
 
 from typing import TYPE_CHECKING, Any

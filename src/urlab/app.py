@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from urlab import robots
+from urlab import plugins, robots
 from urlab.authoring import Importer, World
 from urlab.authoring.targets import is_of_project, open_targets
 from urlab.compile.library import Library
@@ -23,6 +23,7 @@ from urlab.files import remove_ready_file, write_ready_file
 from urlab.importing.hulls import Decomposer
 from urlab.manager import Manager, Play, StreamSource, ViewportSource
 from urlab.manager.play import DEFAULT_TIMEOUT_S
+from urlab.mujoco_versions import check_version
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
 from urlab.physics.engine import route_mujoco_log
@@ -57,8 +58,10 @@ class Server:
     """A project, a level, the ops on them; and, once started, the sockets."""
 
     def __init__(self, config: ServerConfig, targets: Sequence[str | Path] = ()) -> None:
+        check_version()
         route_mujoco_log()
         self.config = config.checked()
+        callbacks = plugins.load(self.config.plugins)
         self.project = open_project(self.config.project)
         _warn_of_unwritable(self.project.folder)
         self._decomposer = Decomposer(self.project.converted_meshes_dir)
@@ -77,6 +80,7 @@ class Server:
             pinned_mode=None if self.config.step_mode is StepMode.AUTO else self.config.step_mode,
             render_profile=self.config.render_profile,
             save_debug=self.config.save_debug_xml,
+            callbacks=callbacks,
         )
         overlay = Overlay()
         self._viewport = Viewport(ViewportSource(self.play), overlay, profile=self.config.render_profile)
@@ -227,6 +231,7 @@ def launch(
     - ``project``: the folder for levels, imports and recordings; by default the per-user data folder.
     - ``play``: False stays in the editor, with nothing simulated until ``client.sim.start()``.
     - ``render_profile``: "auto" (default), "fast" or "quality".
+    - ``plugins``: names of modules to import first; see `urlab.plugins`.
     - ``start_timeout_s``: give up with `ConfigError` if compiling takes longer; by default it takes what it takes.
     - ``model_roots``, ``write_roots`` (folders that file ops may read and write; by default home, current and temporary
       folder and the project), ``save_debug_xml`` (False) and every other field of `urlab.config.ServerConfig`.

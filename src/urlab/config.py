@@ -84,6 +84,8 @@ class ServerConfig:
     rows: RowLayout = RowLayout.V1
     save_debug_xml: bool = False
     ready_file: Path | None = None
+    plugins: tuple[str, ...] = ()
+    """Modules that are imported before anything else; see `urlab.plugins`."""
 
     @property
     def endpoint_base(self) -> str:

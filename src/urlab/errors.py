@@ -17,6 +17,7 @@ UrlabError
 ├── ViewError               a view that cannot be had
 │   └── NoViewport  InvalidMode
 ├── CompileError            a scene that MuJoCo refuses; names the actor
+├── PluginError             a function of a plugin failed; the message names it
 ├── ChildFailed             a child process did not start, or ended before its work was done; has its last words
 └── ConfigError             the server was started with options that cannot work
 """
@@ -311,6 +312,10 @@ class CompileError(UrlabError):
     """MuJoCo refuses the scene."""
 
     code = ErrorCode.NOT_READY
+
+
+class PluginError(UrlabError):
+    """A function of a plugin failed."""
 
 
 class ConfigError(UrlabError):

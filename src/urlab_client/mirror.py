@@ -45,8 +45,15 @@ class ArticulationSlots:
         ids = list(dict.fromkeys(one.id for one in articulation.actuators.values()))
         self._n_ctrl = len(articulation.actuators)
         self._ctrl_index = np.array([one.ctrl_id for one in articulation.actuators.values()], dtype=np.intp)
-        self._stateful = [local for local, i in enumerate(ids) if model.actuator_actnum[i] == 1]
-        self._act_index = np.array([model.actuator_actadr[ids[local]] for local in self._stateful], dtype=np.intp)
+        counts = [int(model.actuator_actnum[i]) for i in ids]
+        self._stateful = [local for local, count in enumerate(counts) if count]
+        firsts = [int(model.actuator_actadr[ids[local]]) for local in self._stateful]
+        further = [
+            first + i for local, first in zip(self._stateful, firsts, strict=True) for i in range(1, counts[local])
+        ]
+        self._stateful += range(len(ids), len(ids) + len(further))  # behind one for each actuator, as replies have them
+        self._act_index = np.array(firsts + further, dtype=np.intp)
+        self._n_act = len(ids) + len(further)
         self.forget()
 
     def forget(self) -> None:
@@ -66,7 +73,7 @@ class ArticulationSlots:
             self._new_ctrl = tuple(ctrl)
         if self._stateful:
             act = block.get("act")
-            if act and len(act) == self._n_ctrl:
+            if act and len(act) == self._n_act:
                 self._new_act = [act[local] for local in self._stateful]
 
     def write(self) -> None:
@@ -234,8 +241,8 @@ class Mirror:
         self._articulations = [ArticulationSlots(model, data, one) for one in articulations]
         self._entities = EntityRows(model, data, entities)
         self._new_time: float | None = None
-        self._remembers = bool(model.nhistory or model.nplugin or model.nflex or model.nplastic)
-        self._dragged_body = 0
+        self._remembers = bool(model.nhistory or model.nplugin or model.nflex or getattr(model, "nplastic", 0))
+        self._dragged: list[int] = []
 
     @property
     def remembers(self) -> bool:
@@ -294,16 +301,25 @@ class Mirror:
         self._new_time = None
         self.written = self.settled = True
         mujoco.mj_resetData(self._model, self._data)
-        self._dragged_body = 0
+        self._dragged = []
 
-    def absorb_drag(self, block: Tree | None) -> None:
-        """Put the drag of a view's user on the local data, for the next local step; the previous one ends."""
+    def absorb_drags(self, blocks: Sequence[Tree]) -> None:
+        """Put what holds bodies on the server on the local data, for the next local step; what did before ends."""
         self.settle()
-        if self._dragged_body:
-            self._data.xfrc_applied[self._dragged_body] = 0
-        self._dragged_body = int(block.get("body_id") or 0) if block else 0
-        if block and self._dragged_body:
-            self._data.xfrc_applied[self._dragged_body] = block["xfrc"]
+        self._data.xfrc_applied[self._dragged] = 0
+        held = {int(block["body_id"]): block["xfrc"] for block in blocks if block.get("body_id")}
+        self._dragged = list(held)
+        for body, xfrc in held.items():
+            self._data.xfrc_applied[body] = xfrc
+
+    def write_equalities(self, active: Mapping[str, bool]) -> None:
+        """Switch equality constraints, where the local model has them, and evaluate."""
+        self.settle()
+        for name, on in active.items():
+            found = mujoco.mj_name2id(self._model, mujoco.mjtObj.mjOBJ_EQUALITY, name)
+            if found >= 0:
+                self._data.eq_active[found] = on
+        mujoco.mj_forward(self._model, self._data)
 
     def write_qpos(self, index: Index, qpos: Sequence[float]) -> None:
         """Write part of qpos and evaluate."""

@@ -95,6 +95,7 @@ class ClientSession(SceneState):
         self._state_msg_count = 0
         self._promoted = False
         self._closed = False
+        self._holds_bodies = False
 
     @property
     def session_id(self) -> str:
@@ -124,6 +125,7 @@ class ClientSession(SceneState):
             return
         self._closed = True
         self._sync_streams()
+        self._let_go()
         self._give_mode_back()
         self._channel.transport.close()
 
@@ -244,6 +246,14 @@ class ClientSession(SceneState):
         with self._data_lock:
             self._latest_state_snapshot = snapshot
             self._state_msg_count += 1
+
+    def _let_go(self) -> None:
+        """Release the bodies that this session may hold: the server does so only when the next client comes."""
+        if self._holds_bodies:
+            try:
+                self._channel.call("release_perturbation", rcv_timeout_ms=GOODBYE_TIMEOUT_MS)
+            except Exception as lost:  # noqa: BLE001 - whatever is wrong with the server, closing goes on
+                _log.debug("the bodies that were held could not be released: %s", lost)
 
     def _give_mode_back(self) -> None:
         if not (self._promoted and self.session_id and self.manager_present and self.step_mode in STEPPED):

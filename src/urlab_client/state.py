@@ -19,7 +19,9 @@ from urlab_client.mirror import LocalData
 from urlab_client.rpc import read_reply
 from urlab_client.types import SegmentInfo
 from urlab_wire.codec import Tree
+from urlab_wire.enums import declare_camera_mode
 from urlab_wire.ops.session import HelloReply, SegmentBlock
+from urlab_wire.pixels import PixelFormat
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -72,6 +74,8 @@ class SceneState(LocalData):
         """Rebuild everything from a handshake. Raises `URLabVersionMismatch`, `UnreadableModelError`."""
         hello = read_hello(reply)
         self._check_version(hello)
+        for word, pixels in (hello.camera_modes or {}).items():
+            declare_camera_mode(word, PixelFormat[pixels])
         with self._data_lock:
             self.urlab_version, self.mujoco_version = hello.urlab_version, hello.mujoco_version
             self.manager_present = hello.manager_present
@@ -139,7 +143,8 @@ class SceneState(LocalData):
             if authoritative or self.step_mode is not _PUPPET:
                 self._take_state(reply, at_once=authoritative)
             elif self._mirror is not None:
-                self._mirror.absorb_drag(reply.get("perturbation"))
+                held = reply.get("perturbation")
+                self._mirror.absorb_drags(reply.get("perturbations") or ([held] if held else []))
             cameras = reply.get("cameras")
             if cameras:
                 self._absorb_frames(cameras)

@@ -340,6 +340,15 @@ class KeyframeInfo:
 
 
 @dataclass
+class StateInfo:
+    """A state that the server keeps: its simulated time in seconds, and its size in bytes."""
+
+    name: str
+    time: float
+    size: int
+
+
+@dataclass
 class CameraPose:
     """The viewport camera. ``rotation_quat`` is x, y, z, w; euler in degrees; ``fov`` horizontal degrees.
 

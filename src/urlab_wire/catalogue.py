@@ -101,6 +101,19 @@ def _op(
     )
 
 
+def describe_op(
+    request: type[Request[Reply]],
+    namespace: str,
+    category: OpCategory,
+    *,
+    reads: bool = False,
+    limit_s: float = DEFAULT_LIMIT_S,
+) -> OpSpec:
+    """An op of a plugin, for the table: its request has its name for a tag, and names its reply."""
+    described = _op(request, reads=reads, limit_s=limit_s)
+    return msgspec.structs.replace(described, namespace=namespace, category=category)
+
+
 def _namespace(name: str, category: OpCategory, *ops: OpSpec) -> Iterator[OpSpec]:
     for one in ops:
         yield msgspec.structs.replace(one, namespace=name, category=category)
@@ -141,6 +154,14 @@ CATALOGUE: dict[str, OpSpec] = _table(
         _op(runtime.ListKeyframesRequest, reads=True),
         _op(runtime.ConfigureControllerRequest),
         _op(runtime.SetSimOptionsRequest),
+        _op(runtime.PerturbRequest),
+        _op(runtime.ReleasePerturbationRequest),
+        _op(runtime.SetUiControlsRequest),
+        _op(runtime.SaveStateRequest),
+        _op(stepping.RestoreStateRequest),
+        _op(runtime.ListStatesRequest, reads=True),
+        _op(runtime.DeleteStateRequest),
+        _op(runtime.SetEqualityRequest),
         _op(runtime.SetCameraModeRequest),
         _op(runtime.SetCameraStreamingRequest),
     ),

@@ -78,6 +78,23 @@ class CameraMode(StrEnum):
     INSTANCE = "instance", PixelFormat.LABEL_BGRA8
 
 
+def declare_camera_mode(word: str, pixel_format: PixelFormat) -> CameraMode:
+    """One more camera mode, for this process: one of a plugin. ValueError when the word has another format already."""
+    found = CameraMode._value2member_map_.get(word)
+    if found is None:
+        member = str.__new__(CameraMode, word)
+        member._name_, member._value_, member.pixel_format = word.upper(), word, pixel_format
+        CameraMode._member_names_.append(member.name)
+        CameraMode._member_map_[member.name] = member
+        CameraMode._value2member_map_[word] = member
+        type.__setattr__(CameraMode, member.name, member)
+        return member
+    mode = CameraMode(word)
+    if mode.pixel_format is not pixel_format:
+        raise ValueError(f"camera mode {word!r} has the format {mode.pixel_format.name}, not {pixel_format.name}")
+    return mode
+
+
 class CameraTiming(StrEnum):
     """Whether a step waits for a fresh frame or ships the newest one at hand."""
 

@@ -12,7 +12,8 @@ ActorBounds ActorHierarchyNode ActorInfo Actuator ActuatorType BlueprintInfo Bod
 CameraStreaming CameraTiming Contact ContactsResult ControlMode ControlSource ControllerKind InProcessTransport Joint
 KeyframeInfo LightKind MocapPose ObservationLevel PIEStartResult PIEState PIEStatus RecordingHandle RecordingStatus
 RecordingSummary ReplaySession ReplayStatus SceneSnapshot SceneSnapshotActor SegmentInfo Sensor SimOptions SpaceMode
-StepMode Transport URLabArticulation URLabAsset URLabBlueprint URLabCameraView URLabClient URLabController URLabEntity
+StateInfo StepMode Transport URLabArticulation URLabAsset URLabBlueprint URLabCameraView URLabClient URLabController
+URLabEntity
 URLabLightHandle URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle
 URLabTimeoutError URLabVersionMismatch ZmqTransport
 """

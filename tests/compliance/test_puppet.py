@@ -78,7 +78,7 @@ def test_forces_are_inert(puppet: Any, engine: Any) -> None:
 WRONG = [
     ({"qpos": [0.0] * 5}, "dim_mismatch"),
     ({"qvel": [0.0]}, "dim_mismatch"),
-    ({"ctrl": []}, "dim_mismatch"),
+    ({"ctrl": [0.0]}, "dim_mismatch"),
     ({"qpos": "home"}, "bad_value"),
     ({"time": float("nan")}, "bad_value"),
     ({"time": "now"}, "bad_value"),
@@ -110,23 +110,31 @@ def test_any_finite_time_can_be_told(puppet: Any, time: float) -> None:
     assert puppet.ok("step", time=time)["time"] == time
 
 
-def test_a_dragged_body_is_told_to_the_client(puppet: Any, server: Any) -> None:
-    manager = server.play.manager
+def test_a_dragged_body_is_told_to_the_client(puppet: Any) -> None:
     assert "perturbation" not in puppet.ok("step")
-    crate = manager.body_id("crate")
-    manager.drag(crate, [1, 2, 3, 0, 0, 0])
+    held = puppet.ok("perturb", body="crate", force=[1, 2, 3])
     first = puppet.ok("step")["perturbation"]
-    assert (first["body_id"], first["xfrc"]) == (crate, [1, 2, 3, 0, 0, 0])
-    manager.drag(crate, [4, 5, 6, 0, 0, 0])
+    assert first == {"body_id": held["body_id"], "version": held["version"], "xfrc": [1, 2, 3, 0, 0, 0]}
+    puppet.ok("perturb", body="crate", force=[4, 5, 6])
     second = puppet.ok("step")["perturbation"]
     assert second["version"] > first["version"]
-    manager.release()
+    puppet.ok("release_perturbation")
     assert "perturbation" not in puppet.ok("step")
 
 
-def test_a_drag_acts_by_itself_where_the_server_integrates(wire: Any, server: Any) -> None:
-    manager = server.play.manager
-    manager.drag(manager.body_id("crate"), [0, 0, 50, 0, 0, 0])
-    seen = wire.ok("step", n_steps=50)
-    assert seen["entities"]["crate"]["qvel"][2] > 1
-    assert "perturbation" not in seen
+def test_a_drag_is_told_for_the_state_that_was_pushed(puppet: Any, alone: Any) -> None:
+    puppet.ok("perturb", body="crate", target=[0, 0, 3])
+    place = alone.model.jnt_qposadr[alone.model.body("crate").jntadr[0]]
+    qpos, pulls = alone.data.qpos.copy(), []
+    for height in (1.0, 2.0):
+        qpos[place + 2] = height
+        pulls.append(puppet.ok("step", qpos=qpos.tolist())["perturbation"]["xfrc"][2])
+    assert pulls[0] == pytest.approx(2 * pulls[1])
+
+
+def test_every_body_that_is_held_is_told_to_the_client(puppet: Any) -> None:
+    puppet.ok("perturb", body="crate", force=[0, 0, 1])
+    newest = puppet.ok("perturb", body="arm_upper", torque=[0, 0, 2])
+    seen = puppet.ok("step")
+    assert seen["perturbation"]["body_id"] == newest["body_id"]
+    assert [one["xfrc"] for one in seen["perturbations"]] == [[0, 0, 1, 0, 0, 0], [0, 0, 0, 0, 0, 2]]

@@ -31,10 +31,50 @@ def test_staged_controls_stick_until_replaced(wire: Any) -> None:
     assert ctrl_of(wire.ok("step", per_articulation={"arm": None})) == [0.5, -0.25]
 
 
-@pytest.mark.parametrize("n_steps", [0, -1, -1000, None])
-def test_fewer_than_one_step_is_one(wire: Any, n_steps: int | None) -> None:
-    seen = wire.ok("step", n_steps=n_steps)
+def test_a_step_that_does_not_say_how_many_is_one(wire: Any) -> None:
+    seen = wire.ok("step", n_steps=None)
     assert (seen["step"], seen["time"]) == (1, 0.002)
+
+
+@pytest.mark.parametrize("mode", ["direct", "puppet", "live"])
+@pytest.mark.parametrize("n_steps", [-1, -1000])
+def test_fewer_than_no_steps_are_refused(wire: Any, world: Any, mode: str, n_steps: int) -> None:
+    wire.ok("set_paused", paused=True)
+    wire.ok("set_mode", mode=mode)
+    before = world()
+    reply = wire.ask("step", n_steps=n_steps)
+    assert (reply["code"], str(n_steps) in reply["message"]) == ("bad_value", True)
+    assert world() == before
+    wire.ok("set_paused", paused=False)
+
+
+def test_a_step_of_no_steps_only_observes(wire: Any, engine: Any, full_state: Any) -> None:
+    before = wire.ok("step", n_steps=7, per_articulation={"arm": {"ctrl": [0.5, 0]}})
+    state = full_state(engine())
+    seen = wire.ok("step", n_steps=0, observations="full")
+    assert np.array_equal(full_state(engine()), state)
+    assert {key: seen[key] for key in ("time", "step", "sim_time")} == {
+        key: before[key] for key in ("time", "step", "sim_time")
+    }
+    assert seen["per_articulation"]["arm"]["qpos"] == before["per_articulation"]["arm"]["qpos"]
+    assert "bodies" in seen["per_articulation"]["arm"]
+
+
+def test_a_step_of_no_steps_stages_setpoints_and_takes_no_forces(wire: Any, world: Any) -> None:
+    assert ctrl_of(wire.ok("step", n_steps=0, per_articulation={"arm": {"ctrl": [0.5, 0.25]}})) == [0, 0]
+    assert ctrl_of(wire.ok("step")) == [0.5, 0.25]
+    before = world()
+    push = {"crate": {"xfrc_applied": {"crate": [0, 0, 50, 0, 0, 0]}}}
+    assert wire.refused("step", n_steps=0, per_articulation=push) == "bad_value"
+    assert world() == before
+
+
+@pytest.mark.parametrize("control_mode", [None, "raw", "ue_controller"])
+def test_an_empty_ctrl_is_an_absent_one(wire: Any, control_mode: str | None) -> None:
+    wire.ok("step", per_articulation={"arm": {"ctrl": [0.5, -0.25]}})
+    empty = {"ctrl": [], "control_mode": control_mode}
+    assert ctrl_of(wire.ok("step", per_articulation={"arm": empty})) == [0.5, -0.25]
+    assert ctrl_of(wire.ok("step", per_articulation={"arm": {**empty, "ctrl_map": {"lift": 1}}})) == [1, -0.25]
 
 
 def test_the_counter_counts_mj_steps(wire: Any) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import mujoco
 
 from urlab.config import RenderProfile
+from urlab.mujoco_versions import POST_PROCESSING
 
 _FLAGS = mujoco.mjtRndFlag
 _SOFTWARE = ("llvmpipe", "softpipe", "lavapipe", "swrast", "swiftshader", "software rasterizer", "osmesa")
@@ -38,7 +39,7 @@ SETTINGS = {
             int(_FLAGS.mjRND_SKYBOX),
             int(_FLAGS.mjRND_HAZE),
             int(_FLAGS.mjRND_CULL_FACE),
-            int(_FLAGS.mjRND_POST_PROCESSING),
+            *(() if POST_PROCESSING is None else (POST_PROCESSING,)),
         ),
     ),
 }

@@ -43,6 +43,8 @@ _MEND = (
     "pip uninstall -y mujoco mujoco-core mujoco-studio && pip install --no-cache-dir 'mujoco>=4.0,<5' "
     "(an upgrade in place from an older MuJoCo leaves a mixture behind)"
 )
+_OLDEST_MUJOCO, _MADE_FOR_MUJOCO, _NEXT_MUJOCO = (3, 8, 1), (4,), (5,)
+_OLDER_MUJOCO = "for actuators with several controls and XML with every digit: pip install 'mujoco>=4.0,<5'"
 _SOFTWARE = ("llvmpipe", "softpipe", "swrast")
 _PROBE = """
 import mujoco
@@ -226,22 +228,30 @@ def check_mujoco() -> list[Finding]:
         return [Finding("mujoco", Status.PROBLEM, f"{version} does not import: {tried.text}", _MEND)]
     if tried.text != version:
         return [Finding("mujoco", Status.PROBLEM, f"package {version}, but library {tried.text}", _MEND)]
+    if _numbers(tried.text) < _MADE_FOR_MUJOCO:
+        return [Finding("mujoco", Status.NOTE, f"{version}, which has less than 4.0", _OLDER_MUJOCO)]
     return [Finding("mujoco", Status.OK, f"{version}")]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in re.findall(r"\d+", version)[:3])
 
 
 def _trouble(version: str | None) -> str | None:
     if version is None:
         return "not installed"
-    if int(version.split(".")[0]) != 4:
-        return f"{version} is installed, but 4.x is needed"
+    numbers = _numbers(version)
+    if not _OLDEST_MUJOCO <= numbers < _NEXT_MUJOCO:
+        return f"{version} is installed, but {'.'.join(map(str, _OLDEST_MUJOCO))} or newer, and below 5, is needed"
     core = version_of("mujoco-core")
-    if core != version:
+    if numbers >= _MADE_FOR_MUJOCO and core != version:
         return f"mujoco is {version}, but mujoco-core is {core or 'not installed'}"
     return _holes() or _leftovers(version)
 
 
 def _holes() -> str | None:
-    files = [path for part in PARTS for path in metadata.files(part) or [] if path.suffix != ".pyc"]
+    installed = [part for part in PARTS if version_of(part) is not None]
+    files = [path for part in installed for path in metadata.files(part) or [] if path.suffix != ".pyc"]
     missing = [str(path) for path in files if not Path(str(path.locate())).exists()]
     return f"{len(missing)} of its files are missing, for example {missing[0]}" if missing else None
 

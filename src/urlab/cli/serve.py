@@ -84,6 +84,10 @@ WriteRoots = Annotated[
         help="Clients may write files there; may be repeated. Default: as for --model-root.",
     ),
 ]
+Plugins = Annotated[
+    list[str] | None,
+    _scene("--plugin", metavar="MODULE", help="Import a Python module of yours first; may be repeated."),
+]
 ReadyFile = Annotated[
     Path | None,
     _files("--ready-file", metavar="FILE", help="Write pid and endpoints there, as JSON, once everything is up."),
@@ -114,6 +118,7 @@ def serve(
     shm: Shm = sys.platform == "linux",
     step_mode: Mode = StepMode.AUTO,
     play: PlayAtStart = True,
+    plugin: Plugins = None,
     project: ProjectDir = None,
     model_root: ModelRoots = None,
     write_root: WriteRoots = None,
@@ -142,6 +147,7 @@ def serve(
             model_roots=tuple(model_root) if model_root else None,
             write_roots=tuple(write_root) if write_root else None,
             ready_file=ready_file,
+            plugins=tuple(plugin or ()),
             save_debug_xml=save_debug_xml,
             render_profile=render_profile,
             camera_streams=camera_streams,

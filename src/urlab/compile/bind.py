@@ -17,6 +17,7 @@ from urlab.compile.compiled_scene import (
     SensorSlot,
 )
 from urlab.errors import CompileError, known
+from urlab.mujoco_versions import ACTUATOR_COUNT, authored_actuator, controls_of, forces_of
 from urlab.scene.blueprint_record import BlueprintKind
 from urlab.scene.sidecar import CameraConfig, Sidecar
 from urlab_wire.enums import ActuatorType, CameraMode
@@ -24,7 +25,7 @@ from urlab_wire.enums import ActuatorType, CameraMode
 DEFAULT_RESOLUTION = (640, 480)
 _QPOS_DIM = {0: 7, 1: 4, 2: 1, 3: 1}
 _QVEL_DIM = {0: 6, 1: 3, 2: 1, 3: 1}
-_COUNTS = {"joint": "njnt", "actuator": "nactuator", "sensor": "nsensor", "body": "nbody", "camera": "ncam"}
+_COUNTS = {"joint": "njnt", "actuator": ACTUATOR_COUNT, "sensor": "nsensor", "body": "nbody", "camera": "ncam"}
 
 Owned = Mapping[str, Mapping[str, list[int]]]
 """By kind of element and actor name: the ids of what the actor owns, ascending."""
@@ -175,11 +176,7 @@ def _actuator(model: Any, spec: Any, index: int, prefix: str, joints: dict[int, 
 
 def _controls(model: Any, actuator: ActuatorSlot) -> Iterable[ControlSlot]:
     """The control signals of one actuator, in the order of ``data.ctrl``."""
-    if not hasattr(model, "actuator_ctrladr"):  # MuJoCo 3: one each
-        yield ControlSlot(actuator.id, actuator.name, actuator.short, actuator, actuator.id)
-        return
-    first, count = int(model.actuator_ctrladr[actuator.id]), int(model.actuator_ctrlnum[actuator.id])
-    force, forces = int(model.actuator_outadr[actuator.id]), int(model.actuator_outnum[actuator.id])
+    (first, count), (force, forces) = controls_of(model, actuator.id), forces_of(model, actuator.id)
     for number in range(count):
         mark = f"[{number}]" if number else ""
         yield ControlSlot(
@@ -193,7 +190,7 @@ def _controls(model: Any, actuator: ActuatorSlot) -> Iterable[ControlSlot]:
 
 def _kind(model: Any, index: int, actuator: Any) -> ActuatorType:
     """How the author wrote the actuator; of what has no word of its own, what its gain and bias amount to."""
-    word = actuator.type.name.removeprefix("mjACTUATOR_").lower()
+    word = authored_actuator(actuator)
     if word in set(ActuatorType) - {ActuatorType.GENERAL}:
         return ActuatorType(word)
     if int(model.actuator_gaintype[index]) != int(mujoco.mjtGain.mjGAIN_FIXED):

@@ -9,6 +9,7 @@ import mujoco
 
 from urlab.compile.urdf import MUJOCO_ERRORS, leave_out_unusable_visuals, read_urdf, with_remedy
 from urlab.errors import ImportFailed, known
+from urlab.mujoco_versions import discard_visual, fuse_static
 from urlab.physics.engine import mujoco_warnings
 from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.names import legal_name
@@ -174,10 +175,10 @@ def _settle(spec: Any) -> None:
         spec.add_key()
     spec.nkey = 0
     if spec.compiler.discardvisual:
-        spec.discard_visual()
+        discard_visual(spec)
         spec.compiler.discardvisual = False
     if spec.compiler.fusestatic:
-        spec.fuse_static()
+        fuse_static(spec)
         spec.compiler.fusestatic = False
 
 

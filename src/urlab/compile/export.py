@@ -11,6 +11,7 @@ import mujoco
 
 from urlab.compile.bind import owner_of
 from urlab.compile.compiled_scene import CompiledScene
+from urlab.mujoco_versions import present
 from urlab.physics.engine import mujoco_warnings
 from urlab.physics.options import read_all, write_all
 
@@ -53,6 +54,8 @@ def save_debug_files(scene: CompiledScene, folder: Path) -> list[Path]:
 
 def _exact_xml(spec: Any) -> str:
     """With every digit: values as compiled would be rounded to six."""
+    if not present(spec.compiler, "savecompiled"):
+        return _xml(spec)
     spec.compiler.savecompiled = False
     try:
         return _xml(spec)

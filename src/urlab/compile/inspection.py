@@ -9,6 +9,7 @@ from urlab.compile.blueprint import MUJOCO_ERRORS, Blueprint, compile_spec
 from urlab.compile.bounds import Aabb, actor_aabb
 from urlab.errors import EditError, known
 from urlab.geometry import Pose, Vec3
+from urlab.mujoco_versions import actuator_count
 
 
 @dataclass(frozen=True)
@@ -92,7 +93,7 @@ def inspect(blueprint: Blueprint, keyframe: str = "") -> Inspection:
         model,
         data,
         joints=[model.joint(index).name for index in range(model.njnt)],
-        actuators=[model.actuator(index).name for index in range(model.nactuator)],
+        actuators=[model.actuator(index).name for index in range(actuator_count(model))],
         sensors=[model.sensor(index).name for index in range(model.nsensor)],
         cameras=[model.camera(index).name for index in range(model.ncam)],
     )

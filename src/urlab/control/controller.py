@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile.compiled_scene import CompiledArticulation
-from urlab.errors import ControllerSchemaViolation, ImportFailed, did_you_mean, known
+from urlab.errors import BadValue, ControllerSchemaViolation, ImportFailed, did_you_mean, known
 
 Float64Array = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
@@ -59,6 +59,15 @@ class Controller(ABC):
 
         ``setpoints`` has one entry per control of the articulation, in the order of its actuators.
         """
+
+    def memory(self) -> bytes:
+        """What the law remembers from earlier sub-steps, for `save_state`; a law without memory has none."""
+        return b""
+
+    def remember(self, memory: bytes) -> None:
+        """Go back to what `memory` gave; BadValue for bytes that are not this law's."""
+        if memory:
+            raise BadValue(f"the state has a memory for a {self.kind!r} controller, which has none")
 
 
 def make_controller(articulation: CompiledArticulation) -> Controller | None:

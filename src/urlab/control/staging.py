@@ -77,12 +77,21 @@ class StagedControl:
         """Replace the wire's setpoints by what `check` has seen or `merged` returned."""
         self._from_wire[:] = checked
 
-    def merged(self, ctrl: Sequence[float] | None, ctrl_map: Mapping[str, float] | None) -> Float64Array:
-        """What the wire's setpoints become with a step's ``ctrl`` and then its ``ctrl_map``; stages nothing.
+    def replace(self, source: ControlSource, checked: Float64Array) -> None:
+        """Replace all setpoints of a source by finite numbers, one per actuator."""
+        self._staged[source][:] = checked
+
+    def merged(
+        self,
+        ctrl: Sequence[float] | None,
+        ctrl_map: Mapping[str, float] | None,
+        source: ControlSource = ControlSource.ZMQ,
+    ) -> Float64Array:
+        """What a source's setpoints become with a ``ctrl`` and then a ``ctrl_map``; stages nothing.
 
         A request that drives several articulations merges them all before it stages any: it is refused whole.
         """
-        result = self.staged(ControlSource.ZMQ) if ctrl is None else self._checked(ctrl, len(self._names))
+        result = self.staged(source) if ctrl is None else self._checked(ctrl, len(self._names))
         if ctrl_map:
             result[self.positions(ctrl_map)] = self._checked(list(ctrl_map.values()), len(ctrl_map))
         return result

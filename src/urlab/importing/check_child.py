@@ -14,6 +14,7 @@ from urlab.compile.urdf import leave_out_unusable_visuals, read_urdf
 from urlab.errors import ImportFailed
 from urlab.importing.check import CheckRequest, decoded, encoded
 from urlab.importing.limited_process import serve_once
+from urlab.mujoco_versions import log_without_files
 from urlab.scene.blueprint_record import file_record
 
 _KNOWN_SUFFIXES = (".xml", ".urdf")
@@ -24,9 +25,7 @@ _PATH_FIELDS = ("paths", "npaths", "nbuffer", "mesh_pathadr", "hfield_pathadr", 
 
 def check(task: bytes) -> bytes:
     """Serve one `CheckRequest` with the problem that it found, or None, both as JSON."""
-    config = mujoco.MjLogConfig.get()
-    config.logto_file = False
-    mujoco.MjLogConfig.set(config)
+    log_without_files()
     request: CheckRequest = decoded(task, CheckRequest)
     return encoded(_said_of(Path(request.text)) if request.text is not None else _wrong_with(request))
 

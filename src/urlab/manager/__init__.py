@@ -1,8 +1,9 @@
 """One running scene: typed requests in, changes of the simulation and observations out; and its lifecycle.
 
 `play` compiles the edited level into a `Manager` and ends it again. `manager` brings the parts together: `modes` (what
-a step means), `command` (the checks of a step, and wrenches), `articulation` (a robot's setpoints and controller),
-`edits` (changes that are no steps), `record_replay`. The state goes out through `observation` and `packed` (replies),
+a step means), `command` (the checks of a step), `forces` (wrenches, and what holds bodies), `articulation` (a robot's
+setpoints and controller), `edits` (changes that are no steps), `states` (saving and restoring), `names` (lookups),
+`record_replay`. The state goes out through `observation` and `packed` (replies),
 `stream_source` and `state_rows` (streams) and `scene_view` (viewport and outliner); `stream_source` also takes the
 commands of the control stream.
 """

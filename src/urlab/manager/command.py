@@ -1,78 +1,18 @@
 """What a step asks for: setpoints and wrenches, checked as a whole before any of it is done."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urlab.errors import BadValue, UnknownArticulation, UnknownBody, known
 from urlab.manager.articulation import RunningArticulation
+from urlab.manager.forces import Wrench
 from urlab.numbers import finite_numbers
 from urlab_wire.enums import ControlMode
-from urlab_wire.ops.stepping import ArticulationCommand, PerturbationBlock
-
-Wrench = NDArray[np.float64]
-"""(fx, fy, fz, tx, ty, tz) in the world frame."""
-
-
-class Wrenches:
-    """Writes ``data.xfrc_applied``. The owner of the physics lock calls everything here."""
-
-    def __init__(self, data: Any) -> None:
-        self._data = data
-        self._window: list[tuple[int, Wrench]] = []
-        self._dragged: tuple[int, Wrench] | None = None
-        self._version = 0
-        self._written = False
-
-    def begin_window(self, wrenches: list[tuple[int, Wrench]]) -> None:
-        """Apply these, and the drag, until the window ends; an earlier window that has not ended is replaced."""
-        if wrenches or self._dragged or self._written:
-            self.end_window()
-            self._window = wrenches
-            self._write()
-
-    def keep_dragging(self) -> None:
-        """Apply the drag to a step that no window covers."""
-        if self._dragged is not None and not self._written:
-            self._write()
-
-    def end_window(self) -> None:
-        """Take the window's wrenches away."""
-        if self._written:
-            self._window = []
-            self._data.xfrc_applied[:] = 0.0
-            self._written = False
-
-    def drag(self, body_id: int, wrench: Wrench) -> None:
-        """Hold a force on one body until it is released; it replaces the last one."""
-        self._dragged = (body_id, wrench)
-        self._version += 1
-
-    def release(self) -> None:
-        """Let go of the dragged body."""
-        self._dragged = None
-        self._version += 1
-
-    @property
-    def perturbation(self) -> PerturbationBlock | None:
-        """The drag, for a puppet client to apply to its own data."""
-        if self._dragged is None:
-            return None
-        body_id, wrench = self._dragged
-        return PerturbationBlock(body_id=body_id, version=self._version, xfrc=wrench.tolist())
-
-    def _write(self) -> None:
-        held = [*self._window, *([self._dragged] if self._dragged else [])]
-        for body_id, wrench in held:
-            self._data.xfrc_applied[body_id] += wrench
-            self._written = True
-
+from urlab_wire.ops.stepping import ArticulationCommand
 
 Commands = Mapping[str, ArticulationCommand | None]
-
-
 Setpoints = Sequence[float] | NDArray[np.float64]
 
 
@@ -131,9 +71,10 @@ class CommandReader:
     def _read_articulation(
         self, articulation: RunningArticulation, command: ArticulationCommand, result: StepCommand
     ) -> None:
-        values: Setpoints | None = command.ctrl
+        ctrl = command.ctrl or None  # an empty list is an absent one
+        values: Setpoints | None = ctrl
         if command.ctrl_map:
-            values = articulation.staged.merged(command.ctrl, command.ctrl_map)
+            values = articulation.staged.merged(ctrl, command.ctrl_map)
         elif values is not None:
             articulation.staged.check(values)
         word = command.control_mode

@@ -9,23 +9,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from urlab.cameras import Capture
 from urlab.compile import CompiledScene
 from urlab.config import STEP_TIME_LIMIT_S, FileRoots, RenderProfile
 from urlab.control import TwistCommand
 from urlab.errors import ModeLocked, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation, go_to_start
-from urlab.manager.command import CommandReader, Wrenches
+from urlab.manager.command import CommandReader
 from urlab.manager.edits import joint_write
+from urlab.manager.forces import Perturbation, Wrenches, refuse_fixed
 from urlab.manager.modes import MODES, SteppingMode
+from urlab.manager.names import SceneNames
 from urlab.manager.observation import Observation, ObservedArrays, Observer, PlainBlocks, View
 from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
-from urlab.physics import Engine, PhysicsLoop
+from urlab.manager.states import StateCodec, StateSlots
+from urlab.physics import NO_CALLBACKS, Engine, PhysicsLoop, StepCallbacks
 from urlab.physics.queries import ContactNames, find_keyframes
 from urlab_wire.enums import ControlSource, ResetScope, StepMode
+from urlab_wire.ops.runtime import PerturbRequest
 from urlab_wire.ops.stepping import StepRequest
 
 
@@ -64,7 +66,9 @@ class Manager:
         counter: StepCounter,
         pinned_mode: StepMode | None = None,
         render_profile: RenderProfile = RenderProfile.AUTO,
+        callbacks: StepCallbacks = NO_CALLBACKS,
     ) -> None:
+        """``callbacks`` are functions of plugins, called before and after every sub-step."""
         self.scene = scene
         self.counter = counter
         self.pinned_mode = pinned_mode
@@ -72,7 +76,7 @@ class Manager:
         self.engine = Engine(scene.model)
         self.loop = PhysicsLoop(self.engine)
         self.capture = Capture(scene, lambda: self.engine.snapshot, render_profile)
-        self.wrenches = Wrenches(self.engine.data)
+        self.wrenches = Wrenches(scene.model, self.engine.data)
         self.arrays = ObservedArrays.of(self.engine.data, len(scene.articulations))
         self.articulations = {
             one.prefix: RunningArticulation(
@@ -84,11 +88,16 @@ class Manager:
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
         self._observer = Observer(scene, self.arrays)
         self.packed = PackedObserver(scene, self.arrays)
-        self._bodies = {scene.model.body(index).name: index for index in range(scene.model.nbody)}
+        self.names = SceneNames(scene)
+        self.states = StateSlots()
+        self._state_codec = StateCodec(self.engine, self.articulations.values())
+        self.ui_driven: frozenset[str] = frozenset()
+        """The articulations that follow the user interface, and not what steps command."""
+
         self._modes = {name: mode(self) for name, mode in MODES.items()}
         self._mode = self._modes[StepMode.LIVE]
-        self.engine.pre_step.append(self._before_step)
-        self.engine.post_step.append(self._after_step)
+        self.engine.pre_step += [self._before_step, *callbacks.hooks_before(self.engine)]
+        self.engine.post_step += [self._after_step, *callbacks.hooks_after(self.engine)]
 
     # -- lifecycle ----------------------------------------------------------------------------------------------
 
@@ -158,22 +167,21 @@ class Manager:
             mode.step(request, deadline)
             if not mode.runs_by_itself:
                 self.engine.publish()
-            observed = self._observe(view)
-            if keep_state:
-                observed.snapshot = self.engine.snapshot
-            return observed
+            return self._observe(view, keep_state)
 
-    def read(self, view: View, timeout_s: float = STEP_TIME_LIMIT_S) -> Observation:
+    def read(
+        self, view: View, timeout_s: float = STEP_TIME_LIMIT_S, *, keep_state: bool = False
+    ) -> Observation:  # fmt: skip
         """Observe, changing nothing; OpTimeout when a step does not give way in time."""
         with self.engine.locked(timeout_s):
-            return self._observe(view)
+            return self._observe(view, keep_state)
 
-    def forward(self, view: View) -> Observation:
+    def forward(self, view: View, *, keep_state: bool = False) -> Observation:
         """Run mj_forward and observe."""
         with self.engine.locked():
             self.engine.forward()
             self.engine.publish()
-            return self._observe(view)
+            return self._observe(view, keep_state)
 
     def reset(
         self,
@@ -186,7 +194,8 @@ class Manager:
     ) -> Observation:
         """Back to the level's start or to a keyframe, then joint overrides, then mj_forward. Ends a replay.
 
-        By ``scope`` the time goes on all the same, or it alone goes back.
+        By ``scope`` the time goes on all the same, or it alone goes back. Unless it is the time alone, bodies that are
+        held are let go of.
         """
         with self.engine.locked():
             if scope is ResetScope.TIME:
@@ -206,6 +215,7 @@ class Manager:
                 self.engine.data.qpos[where] = values
             self.seed = seed if seed is not None else self.seed
             self.counter.restart()
+            self.wrenches.release()
             self.engine.forward()
             self.engine.jump()
             self.engine.publish()
@@ -242,28 +252,31 @@ class Manager:
         model, data = self.engine.model, self.engine.data
         for articulation in self.articulations.values():
             articulation.apply_control(model, data)
-        if self._mode.runs_by_itself:
-            self.wrenches.keep_dragging()
+        if self.wrenches.pressing:
+            self.wrenches.press()
 
     def _after_step(self) -> None:
         self.counter.total += 1
         if self._mode.runs_by_itself:
             self.wrenches.end_window()
 
-    def _observe(self, view: View) -> Observation:
+    def _observe(self, view: View, keep_state: bool = False) -> Observation:
         level, packed = view
         blocks: PlainBlocks | bytes
         if packed:
             blocks = self.packed.pack(level)
         else:
             blocks = PlainBlocks(self._observer.articulations(level), self._observer.entities())
-        return Observation(self.engine.data.time, self.counter.total, blocks, self._extras())
+        snapshot = self.engine.snapshot if keep_state else None
+        return Observation(self.engine.data.time, self.counter.total, blocks, self._extras(), snapshot)
 
     def _extras(self) -> dict[str, Any]:
         """What there is to tell beside the state; most often nothing."""
         extras: dict[str, Any] = {}
-        if self._mode.name is StepMode.PUPPET and (perturbation := self.wrenches.perturbation):
-            extras["perturbation"] = perturbation
+        if self.wrenches.held and self._mode.name is StepMode.PUPPET and (held := self.wrenches.blocks()):
+            extras["perturbation"] = held[-1]
+            if len(held) > 1:
+                extras["perturbations"] = held
         if self.record_replay.is_playing:
             extras["replay"] = self.record_replay.replay
         if warnings := self.engine.warnings():
@@ -279,6 +292,10 @@ class Manager:
             raise UnknownArticulation(f"there is no articulation {prefix!r}; there are: {known(self.articulations)}")
         return found
 
+    def find_articulation(self, target: str, *, by_name: bool = False) -> RunningArticulation:
+        """The articulation of an actor_id, or else of a prefix."""
+        return self.articulation(self.names.prefix(target, by_name=by_name))
+
     @cached_property
     def contact_names(self) -> ContactNames:
         """What can touch, by compiled and by short name."""
@@ -286,7 +303,7 @@ class Manager:
 
     def body_id(self, name: str) -> int | None:
         """The body of that compiled name, or None."""
-        return self._bodies.get(name)
+        return self.names.bodies.get(name)
 
     def set_control_source(self, source: ControlSource, articulation: str | None) -> None:
         """Choose whose setpoints count, for one articulation or all."""
@@ -294,13 +311,73 @@ class Manager:
         with self.engine.locked():
             for one in chosen:
                 one.staged.source = source
+            self.ui_driven = frozenset(
+                prefix for prefix, one in self.articulations.items() if one.staged.source is ControlSource.UI
+            )
 
-    def drag(self, body_id: int, wrench: list[float]) -> None:
-        """Hold a force on a body, as a user who drags it with a mouse does."""
-        with self.engine.locked():
-            self.wrenches.drag(body_id, np.array(wrench, dtype=np.float64))
+    def control_source(self, prefix: str) -> ControlSource:
+        """Whose setpoints count for an articulation. Any thread, without the lock."""
+        return self.articulation(prefix).staged.source
 
-    def release(self) -> None:
-        """Let go of the dragged body."""
+    def set_ui_controls(
+        self, robot: RunningArticulation, ctrl: list[float] | None, ctrl_map: Mapping[str, float] | None
+    ) -> list[float]:
+        """Write setpoints of the user interface; returns all of the robot's."""
         with self.engine.locked():
-            self.wrenches.release()
+            setpoints = robot.staged.merged(ctrl or None, ctrl_map, ControlSource.UI)
+            robot.staged.stage(setpoints, source=ControlSource.UI)
+            return [float(value) for value in setpoints]
+
+    # -- perturbations ------------------------------------------------------------------------------------------
+
+    @property
+    def perturbations(self) -> tuple[Perturbation, ...]:
+        """What holds bodies now, as an immutable value, for views to draw. Any thread, without the lock."""
+        return self.wrenches.held
+
+    def perturb(self, session_id: str, request: PerturbRequest) -> tuple[Perturbation, int]:
+        """Hold a body for a session; what holds it, and the version. In force from the next sub-step on."""
+        body_id = self.names.body(request.body)
+        refuse_fixed(self.scene.model, body_id)
+        held = Perturbation(self.scene.model, body_id, session_id, request)
+        return held, self.wrenches.hold(held)
+
+    def release(self, session_id: str, body: str | None = None) -> list[str]:
+        """Let go of one body, or of all that a session holds; the names of those that were held."""
+        if body is None:
+            gone = self.wrenches.release(session_id=session_id)
+        else:
+            gone = self.wrenches.release(body_id=self.names.body(body))
+        return [one.body for one in gone]
+
+    # -- states and constraints ---------------------------------------------------------------------------------
+
+    def save_state(self, name: str | None = None) -> tuple[float, bytes]:
+        """The simulated time and the whole state, which is kept as well when it has a name."""
+        with self.engine.locked():
+            state = self._state_codec.take()
+            if name:
+                self.states.keep(name, state)
+            return self.engine.data.time, state
+
+    def restore_state(self, state: bytes, view: View) -> tuple[Observation, dict[str, bool]]:
+        """Go to a state of this model, and observe; also which constraints are not as by default. Ends a replay."""
+        with self.engine.locked():
+            self._state_codec.restore(state)
+            self.record_replay.end_replay()
+            self.engine.jump()
+            self.engine.publish()
+            return self._observe(view), self._switched_equalities()
+
+    def _switched_equalities(self) -> dict[str, bool]:
+        active, default = self.engine.data.eq_active, self.engine.model.eq_active0
+        return {name: bool(active[i]) for name, i in self.names.equalities.items() if active[i] != default[i]}
+
+    def set_equality(self, name: str, active: bool) -> str:
+        """Switch an equality constraint, from the next sub-step on; returns its compiled name."""
+        index = self.names.equality(name)
+        with self.engine.locked():
+            self.engine.data.eq_active[index] = active
+            self.engine.publish()
+        compiled: str = self.scene.model.equality(index).name
+        return compiled

@@ -8,7 +8,7 @@ state; the server shows it, without integrating.
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from urlab.errors import BadValue, ShuttingDown, StateError, StepTimeout
+from urlab.errors import BadValue, PluginError, ShuttingDown, StateError, StepTimeout
 from urlab.numbers import finite_number, finite_numbers
 from urlab_wire.enums import StepMode
 from urlab_wire.ops.stepping import StepRequest
@@ -41,6 +41,7 @@ class LiveMode(SteppingMode):
 
     def step(self, request: StepRequest, deadline: float) -> None:  # noqa: ARG002 - nothing here takes time
         """Stage what the request asks; the loop does the rest."""
+        _count(request.n_steps)
         command = self.manager.commands.read(request.per_articulation)
         command.stage()
         if command.wrenches:
@@ -57,6 +58,8 @@ class DirectMode(SteppingMode):
         manager = self.manager
         n_steps = _count(request.n_steps)
         command = manager.commands.read(request.per_articulation)
+        if n_steps == 0 and command.wrenches:
+            raise BadValue("xfrc_applied acts during the steps of its request, and this one has none: n_steps is 0")
         if manager.record_replay.is_playing:
             manager.record_replay.show(n_steps)
             return
@@ -64,6 +67,9 @@ class DirectMode(SteppingMode):
         manager.wrenches.begin_window(command.wrenches)
         try:
             ran = manager.engine.advance(n_steps, deadline)
+        except PluginError:
+            manager.engine.publish()
+            raise
         finally:
             manager.wrenches.end_window()
             command.end_window()
@@ -89,8 +95,9 @@ class PuppetMode(SteppingMode):
     def step(self, request: StepRequest, deadline: float) -> None:  # noqa: ARG002 - one mj_forward is not long
         """Write the pushed state and run mj_forward once."""
         manager = self.manager
+        n_steps = _count(request.n_steps)
         if manager.record_replay.is_playing:
-            manager.record_replay.show(max(1, request.n_steps or 1))
+            manager.record_replay.show(n_steps)
             return
         data = manager.engine.data
         manager.commands.read(request.per_articulation)
@@ -99,7 +106,7 @@ class PuppetMode(SteppingMode):
             for name, array, numbers in (
                 ("qpos", data.qpos, request.qpos),
                 ("qvel", data.qvel, request.qvel),
-                ("ctrl", data.ctrl, request.ctrl),
+                ("ctrl", data.ctrl, request.ctrl or None),
             )
             if numbers is not None
         ]
@@ -116,8 +123,8 @@ MODES: dict[StepMode, type[SteppingMode]] = {mode.name: mode for mode in (LiveMo
 
 
 def _count(n_steps: int | None) -> int:
-    if n_steps is None or n_steps <= 0:
+    if n_steps is None:
         return 1
-    if n_steps > MAX_STEPS:
-        raise BadValue(f"n_steps must be at most {MAX_STEPS}, not {n_steps}")
+    if not 0 <= n_steps <= MAX_STEPS:
+        raise BadValue(f"n_steps must be from 0 (only observe) to {MAX_STEPS}, not {n_steps}")
     return n_steps

@@ -94,7 +94,7 @@ class Observer:
 
     def __init__(self, scene: CompiledScene, sources: ObservedArrays) -> None:
         self._sources = sources
-        self._robots = [_RobotView(one) for one in scene.articulations]
+        self._robots = [_RobotView(one, scene.model.actuator_actnum) for one in scene.articulations]
         self._entity_ids = np.array([one.body_id for one in scene.entities], dtype=np.intp)
         self._entities = [
             (one.name, one.free_joint.qpos, one.free_joint.qvel) if one.free_joint else (one.name, None, None)
@@ -150,7 +150,8 @@ class Observer:
 class _RobotView:
     """Where one robot's numbers are in the arrays of the whole scene."""
 
-    def __init__(self, robot: CompiledArticulation) -> None:
+    def __init__(self, robot: CompiledArticulation, activations: Sequence[int]) -> None:
+        """``activations`` says how many every actuator of the model has."""
         self.prefix = robot.prefix
         self.has_twist = robot.sidecar.twist
         self.qpos = _Picker([index for joint in robot.joints for index in _indices(joint.qpos)])
@@ -160,13 +161,19 @@ class _RobotView:
         self.sensors = [(sensor.short, sensor.data) for sensor in robot.sensors]
         self.bodies = [(body.short, body.id) for body in robot.bodies]
         self._act_index = [actuator.act_index for actuator in robot.actuators]
+        self._act_index += [
+            actuator.act_index + further
+            for actuator in robot.actuators
+            if actuator.act_index is not None
+            for further in range(1, int(activations[actuator.id]))
+        ]
 
     def forces(self, force: Floats) -> Floats:
         """One force per control, 0 for those that have none."""
         return [0.0 if index is None else force[index] for index in self._force_index]
 
     def act(self, act: Floats) -> Floats:
-        """One activation per actuator, 0 for those that have none."""
+        """One activation per actuator, 0 for those that have none; then the further ones of those with several."""
         return [0.0 if index is None else act[index] for index in self._act_index]
 
 

@@ -30,6 +30,8 @@ _FLOAT_BYTES = 9
 _NUMBER_BYTES = 8
 
 Indices = NDArray[np.intp]
+Copies = list[tuple[Array, Array]]
+"""(into, from): what has to be copied before numbers are picked."""
 
 
 class PackedObserver:
@@ -75,7 +77,17 @@ class _Template:
     then those of twists. The parts alternate between constant bytes and views into the memory of the slots.
     """
 
-    __slots__ = ("_buffer", "_parts", "_picked", "_places", "_slots", "_twist", "_twist_places", "_twist_slots")
+    __slots__ = (
+        "_buffer",
+        "_copies",
+        "_parts",
+        "_picked",
+        "_places",
+        "_slots",
+        "_twist",
+        "_twist_places",
+        "_twist_slots",
+    )
 
     def __init__(self, blob: bytes, sources: ObservedArrays) -> None:
         """Compile an encoded observation of marks."""
@@ -83,7 +95,7 @@ class _Template:
         wanted = np.array([int.from_bytes(match[1], "big") for match in marks], dtype=np.intp)
         twists_begin = sum(getattr(sources, name).size for name in DATA_FIELDS)
         of_data = wanted < twists_begin
-        self._buffer, self._places = _find(sources, wanted[of_data])
+        self._buffer, self._places, self._copies = _find(sources, wanted[of_data])
         self._picked = np.empty(len(self._places))
         self._twist = sources.twist
         self._twist_places = wanted[~of_data] - twists_begin
@@ -100,6 +112,8 @@ class _Template:
 
     def fill(self) -> bytes:
         """The bytes with the numbers that MjData holds now, and the twists that were taken last."""
+        for into, array in self._copies:
+            into[:] = array
         self._buffer.take(self._places, out=self._picked, mode="clip")
         self._slots[:] = self._picked
         return b"".join(self._parts)
@@ -143,17 +157,20 @@ def _marked(sources: ObservedArrays, fixed: Indices) -> ObservedArrays:
     return replace(sources, **marks)
 
 
-def _find(sources: ObservedArrays, wanted: Indices) -> tuple[Array, Indices]:
+def _find(sources: ObservedArrays, wanted: Indices) -> tuple[Array, Indices, Copies]:
     """An array over MjData's buffer, and where in it the numbers of these marks are.
 
     MuJoCo keeps all these arrays in one allocation. One pick from there is several times cheaper than one per array;
-    only the places of the numbers are ever read. Like each of the arrays it keeps MjData alive.
+    only the places of the numbers are ever read. Like each of the arrays it keeps MjData alive. Where the arrays do not
+    tell that they share one, as before MuJoCo 4, the buffer is our own, and each array is copied there first.
     """
     arrays = [getattr(sources, name) for name in DATA_FIELDS]
     held = [array for array in arrays if array.size]
     lowest = min(held, key=_address)
     nbytes = max(_address(array) + array.nbytes for array in held) - _address(lowest)
-    if nbytes > sources.buffer_bytes or any(array.base is not lowest.base for array in held):
+    if any(array.base is None or array.base is not lowest.base for array in held):
+        return _gathered(arrays, wanted)
+    if nbytes > sources.buffer_bytes:
         raise RuntimeError(f"MjData's arrays span {nbytes} bytes, but its buffer has {sources.buffer_bytes}")
     buffer = as_strided(lowest.reshape(-1), (nbytes // _NUMBER_BYTES,), (_NUMBER_BYTES,), writeable=False)
     places = np.zeros_like(wanted)
@@ -162,7 +179,17 @@ def _find(sources: ObservedArrays, wanted: Indices) -> tuple[Array, Indices]:
         inside = (wanted >= first) & (wanted < first + array.size)
         places[inside] = wanted[inside] - first + (_address(array) - _address(lowest)) // _NUMBER_BYTES
         first += array.size
-    return buffer, places
+    return buffer, places, []
+
+
+def _gathered(arrays: list[Array], wanted: Indices) -> tuple[Array, Indices, Copies]:
+    """A buffer of our own in the order of the marks, and the copies that fill it."""
+    buffer: Array = np.empty(sum(array.size for array in arrays))
+    copies, begin = [], 0
+    for array in arrays:
+        copies.append((buffer[begin : begin + array.size].reshape(array.shape), array))
+        begin += array.size
+    return buffer, wanted, copies
 
 
 def _address(array: Array) -> int:

@@ -13,7 +13,7 @@ from urlab.compile.export import save_debug_files
 from urlab.config import FileRoots, RenderProfile
 from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
 from urlab.manager.manager import Manager, StepCounter
-from urlab.physics import QUICK_STEP_S, give_memory_back
+from urlab.physics import NO_CALLBACKS, QUICK_STEP_S, StepCallbacks, give_memory_back
 from urlab.scene.level import Level
 from urlab_wire.enums import ControlSource, PIEState, StepMode
 
@@ -54,6 +54,7 @@ class Play:
         pinned_mode: StepMode | None = None,
         render_profile: RenderProfile = RenderProfile.AUTO,
         save_debug: bool = False,
+        callbacks: StepCallbacks = NO_CALLBACKS,
     ) -> None:
         self.world = world
         self.roots = roots
@@ -64,6 +65,7 @@ class Play:
         self._pinned_mode = pinned_mode
         self._render_profile = render_profile
         self._save_debug = save_debug
+        self._callbacks = callbacks
         self._manager: Manager | None = None
         self._ended_bytes = 0
         self._state = PIEState.OFF
@@ -199,6 +201,7 @@ class Play:
                 counter=self.counter,
                 pinned_mode=self._pinned_mode,
                 render_profile=self._render_profile,
+                callbacks=self._callbacks,
             )
         except UrlabError as failed:
             raise CompileError(failed.message) from failed

@@ -56,7 +56,7 @@ class ViewportSource:
             ctrl=snapshot.ctrl,
             actors=self._running_actors[1],
             cameras=manager.capture.cameras,
-            held=getattr(manager, "perturbations", ()),
+            held=manager.perturbations,
         )
 
     def _selected_bodies(self, scene: CompiledScene) -> tuple[int, ...]:

@@ -5,7 +5,8 @@ handler of its op (`handlers`), which works on a `context`.
 """
 
 from urlab.ops import handlers
-from urlab.ops.context import HANDLERS, Parts
+from urlab.ops.context import HANDLERS, Context, Parts, handler
 from urlab.ops.dispatcher import Dispatcher
+from urlab.ops.parsing import read_catalogue
 
-__all__ = ["HANDLERS", "Dispatcher", "Parts", "handlers"]
+__all__ = ["HANDLERS", "Context", "Dispatcher", "Parts", "handler", "handlers", "read_catalogue"]

@@ -17,7 +17,7 @@ from urlab.errors import (
     known,
 )
 from urlab.ops.context import HANDLERS, Context, Parts
-from urlab.ops.parsing import decode_request, peek, read_envelope, read_request
+from urlab.ops.parsing import SPEC_OF, decode_request, peek, read_envelope, read_request
 from urlab.ops.session import Session, SessionTable
 from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, Request, encode
 from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION
@@ -46,6 +46,12 @@ class Dispatcher:
         self._parts = parts
         self._play = parts.play
         self._draining = False
+        self.sessions.on_end.append(self._let_go)
+
+    def _let_go(self, ended: Session) -> None:
+        """Release what an ended session holds in the running scene."""
+        if self._play.is_playing:
+            self._play.manager.release(ended.id)
 
     def drain(self) -> None:
         """From now on every request is answered `shutting_down`."""
@@ -57,7 +63,7 @@ class Dispatcher:
         if type(request) is StepRequest:
             return Call(frame, request, self._is_long(request.n_steps))
         if request is not None:
-            long = _SPEC_OF[type(request)].limit_s > DEFAULT_LIMIT_S and not isinstance(request, HelloRequest)
+            long = SPEC_OF[type(request)].limit_s > DEFAULT_LIMIT_S and not isinstance(request, HelloRequest)
             return Call(frame, request, long)
         op, n_steps = peek(frame)
         return Call(frame, None, op == "step" and self._is_long(n_steps))
@@ -74,7 +80,7 @@ class Dispatcher:
                 raise ShuttingDown("the server is stopping")
             good = call.request
             if good is not None:
-                spec = _SPEC_OF[type(good)]
+                spec = SPEC_OF[type(good)]
                 session = self._session(spec.name, good.session_id, call.frame)
                 reply = self._run(spec, good, session)
             else:
@@ -131,7 +137,6 @@ class Dispatcher:
 
 
 _LONG_S = 0.02
-_SPEC_OF = {spec.request: spec for spec in CATALOGUE.values()}
 
 
 def _encoding_of(frame: bytes) -> Encoding:

@@ -14,10 +14,24 @@ from urlab.errors import BadRequest, BadValue, MissingField, MissingOp, UrlabErr
 from urlab_wire import CATALOGUE, DecodeError, OpSpec, Reply, Request, decode
 from urlab_wire.codec import looks_like_json
 
-_AnyRequest: Any = Union[tuple(spec.request for spec in CATALOGUE.values())]  # noqa: UP007 - made from the catalogue
-_from_msgpack = msgspec.msgpack.Decoder(_AnyRequest)
-_from_json = msgspec.json.Decoder(_AnyRequest)
-_required = {name: tuple(spec.required_fields()) for name, spec in CATALOGUE.items()}
+SPEC_OF: dict[type[Request[Reply]], OpSpec] = {}
+"""The op of each type of request."""
+
+_required: dict[str, tuple[str, ...]] = {}
+
+
+def read_catalogue() -> None:
+    """Take over the ops of the catalogue as it is now."""
+    global _from_msgpack, _from_json
+    any_request: Any = Union[tuple(spec.request for spec in CATALOGUE.values())]  # noqa: UP007 - made from a table
+    _from_msgpack, _from_json = msgspec.msgpack.Decoder(any_request), msgspec.json.Decoder(any_request)
+    _required.update({name: tuple(spec.required_fields()) for name, spec in CATALOGUE.items()})
+    SPEC_OF.update({spec.request: spec for spec in CATALOGUE.values()})
+
+
+_from_msgpack: msgspec.msgpack.Decoder[Any]
+_from_json: msgspec.json.Decoder[Any]
+read_catalogue()
 
 
 def decode_request(frame: bytes) -> Request[Reply] | None:

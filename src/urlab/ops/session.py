@@ -3,6 +3,7 @@
 import threading
 import uuid
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from urlab.errors import SessionExpired
@@ -16,8 +17,10 @@ MAX_OBSERVERS = 256
 class Session:
     """``steps_at_start`` is the step counter's total at its hello; ``wanted_mode`` the mode it last asked for.
 
+    ``warned_of_source`` are the articulations of which it knows that its controls do nothing. ``has_stepped`` says
+    whether it has sent a step: until then a switch of the mode begins its count anew.
+
     An observer may only look. An operator may do everything, and is not the one whose mode the server keeps.
-    ``has_stepped`` says whether it has sent a step: until then a switch of the mode begins its count anew.
     """
 
     observer: bool = False
@@ -26,6 +29,7 @@ class Session:
     observations: ObservationLevel = ObservationLevel.STANDARD
     steps_at_start: int = 0
     wanted_mode: StepMode | None = None
+    warned_of_source: set[str] = field(default_factory=set)
     has_stepped: bool = False
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
@@ -37,16 +41,23 @@ class SessionTable:
         self._lock = threading.Lock()
         self._driver: Session | None = None
         self._beside: OrderedDict[str, Session] = OrderedDict()
+        self.on_end: list[Callable[[Session], None]] = []
+        """Called with a session that has ended; on the thread of the hello that ended it."""
 
     def open(self, session: Session) -> None:
         """Add a session; a plain one replaces the plain one before it."""
+        ended: list[Session] = []
         with self._lock:
-            if not (session.observer or session.operator):
+            if session.observer or session.operator:
+                self._beside[session.id] = session
+                while len(self._beside) > MAX_OBSERVERS:
+                    ended.append(self._beside.popitem(last=False)[1])
+            else:
+                ended += [self._driver] if self._driver is not None else []
                 self._driver = session
-                return
-            self._beside[session.id] = session
-            while len(self._beside) > MAX_OBSERVERS:
-                self._beside.popitem(last=False)
+        for one in ended:
+            for listener in self.on_end:
+                listener(one)
 
     def wanted_mode(self, session: Session) -> StepMode | None:
         """The mode in which a play that this session begins is wanted: an operator begins it for the plain one."""

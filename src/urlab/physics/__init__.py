@@ -2,9 +2,10 @@
 
 `engine` has model, data, the physics lock and MuJoCo's warnings; `loop` is the thread of live mode; `snapshot` is a
 copy of the state for other threads; `options` are what clients may set, `queries` what they may ask (contacts,
-keyframes).
+keyframes); `callbacks` are functions of plugins that run with each sub-step.
 """
 
+from urlab.physics.callbacks import NO_CALLBACKS, StepCallback, StepCallbacks
 from urlab.physics.engine import (
     MUJOCO_VERSION,
     MUJOCO_VERSION_INT,
@@ -19,10 +20,13 @@ from urlab.physics.snapshot import Snapshot
 __all__ = [
     "MUJOCO_VERSION",
     "MUJOCO_VERSION_INT",
+    "NO_CALLBACKS",
     "QUICK_STEP_S",
     "Engine",
     "PhysicsLoop",
     "Snapshot",
+    "StepCallback",
+    "StepCallbacks",
     "give_memory_back",
     "max_worker_threads",
 ]

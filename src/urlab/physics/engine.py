@@ -22,6 +22,7 @@ import mujoco
 import numpy as np
 
 from urlab.errors import OpTimeout
+from urlab.mujoco_versions import log_without_console, log_without_files, set_worker_threads
 from urlab.physics.snapshot import ContactSnapshot, Snapshot, SnapshotTaker
 
 log = logging.getLogger("urlab.physics")
@@ -234,7 +235,7 @@ class Engine:
     def set_worker_threads(self, wanted: int) -> None:
         """Resize MuJoCo's pool, within 0 and the number of cores; the caller holds the lock."""
         self.worker_threads = max(0, min(wanted, max_worker_threads()))
-        mujoco.mju_threadpool(self.data, self.worker_threads)
+        set_worker_threads(self.data, self.worker_threads)
 
     def options_changed(self) -> None:
         """Forget what was derived from the model's options; the caller holds the `model_lock`."""
@@ -269,10 +270,8 @@ def give_memory_back() -> None:
 
 def route_mujoco_log() -> None:
     """Send MuJoCo's messages to our log instead of the console and a file in the current folder."""
-    config = mujoco.MjLogConfig.get()
-    config.logto_console = False
-    config.logto_file = False
-    mujoco.MjLogConfig.set(config)
+    log_without_console()
+    log_without_files()
     mujoco.set_mju_user_warning(_log_warning)
 
 

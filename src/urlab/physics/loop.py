@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 
-from urlab.errors import OpTimeout
+from urlab.errors import OpTimeout, PluginError
 from urlab.physics.engine import Engine
 
 log = logging.getLogger("urlab.physics")
@@ -76,6 +76,9 @@ class PhysicsLoop:
                 self._run_on_schedule()
             except OpTimeout:
                 log.debug("live physics gave way to a long request")
+            except PluginError as failed:
+                log.error("%s; live physics is paused", failed.message, exc_info=failed.__cause__)
+                self.set_paused(True)
             except Exception:
                 log.exception("live physics failed and is paused")
                 self.set_paused(True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.geometry import Vec3, rotate
+from urlab.mujoco_versions import present
 from urlab.overlay import HEAD_SHARE, MARKER_RADIUS_M, Arrow, Axes, Color, Drawing, Line, Marker, WireBox
 
 Array = NDArray[np.float64]
@@ -135,7 +136,8 @@ class OverlayGeoms:
     def _geom(self, kind: Any, size: Array, place: Array, turn: Array, rgba: NDArray[np.float32]) -> Any:
         geom = self._geoms[self._scene.ngeom]
         mujoco.mjv_initGeom(geom, kind, size, place, turn, rgba)
-        geom.castshadow = 0
+        if present(geom, "castshadow"):
+            geom.castshadow = 0
         self._scene.ngeom += 1
         return geom
 

@@ -165,8 +165,8 @@ class URLabArticulation(URLabEntity):
 
     @property
     def act_array(self) -> Array:
-        """Activations, (n_actuators,); zero for actuators without one."""
-        return padded(self.observed.act, len(self.actuators))
+        """Activations, (n_actuators,): the first of each, zero for actuators without one."""
+        return padded(self.observed.act[: len(self.actuators)], len(self.actuators))
 
     @property
     def qpos_array(self) -> Array:

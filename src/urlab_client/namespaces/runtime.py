@@ -6,6 +6,7 @@ from typing import Any
 
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.enums import CameraMode, ControlSource, StepMode, coerce
+from urlab_client.enums import wire as wire_word
 from urlab_client.handles.articulation import FREE_QPOS, Index, URLabArticulation
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.mirror import mirror_options
@@ -18,11 +19,12 @@ from urlab_client.types import (
     KeyframeInfo,
     MocapPose,
     SimOptions,
+    StateInfo,
     result_of,
 )
 from urlab_wire.codec import Tree
 from urlab_wire.ops import runtime as wire
-from urlab_wire.ops.stepping import ForwardRequest
+from urlab_wire.ops.stepping import ForwardRequest, RestoreStateRequest
 
 StreamOrder = bool | Mapping[str, Any]
 """On or off, or some of ``zmq`` (bool), ``shm`` (bool) and ``rate_hz`` (float)."""
@@ -165,11 +167,119 @@ class RuntimeNamespace(RpcNamespace):
         self._client._sync_streams()
         return in_force
 
-    def forward(self) -> Tree:
-        """Run mj_forward on the server (no integration) and observe; returns the reply, as ``step()`` does."""
-        reply = self._client._rpc("forward", payload_of(ForwardRequest()))
+    def forward(self, *, include_cameras: bool | Mapping[str, str] = False) -> Tree:
+        """Run mj_forward on the server (no integration) and observe; returns the reply, as ``step()`` does.
+
+        ``include_cameras`` (extension) is as in ``step()``.
+        """
+        cameras = include_cameras if isinstance(include_cameras, bool) else _timings(include_cameras)
+        reply = self._client._rpc("forward", payload_of(ForwardRequest(include_cameras=cameras or None)))
         self._client._absorb_step_reply(reply)
         return reply
+
+    # -- extensions: forces, setpoints of a user interface, states, constraints ----------------------------------
+
+    def perturb(
+        self,
+        body: str,
+        *,
+        force: Vector | None = None,
+        torque: Vector | None = None,
+        point: Vector | None = None,
+        target: Vector | None = None,
+        target_quat: Vector | None = None,
+        stiffness: float | None = None,
+    ) -> None:
+        """Hold a body (extension): push it, or drag it by a spring as MuJoCo's viewer does, until it is released.
+
+        A push is a ``force`` (N) and a ``torque`` (N m), in the world frame. A drag pulls ``point`` to ``target`` (m,
+        world), or turns the body to ``target_quat`` (w, x, y, z), or both; ``stiffness`` (1/s^2) is the model's
+        unless given. ``point`` is on the body, in its own frame (m); without it the centre of mass is meant. It acts in
+        every sub-step of direct and live mode; in puppet mode it is put on ``data`` after each step. Another call for
+        the same body replaces it. A reset, `close()` and a new `discover()` end it.
+        """
+        request = wire.PerturbRequest(
+            body=body,
+            force=maybe_numbers("force", force),
+            torque=maybe_numbers("torque", torque),
+            point=maybe_numbers("point", point),
+            target=maybe_numbers("target", target),
+            target_quat=maybe_numbers("target_quat", target_quat, 4),
+            stiffness=None if stiffness is None else float(stiffness),
+        )
+        self._ask(request)
+        self._client._holds_bodies = True
+
+    def release(self, body: str | None = None) -> list[str]:
+        """Let go of one body, or of all that this client holds (extension); the names of those that were held."""
+        return self._ask(wire.ReleasePerturbationRequest(body=body)).released
+
+    def set_ui_controls(
+        self,
+        target: Target,
+        ctrl: Vector | None = None,
+        *,
+        ctrl_map: Mapping[str, float] | None = None,
+        by_name: bool = False,
+    ) -> list[float]:
+        """Write a user interface's setpoints (extension): all in actuator order, or some by actuator name.
+
+        They count while ``set_control_source("ui")`` is in force. Returns all of them.
+        """
+        name, by = targeted(target, by_name)
+        request = wire.SetUiControlsRequest(
+            target=name,
+            target_by=by,
+            ctrl=None if ctrl is None else [float(value) for value in ctrl],
+            ctrl_map=None if ctrl_map is None else {key: float(value) for key, value in ctrl_map.items()},
+        )
+        return self._ask(request).setpoints
+
+    def save_state(self, name: str | None = None) -> bytes:
+        """The whole state of the simulation (extension): give it to `restore_state`, in this play or a later one.
+
+        With a ``name`` the server keeps it as well, until play stops.
+        """
+        return self._ask(wire.SaveStateRequest(name=name)).state
+
+    def restore_state(self, state: str | bytes) -> Tree:
+        """Go to a state (extension): the bytes of `save_state`, or the name under which the server keeps one.
+
+        From there direct mode goes on bit for bit as it did from the saved state. Returns a reply of the shape of
+        ``step()``, which is in ``data`` and the handles in every mode; ``ctrl_array`` has the restored setpoints. The
+        step counter goes on; the time goes back.
+        """
+        request = RestoreStateRequest(name=state) if isinstance(state, str) else RestoreStateRequest(state=bytes(state))
+        client = self._client
+        reply = client._rpc("restore_state", payload_of(request))
+        with client._data_lock:
+            if client._mirror is not None:
+                client._mirror.reset()
+            client._absorb_step_reply(reply, authoritative=True)
+            client._seed_setpoints(reply.get("setpoints") or {})
+            if client._mirror is not None and reply.get("equalities"):
+                client._mirror.write_equalities(reply["equalities"])
+        return reply
+
+    def list_states(self) -> list[StateInfo]:
+        """The states that the server keeps (extension)."""
+        return [result_of(StateInfo, block) for block in self._ask(wire.ListStatesRequest()).states]
+
+    def delete_state(self, name: str) -> bool:
+        """Forget a state that the server keeps (extension); whether there was one."""
+        return self._ask(wire.DeleteStateRequest(name=name)).was_found
+
+    def set_equality(self, name: str, active: bool) -> None:
+        """Switch an equality constraint on or off (extension), until the next reset. Short names will do."""
+        reply = self._ask(wire.SetEqualityRequest(name=name, active=bool(active)))
+        client = self._client
+        with client._data_lock:
+            if client._mirror is not None:
+                client._mirror.write_equalities({reply.name: reply.active})
+
+    def call(self, op: str, **fields: Any) -> Tree:
+        """Any op by its name (extension), such as one of a plugin; the reply as a map."""
+        return self._client._rpc(op, fields)
 
     def _follow_stream(self, name: str, order: bool | wire.CameraStreamOrder, in_force: CameraStreaming | None) -> None:
         """Let a view listen where its camera streams now, unless the caller switched it off."""
@@ -208,6 +318,10 @@ def _sim_options(echoed: Tree) -> SimOptions:
     known: Tree = {one.name: echoed[one.name] for one in fields(SimOptions) if one.name in echoed}
     vectors = {name: tuple(numbers(name, value)) for name, value in known.items() if isinstance(value, list)}
     return SimOptions(**known | vectors)
+
+
+def _timings(cameras: Mapping[str, str]) -> dict[str, str]:
+    return {name: wire_word(timing) for name, timing in cameras.items()}
 
 
 def _stream_order(order: StreamOrder) -> bool | wire.CameraStreamOrder:

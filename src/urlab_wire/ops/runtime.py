@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from urlab_wire.envelope import Reply, Request
+from urlab_wire.envelope import Reply, Request, TargetedRequest
 
 
 class SetModeRequest(Request["SetModeReply"], tag="set_mode"):
@@ -279,3 +279,119 @@ class SetCameraStreamingReply(Reply, tag="set_camera_streaming_ok"):
 
     cameras: dict[str, CameraStreamBlock]
     all_cameras: bool | None = None
+
+
+class PerturbRequest(Request["PerturbReply"], tag="perturb"):
+    """Hold a body: push it with a force and a torque, or drag it by a spring (extension).
+
+    ``body`` is a compiled or an unambiguous short name. ``force`` (N) and ``torque`` (N m) are in the world frame. A
+    ``target`` (m, world) draws ``point`` there, a ``target_quat`` (w, x, y, z) turns the body there, both as MuJoCo's
+    viewer does. ``point`` is on the body, in its own frame; without it the centre of mass is meant. ``stiffness``
+    (1/s^2: newtons per metre and kilogram of the mass that is felt there) is the model's, unless given. Held until
+    it is released, replaced by another of the same body, or the session ends.
+    """
+
+    body: str
+    force: list[float] | None = None
+    torque: list[float] | None = None
+    point: list[float] | None = None
+    target: list[float] | None = None
+    target_quat: list[float] | None = None
+    stiffness: float | None = None
+
+
+class PerturbReply(Reply, tag="perturb_ok"):
+    """The compiled name of the body, its id, and the ``version`` that puppet replies tell."""
+
+    body: str
+    body_id: int
+    version: int
+
+
+class ReleasePerturbationRequest(Request["ReleasePerturbationReply"], tag="release_perturbation"):
+    """Let go of a body, whichever session holds it, or of all bodies that this session holds (extension)."""
+
+    body: str | None = None
+
+
+class ReleasePerturbationReply(Reply, tag="release_perturbation_ok"):
+    """The compiled names of the bodies that were held until now."""
+
+    released: list[str]
+
+
+class SetUiControlsRequest(TargetedRequest["SetUiControlsReply"], tag="set_ui_controls"):
+    """Write the setpoints of the user interface, which count while the control source is "ui" (extension).
+
+    ``ctrl`` is in actuator order, ``ctrl_map`` by actuator name; what is not named stays.
+    """
+
+    ctrl: list[float] | None = None
+    ctrl_map: dict[str, float] | None = None
+
+
+class SetUiControlsReply(Reply, tag="set_ui_controls_ok"):
+    """The user interface's setpoints in actuator order, and the control source in force."""
+
+    articulation: str
+    setpoints: list[float]
+    source: str
+
+
+class SaveStateRequest(Request["SaveStateReply"], tag="save_state"):
+    """Take the whole state of the simulation; with a ``name`` the server keeps it under that name (extension)."""
+
+    name: str | None = None
+
+
+class SaveStateReply(Reply, tag="save_state_ok"):
+    """The state, for `restore_state` of the same model; ``name`` when it is kept."""
+
+    state: bytes
+    time: float
+    name: str | None = None
+
+
+class ListStatesRequest(Request["ListStatesReply"], tag="list_states"):
+    """The states that this play keeps (extension)."""
+
+
+class StateBlock(msgspec.Struct, kw_only=True):
+    """One state that is kept: its simulated time in seconds, and its size in bytes."""
+
+    name: str
+    time: float
+    size: int
+
+
+class ListStatesReply(Reply, tag="list_states_ok"):
+    """In the order in which they were first saved."""
+
+    states: list[StateBlock]
+
+
+class DeleteStateRequest(Request["DeleteStateReply"], tag="delete_state"):
+    """Forget a state that is kept (extension)."""
+
+    name: str
+
+
+class DeleteStateReply(Reply, tag="delete_state_ok"):
+    """``was_found`` is false when there was none of that name."""
+
+    name: str
+    was_found: bool
+
+
+class SetEqualityRequest(Request["SetEqualityReply"], tag="set_equality"):
+    """Switch an equality constraint on or off, until it is switched again or the next reset (extension)."""
+
+    name: str
+    active: bool
+
+
+class SetEqualityReply(Reply, tag="set_equality_ok"):
+    """Its compiled name, and what is in force."""
+
+    name: str
+    active: bool

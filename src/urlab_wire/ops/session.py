@@ -129,6 +129,8 @@ class HelloReply(Reply, tag="hello_ok"):
     segmentation: dict[str, list[SegmentBlock]] | None = None
     streams: StreamsBlock | None = None
     warnings: list[str] | None = None
+    camera_modes: dict[str, str] | None = None
+    """The camera modes of plugins, and the name of their `PixelFormat` (extension)."""
 
 
 class MetaRequest(Request["MetaReply"], tag="meta"):

@@ -24,7 +24,10 @@ class ArticulationCommand(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class StepRequest(Request["StepReply"], tag="step"):
-    """Advance physics. ``time``, ``qpos``, ``qvel`` and ``ctrl`` are those of puppet mode."""
+    """Advance physics. ``time``, ``qpos``, ``qvel`` and ``ctrl`` are those of puppet mode.
+
+    ``n_steps`` 0 (extension) takes no step and only observes.
+    """
 
     n_steps: int | None = None
     observations: str | None = None
@@ -106,7 +109,11 @@ class EntityState(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class PerturbationBlock(msgspec.Struct, kw_only=True):
-    """The force that a user drags a body with, for a puppet client to apply to its own data."""
+    """The wrench that holds a body in puppet mode, for the client to apply to its own data.
+
+    ``xfrc`` is (fx, fy, fz, tx, ty, tz) in the world frame, at the centre of mass. ``version`` grows with every change
+    of what is held.
+    """
 
     body_id: int
     version: int
@@ -122,7 +129,11 @@ class ReplayBlock(msgspec.Struct, kw_only=True):
 
 
 class StateReply(Reply):
-    """The observation that step, reset and forward share. A server may put in blocks that are packed already."""
+    """The observation that step, reset and forward share. A server may put in blocks that are packed already.
+
+    ``perturbation`` is the body that was taken hold of last; ``perturbations`` (extension) are all, where there are
+    several.
+    """
 
     time: float
     step: int
@@ -132,6 +143,7 @@ class StateReply(Reply):
     entities: dict[str, EntityState] | None = None
     cameras: dict[str, Any] | None = None
     perturbation: PerturbationBlock | None = None
+    perturbations: list[PerturbationBlock] | None = None
     replay: ReplayBlock | None = None
     warnings: list[str] | None = None
 
@@ -160,8 +172,32 @@ class ResetReply(StateReply, tag="reset_ok"):
 
 
 class ForwardRequest(Request["ForwardReply"], tag="forward"):
-    """Run mj_forward: derived quantities follow the state, time stands still."""
+    """Run mj_forward: derived quantities follow the state, time stands still.
+
+    ``include_cameras`` (extension) is as in a step.
+    """
+
+    include_cameras: bool | dict[str, str] | None = None
 
 
 class ForwardReply(StateReply, tag="forward_ok"):
     """State after mj_forward."""
+
+
+class RestoreStateRequest(Request["RestoreStateReply"], tag="restore_state"):
+    """Go to a state that `save_state` gave: by the ``name`` under which it is kept, or its bytes (extension).
+
+    In JSON it is base64 text.
+    """
+
+    name: str | None = None
+    state: bytes | None = None
+
+
+class RestoreStateReply(ResetReply, tag="restore_state_ok"):
+    """The state that was restored, and the setpoints that are in force with it.
+
+    ``equalities`` are the equality constraints, by compiled name, that are not as the model has them by default.
+    """
+
+    equalities: dict[str, bool] | None = None

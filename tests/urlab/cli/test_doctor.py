@@ -50,7 +50,8 @@ def test_it_works_where_mujoco_does_not(cli: Any, broken_mujoco: dict[str, str])
 @pytest.mark.parametrize(
     ("installed", "detail"),
     [
-        ({"mujoco": "3.9.0"}, "3.9.0 is installed, but 4.x is needed"),
+        ({"mujoco": "3.8.0"}, "3.8.0 is installed, but 3.8.1 or newer, and below 5, is needed"),
+        ({"mujoco": "5.0.0"}, "5.0.0 is installed, but 3.8.1 or newer, and below 5, is needed"),
         ({"mujoco": "4.0.0", "mujoco-core": "4.1.0"}, "mujoco is 4.0.0, but mujoco-core is 4.1.0"),
     ],
 )

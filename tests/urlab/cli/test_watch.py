@@ -202,6 +202,30 @@ def test_ctrl_c_ends_the_table_on_a_terminal_with_code_0(watching: Any, port: st
     assert b"hinge" in screen
 
 
+def test_keys_on_a_terminal_pause_the_server_and_let_it_go_on(watching: Any, models: list[str]) -> None:
+    with ServerProcess(*models) as server, terminal() as (ours, theirs):
+        port = port_of(server)
+        process = watching("--step-port", port, "--no-cameras", "--keys", stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        seen_on(ours, "? lists them")
+        os.write(ours, b"?")
+        assert b"one step" in seen_on(ours, "turn right")
+        os.write(ours, b" ")
+        seen_on(ours, "live, paused")
+        os.write(ours, b" ")
+        seen_on(ours, "goes on")
+        process.send_signal(signal.SIGINT)
+        seen_on(ours)
+        assert process.wait(LIMIT_S) == 0
+
+
+def test_keys_need_a_terminal_and_a_table(cli: Any, port: str) -> None:
+    for options, reason in (((), "there is none"), (("--json",), "leave out --json")):
+        done = cli("watch", "--step-port", port, "--keys", *options)
+        assert done.returncode == 2
+        assert reason in done.stderr
+
+
 def test_when_a_server_goes_a_table_waits_for_it_and_a_clip_ends(
     watching: Any, models: list[str], tmp_path: Path, lasting_port: Any
 ) -> None:

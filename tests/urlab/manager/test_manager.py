@@ -8,6 +8,7 @@ from urlab.errors import OpTimeout, ShuttingDown, UnknownArticulation
 from urlab.manager import Manager, StepCounter, View
 from urlab.manager import manager as manager_module
 from urlab_wire.enums import ObservationLevel, StepMode
+from urlab_wire.ops.runtime import PerturbRequest
 from urlab_wire.ops.stepping import ArticulationCommand, StepRequest
 
 MINIMAL = View(ObservationLevel.MINIMAL)
@@ -118,10 +119,8 @@ def test_forces_on_several_bodies_act_together(manager: Manager) -> None:
     assert np.allclose(manager.engine.data.qvel, [dt, 0, 2 * dt, 0, 0, 0, 0])
 
 
-def test_a_drag_adds_to_the_forces_of_a_step(manager: Manager) -> None:
-    crate = manager.body_id("crate")
-    assert crate is not None
-    manager.drag(crate, [0, 0, 4, 0, 0, 0])
+def test_a_push_adds_to_the_forces_of_a_step(manager: Manager) -> None:
+    manager.perturb("session", PerturbRequest(body="crate", force=[0, 0, 4]))
     step_with(manager, push(crate=[0, 4, 0, 0, 0, 0]))
     dt = manager.engine.model.opt.timestep
     assert np.allclose(manager.engine.data.qvel[1:4], [0, 2 * dt, 2 * dt])
@@ -129,10 +128,24 @@ def test_a_drag_adds_to_the_forces_of_a_step(manager: Manager) -> None:
 
 
 def test_a_released_body_is_left_alone(manager: Manager) -> None:
-    crate = manager.body_id("crate")
-    assert crate is not None
-    manager.drag(crate, [0, 0, 4, 0, 0, 0])
-    manager.release()
+    manager.perturb("session", PerturbRequest(body="crate", force=[0, 0, 4]))
+    assert [one.body for one in manager.perturbations] == ["crate"]
+    assert manager.release("session") == ["crate"]
     step_with(manager, StepRequest(n_steps=5))
     assert not manager.engine.data.qvel.any()
-    assert manager.wrenches.perturbation is None
+    assert manager.perturbations == ()
+
+
+def test_a_body_that_is_released_within_a_window_is_left_alone_from_there(manager: Manager) -> None:
+    manager.perturb("session", PerturbRequest(body="crate", force=[0, 0, 4]))
+    speeds = []
+
+    def watch() -> None:
+        speeds.append(float(manager.engine.data.qvel[3]))
+        if len(speeds) == 3:
+            manager.release("session")
+
+    manager.engine.post_step.append(watch)
+    step_with(manager, StepRequest(n_steps=6))
+    dt = manager.engine.model.opt.timestep
+    assert np.allclose(speeds, [2 * dt, 4 * dt, 6 * dt, 6 * dt, 6 * dt, 6 * dt])

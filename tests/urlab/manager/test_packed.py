@@ -1,5 +1,7 @@
 """Packed observations decode to exactly what the plain ones say."""
 
+from dataclasses import replace
+
 import msgpack
 import mujoco
 import numpy as np
@@ -9,6 +11,8 @@ from urlab.compile import compile_scene
 from urlab.compile.library import Library
 from urlab.config import FileRoots
 from urlab.manager import Manager, StepCounter, View
+from urlab.manager.observation import DATA_FIELDS
+from urlab.manager.packed import PackedObserver
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab_wire import encode
@@ -105,3 +109,15 @@ def test_bodies_that_cannot_move_are_constant_and_mocap_bodies_are_not(tmp_path)
     assert after["town_wall"]["xpos"] == manager.engine.data.body("town_wall").xpos.tolist()
     assert after["town_thumb"] != before["town_thumb"]
     assert after["town_ball"] != before["town_ball"]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_arrays_that_do_not_tell_of_one_buffer_are_gathered(demo_manager, level):
+    shared = demo_manager.arrays
+    apart = replace(shared, **{name: np.array(getattr(shared, name)) for name in DATA_FIELDS})
+    observer = PackedObserver(demo_manager.scene, apart)
+    for _ in range(3):
+        demo_manager.step(StepRequest(n_steps=3), View(level, packed=True))
+        for name in DATA_FIELDS:
+            getattr(apart, name)[...] = getattr(shared, name)
+        assert observer.pack(level) == demo_manager.packed.pack(level)

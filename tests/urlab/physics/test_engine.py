@@ -183,10 +183,13 @@ def test_the_front_door_is_what_other_rooms_may_use() -> None:
     assert urlab.physics.__all__ == [
         "MUJOCO_VERSION",
         "MUJOCO_VERSION_INT",
+        "NO_CALLBACKS",
         "QUICK_STEP_S",
         "Engine",
         "PhysicsLoop",
         "Snapshot",
+        "StepCallback",
+        "StepCallbacks",
         "give_memory_back",
         "max_worker_threads",
     ]

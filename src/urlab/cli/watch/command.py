@@ -1,6 +1,8 @@
 """The command line of `urlab watch`. What it needs is imported when it runs, so that other commands start quickly."""
 
 import signal
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +14,8 @@ from urlab.cli.console import WRONG_USE, CommandError, LogLevel, print_json, set
 
 if TYPE_CHECKING:
     from urlab.cli.watch.camera import CaptureOptions
-    from urlab.cli.watch.server import WatchedServer
+    from urlab.cli.watch.keyboard import Keyboard
+    from urlab.cli.watch.server import WatchedAddress, WatchedServer
 
 StatePort = Annotated[
     int | None,
@@ -38,6 +41,11 @@ NoCameras = Annotated[
     bool, typer.Option("--no-cameras", help="Leave cameras alone: they are rendered while they are watched.")
 ]
 
+Keys = Annotated[
+    bool,
+    typer.Option("--keys", help="Act on hotkeys: pause, step, reset, speed, overlays, driving; ? lists them."),
+]
+
 
 def watch(
     address: opt.Address = opt.DEFAULT_ADDRESS,
@@ -50,11 +58,12 @@ def watch(
     frames: Frames = None,
     fps: Fps = None,
     no_cameras: NoCameras = False,
+    keys: Keys = False,
     timeout_s: opt.TimeoutS = opt.DEFAULT_TIMEOUT_S,
     as_json: opt.AsJson = False,
     log_level: opt.Log = LogLevel.WARNING,
 ) -> None:
-    """Watch what a server streams: joints, sensors, rates, and what its cameras see. It only looks.
+    """Watch what a server streams: joints, sensors, rates, and what its cameras see. It only looks, unless --keys.
 
     Without a terminal there is a plain snapshot every second. Depth is written in millimetres to 16 bit PNG, and as
     grey to clips. Ctrl-C ends it well; a clip is then what was received so far.
@@ -66,16 +75,18 @@ def watch(
     """
     set_up_logging(log_level)
     order = _order(camera, robot, out, seconds, frames, fps)
+    _check_keys(keys, as_json=as_json or order is not None)
     # SIGTERM acts like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     from urlab.cli.watch.server import WatchedAddress, watched
 
     try:
-        with watched(WatchedAddress(address, step_port, state_port, timeout_s), _tell) as server:
+        where = WatchedAddress(address, step_port, state_port, timeout_s)
+        with watched(where, _tell) as server, _keyboard(keys, where, robot) as keyboard:
             if order is not None:
                 _watch_camera(server, order, as_json=as_json)
             else:
-                _watch_scene(server, robot, seconds, with_cameras=not no_cameras, as_json=as_json)
+                _watch_scene(server, robot, seconds, keyboard, with_cameras=not no_cameras, as_json=as_json)
     except KeyboardInterrupt:
         if out is not None:
             raise CommandError("interrupted: nothing was written") from None
@@ -100,13 +111,36 @@ def _order(
     return None
 
 
+def _check_keys(keys: bool, *, as_json: bool) -> None:
+    if keys and as_json:
+        raise CommandError("--keys is for the table of a scene: leave out --json and --camera", WRONG_USE)
+    if keys and not sys.stdin.isatty():
+        raise CommandError("--keys reads a terminal, and there is none", WRONG_USE)
+
+
+def _keyboard(keys: bool, where: "WatchedAddress", robot: str | None) -> "AbstractContextManager[Keyboard | None]":
+    if not keys:
+        return nullcontext()
+    from urlab.cli.watch.keyboard import Keyboard
+
+    return Keyboard(where, robot)
+
+
 def _watch_scene(
-    server: "WatchedServer", robot: str | None, seconds: float | None, *, with_cameras: bool, as_json: bool
+    server: "WatchedServer",
+    robot: str | None,
+    seconds: float | None,
+    keyboard: "Keyboard | None",
+    *,
+    with_cameras: bool,
+    as_json: bool,
 ) -> None:
     from urlab.cli.watch.scene import report_scene, show_scene
 
-    watch_it = report_scene if as_json else show_scene
-    watch_it(server, robot, with_cameras=with_cameras, seconds=seconds)
+    if as_json:
+        report_scene(server, robot, with_cameras=with_cameras, seconds=seconds)
+    else:
+        show_scene(server, robot, with_cameras=with_cameras, seconds=seconds, keyboard=keyboard)
 
 
 def _watch_camera(server: "WatchedServer", order: "CaptureOptions", *, as_json: bool) -> None:

@@ -125,11 +125,13 @@ def beats(seconds: float | None) -> Iterator[bool]:
         yield is_last
 
 
-def table(reading: Reading) -> RenderableType:
-    """The whole screen."""
+def table(reading: Reading, *, message: str | None = None) -> RenderableType:
+    """The whole screen; ``message`` stands below the head."""
     parts: list[RenderableType] = [_head(reading)]
     if reading.problem is not None:
         parts.append(Text(reading.problem, "bold yellow"))
+    if message is not None:
+        parts.append(Text(message, "cyan"))
     side_by_side = Table.grid(padding=(0, 3))
     side_by_side.add_row(_topics(reading.topics), _cameras(reading.cameras))
     parts.append(side_by_side)

@@ -2,7 +2,7 @@
 
 import time
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from urlab.cli.console import WRONG_USE, CommandError, print_json, stdout
 from urlab.cli.watch.display import (
@@ -21,6 +21,9 @@ from urlab.cli.watch.server import WatchedServer
 from urlab_client import URLabCameraView
 from urlab_wire.stream_messages import StateFull, unpack_metadata, unpack_state
 from urlab_wire.streams import STATE_TOPIC, StreamError, meta_topic
+
+if TYPE_CHECKING:
+    from urlab.cli.watch.keyboard import Keyboard
 
 _STATE_QUEUE = 10_000
 _CAMERA_QUEUE = 8
@@ -179,15 +182,25 @@ def _metadata(payload: bytes | None) -> dict[str, Any]:
         return {}
 
 
-def show_scene(server: WatchedServer, robot: str | None, *, with_cameras: bool, seconds: float | None) -> None:
-    """Show a table for some seconds, or until Ctrl-C."""
+def show_scene(
+    server: WatchedServer,
+    robot: str | None,
+    *,
+    with_cameras: bool,
+    seconds: float | None,
+    keyboard: "Keyboard | None" = None,
+) -> None:
+    """Show a table for some seconds, or until Ctrl-C; what keys do is told below it."""
     _check_robot(server, robot)
     with (
         SceneMonitor(server, robot, with_cameras=with_cameras, span_s=_SPAN_S) as monitor,
         Display(stdout()) as display,
     ):
         for is_last in beats(seconds):
-            display.show(partial(table, monitor.sample()), is_last=is_last)
+            if keyboard is not None:
+                keyboard.tend()
+            message = None if keyboard is None else keyboard.message
+            display.show(partial(table, monitor.sample(), message=message), is_last=is_last)
 
 
 def report_scene(server: WatchedServer, robot: str | None, *, with_cameras: bool, seconds: float | None) -> None:

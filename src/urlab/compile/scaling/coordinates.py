@@ -14,20 +14,20 @@ from numpy.typing import NDArray
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
 from urlab.compile.scaling.stretch import Array, Space, Stretch, grow
 from urlab.errors import EditError
+from urlab.mujoco_versions import CONTROL_INPUTS, PID_DYNAMICS, PID_GAIN, actuator_count, controls_of, present
 
 _FREE, _SLIDE = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_SLIDE)
 _WRAP_JOINT = int(mujoco.mjtWrap.mjWRAP_JOINT)
 _TRN = mujoco.mjtTrn
 _OF_JOINT = (int(_TRN.mjTRN_JOINT), int(_TRN.mjTRN_JOINTINPARENT))
-_FIXED_GAIN, _PID_GAIN = int(mujoco.mjtGain.mjGAIN_FIXED), int(mujoco.mjtGain.mjGAIN_PID)
+_FIXED_GAIN = int(mujoco.mjtGain.mjGAIN_FIXED)
 _AFFINE = int(mujoco.mjtBias.mjBIAS_AFFINE)
 
-_PID_DYNAMICS = int(mujoco.mjtDyn.mjDYN_PID)
 _EQ, _SENSOR = mujoco.mjtEq, mujoco.mjtSensor
 _CONNECT, _WELD = int(_EQ.mjEQ_CONNECT), int(_EQ.mjEQ_WELD)
 _JOINT, _TENDON = int(_EQ.mjEQ_JOINT), int(_EQ.mjEQ_TENDON)
 _SITE = int(mujoco.mjtObj.mjOBJ_SITE)
-_LENGTHY = ("qpos", "qvel", "act", "ctrl", "mpos", "plastic")
+_LENGTHY = present(mujoco.MjsKey, "qpos", "qvel", "act", "ctrl", "mpos", "plastic")
 
 
 class Coordinates:
@@ -76,7 +76,7 @@ class Coordinates:
 
 def _is_servo(actuator: Any) -> bool:
     """Whether its force vanishes where the transmission's position, or velocity, is the control."""
-    if int(actuator.gaintype) == _PID_GAIN:
+    if int(actuator.gaintype) == PID_GAIN:
         return True
     if int(actuator.gaintype) != _FIXED_GAIN or int(actuator.biastype) != _AFFINE or actuator.gainprm[0] == 0:
         return False
@@ -91,7 +91,7 @@ def scale_actuators(spec: Any, coordinates: Coordinates) -> None:
         actuator.lengthrange *= length
         actuator.cranklength *= coordinates.factor
         grow(actuator, setpoint, "ctrlrange", "actrange", "velrange")
-        if int(actuator.dyntype) == _PID_DYNAMICS:
+        if int(actuator.dyntype) == PID_DYNAMICS:
             actuator.dynprm[:2] *= setpoint  # the integral's bound and the setpoint's top speed
         if np.any(actuator.gear[:3]):
             actuator.gear[3:] *= coordinates.factor  # its coordinate is a length, to which it adds angles
@@ -180,9 +180,6 @@ def _sensor_unit(sensor: Any, spec: Any, coordinates: Coordinates) -> float:
     return coordinates.factor if kind in _IN_METRES else 1.0
 
 
-_INPUTS = tuple(int(getattr(mujoco.mjtCtrlInput, f"mjINPUT_{name}")) for name in ("POS", "VEL", "FF"))
-
-
 def scale_keyframes(spec: Any, whole: Stretch, coordinates: Coordinates) -> None:
     """Scale the lengths in every keyframe; call it first, because the layout comes from compiling ``spec``."""
     stated = [(key, name) for key in spec.keys for name in _LENGTHY if len(getattr(key, name))]
@@ -228,12 +225,12 @@ class _Layout:
     def ctrl(self) -> Array:
         factors = np.ones(self.model.nu)
         for index, actuator in self._actuators():
-            start, setpoint = int(self.model.actuator_ctrladr[index]), self.coordinates.of_setpoint(actuator)
-            if int(actuator.gaintype) == _PID_GAIN:
-                given = [bit for bit in _INPUTS if int(self.model.actuator_ctrlspec[index]) & bit]
-                factors[start : start + len(given)] = [1.0 if bit == _INPUTS[-1] else setpoint for bit in given]
+            (start, count), setpoint = controls_of(self.model, index), self.coordinates.of_setpoint(actuator)
+            if int(actuator.gaintype) == PID_GAIN:
+                given = [bit for bit in CONTROL_INPUTS if int(self.model.actuator_ctrlspec[index]) & bit]
+                factors[start : start + len(given)] = [1.0 if bit == CONTROL_INPUTS[-1] else setpoint for bit in given]
             else:
-                factors[start : start + int(self.model.actuator_ctrlnum[index])] = setpoint
+                factors[start : start + count] = setpoint
         return factors
 
     def plastic(self) -> Array:
@@ -256,7 +253,7 @@ class _Layout:
         return factors
 
     def _actuators(self) -> list[tuple[int, Any]]:
-        names = [self.model.actuator(index).name for index in range(self.model.nactuator)]
+        names = [self.model.actuator(index).name for index in range(actuator_count(self.model))]
         return [(index, self.spec.actuator(name)) for index, name in enumerate(names)]
 
 

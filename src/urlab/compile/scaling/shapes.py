@@ -9,6 +9,7 @@ import numpy as np
 
 from urlab.compile.scaling.stretch import Array, Space, Stretch, grow, rotation, spelled
 from urlab.errors import EditError
+from urlab.mujoco_versions import present
 
 _SLIDE = int(mujoco.mjtJoint.mjJNT_SLIDE)
 _QUAT = mujoco.mjtOrientation.mjORIENTATION_QUAT
@@ -49,7 +50,8 @@ def _geom(geom: Any, space: Space) -> None:
     grow(geom, inside.mean, "margin", "gap")
     geom.friction[1:] *= inside.mean
     geom.solimp[2] *= inside.mean
-    geom.surfacevel[:3] = inside.point(geom.surfacevel[:3])
+    if present(geom, "surfacevel"):
+        geom.surfacevel[:3] = inside.point(geom.surfacevel[:3])
 
 
 def _site(site: Any, space: Space) -> None:
@@ -253,7 +255,7 @@ def _copy(spec: Any, asset: Any, kind: _AssetKind) -> Any:
     taken = {one.name for one in getattr(spec, kind.plural)}
     name = next(name for number in count(2) if (name := f"{asset.name}_{number}") not in taken)
     copy = getattr(spec, kind.adder)(name=name)
-    for field in kind.fields:
+    for field in present(asset, *kind.fields):
         setattr(copy, field, getattr(asset, field))
     return copy
 
@@ -262,7 +264,8 @@ def scale_flexes(spec: Any, whole: Stretch) -> None:
     """Scale flexes by one factor; what they are made of stays, so that thicker ones are stiffer."""
     for flex in spec.flexes:
         flex.vert, flex.node = _scaled(flex.vert, whole), _scaled(flex.node, whole)
-        for lengths in (flex.size, flex.sectionsize, flex.friction[1:], flex.solimp[2:3]):
+        grow(flex, whole.mean, "size", "sectionsize")
+        for lengths in (flex.friction[1:], flex.solimp[2:3]):
             lengths *= whole.mean
         grow(flex, whole.mean, "radius", "margin", "gap")
         if flex.thickness > 0:  # -1 is unset

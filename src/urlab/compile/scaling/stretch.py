@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.geometry import Vec3, normalised
+from urlab.mujoco_versions import present
 
 Array = NDArray[np.float64]
 _SAME = 1e-9
@@ -95,8 +96,8 @@ def rotation(quat_wxyz: Array, alternative: Any, compiler: Any) -> Array:
 
 
 def grow(element: Any, factor: float, *fields: str) -> None:
-    """Multiply those fields of an element of a spec, numbers or arrays."""
-    for field in fields:
+    """Multiply those fields of an element of a spec, numbers or arrays, that this version of MuJoCo has."""
+    for field in present(element, *fields):
         setattr(element, field, getattr(element, field) * factor)
 
 

@@ -1,5 +1,6 @@
 """One robot at one task: the physics behind an episode, and the command in force."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,11 @@ class CommandMemory:
         self._joints: Array = np.array(embodiment.home)
         self._poses: list[EePose | None] = [None] * len(self._slots)
         self._is_held = [False] * len(self._slots)
+        self._ranges = [
+            (slot.joints.start + index, name, float(arm.low[index]), float(arm.high[index]))
+            for slot, arm in zip(self._slots, self._kinematics, strict=True)
+            for index, name in enumerate(slot.arm.joints)
+        ]
 
     @property
     def joints(self) -> Array:
@@ -68,12 +74,10 @@ class CommandMemory:
 
     def far_beyond_range(self) -> tuple[str, float, tuple[float, float]] | None:
         """The first arm joint commanded more than half a turn beyond its range: name, command, range (rad)."""
-        for slot, arm in zip(self._slots, self._kinematics, strict=True):
-            commanded = self._joints[slot.joints]
-            beyond = np.maximum(arm.low - commanded, commanded - arm.high)
-            if beyond.max() > np.pi:
-                index = int(beyond.argmax())
-                return slot.arm.joints[index], float(commanded[index]), (float(arm.low[index]), float(arm.high[index]))
+        joints = self._joints.tolist()  # plain numbers: quicker than arrays for so few
+        for entry, name, low, high in self._ranges:
+            if not low - math.pi <= joints[entry] <= high + math.pi:
+                return name, joints[entry], (low, high)
         return None
 
     def reset(self, measured: Array) -> None:

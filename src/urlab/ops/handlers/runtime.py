@@ -77,6 +77,63 @@ def set_twist(context: Context, request: wire.SetTwistRequest) -> wire.SetTwistR
     )
 
 
+@handler("set_ui_controls")
+def set_ui_controls(context: Context, request: wire.SetUiControlsRequest) -> wire.SetUiControlsReply:
+    """Write the setpoints of the user interface."""
+    if not request.ctrl and not request.ctrl_map:
+        raise MissingField("set_ui_controls needs ctrl or ctrl_map")
+    manager = context.manager
+    robot = manager.find_articulation(request.target, by_name=by_name(request.target_by))
+    setpoints = manager.set_ui_controls(robot, request.ctrl, request.ctrl_map)
+    return wire.SetUiControlsReply(articulation=robot.prefix, setpoints=setpoints, source=robot.staged.source)
+
+
+@handler("perturb")
+def perturb(context: Context, request: wire.PerturbRequest) -> wire.PerturbReply:
+    """Push or drag a body until it is released."""
+    held, version = context.manager.perturb(context.session.id, request)
+    return wire.PerturbReply(body=held.body, body_id=held.body_id, version=version)
+
+
+@handler("release_perturbation")
+def release_perturbation(
+    context: Context, request: wire.ReleasePerturbationRequest
+) -> wire.ReleasePerturbationReply:  # fmt: skip
+    """Let go of a body, or of all that this session holds."""
+    return wire.ReleasePerturbationReply(released=context.manager.release(context.session.id, request.body))
+
+
+@handler("save_state")
+def save_state(context: Context, request: wire.SaveStateRequest) -> wire.SaveStateReply:
+    """Take the whole state."""
+    time, state = context.manager.save_state(request.name or None)
+    return wire.SaveStateReply(state=state, time=time, name=request.name or None)
+
+
+@handler("list_states")
+def list_states(
+    context: Context,
+    request: wire.ListStatesRequest,  # noqa: ARG001 - it has no fields
+) -> wire.ListStatesReply:
+    """The states that are kept."""
+    return wire.ListStatesReply(states=context.manager.states.blocks())
+
+
+@handler("delete_state")
+def delete_state(context: Context, request: wire.DeleteStateRequest) -> wire.DeleteStateReply:
+    """Forget a state."""
+    manager = context.manager
+    with manager.engine.locked():
+        return wire.DeleteStateReply(name=request.name, was_found=manager.states.delete(request.name))
+
+
+@handler("set_equality")
+def set_equality(context: Context, request: wire.SetEqualityRequest) -> wire.SetEqualityReply:
+    """Switch an equality constraint."""
+    name = context.manager.set_equality(request.name, request.active)
+    return wire.SetEqualityReply(name=name, active=request.active)
+
+
 @handler("set_qpos")
 def set_qpos(context: Context, request: wire.SetQposRequest) -> wire.SetQposReply:
     """Write the qpos of a robot or a free body."""

@@ -16,11 +16,14 @@ from urlab.ops.handlers.stepping import plain_reply
 from urlab.ops.parsing import one_of
 from urlab.physics import MUJOCO_VERSION, MUJOCO_VERSION_INT
 from urlab_wire.catalogue import meta_ops
-from urlab_wire.enums import Encoding, ObservationLevel
+from urlab_wire.enums import CameraMode, Encoding, ObservationLevel
 from urlab_wire.ops import session as wire
 from urlab_wire.ops.stepping import StepReply
 
 _STATE_WAIT_S = 0.05
+_OWN_MODES = frozenset(CameraMode)
+"""Those that every client knows; a plugin may have declared others since."""
+
 _SAME_NAMES = wire.OriginalNames(actuators={}, joints={}, sensors={}, bodies={})
 """Short names are the model file's own."""
 
@@ -94,6 +97,7 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool, o
     if manager.capture.cameras:
         reply.rendering = wire.RenderingBlock(**manager.capture.rendering())
         reply.segmentation = _segmentation(manager)
+        reply.camera_modes = {mode: mode.pixel_format.name for mode in CameraMode if mode not in _OWN_MODES} or None
     reply.streams = _streams(context)
     reply.warnings = list(scene.notes) or None
 

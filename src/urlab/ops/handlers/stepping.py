@@ -1,9 +1,10 @@
-"""step, reset and forward."""
+"""step, reset, forward and restore_state."""
 
+from collections.abc import Mapping
 from time import time_ns
 from typing import TypeVar, cast
 
-from urlab.errors import BadValue, ObserverReadOnly
+from urlab.errors import BadValue, MissingField, ObserverReadOnly
 from urlab.manager import Observation, PlainBlocks, View
 from urlab.ops.context import Context, handler
 from urlab.ops.handlers.cameras import CameraSelection
@@ -14,8 +15,12 @@ from urlab_wire.state_frame import StateFrame
 
 AnyStateReply = TypeVar("AnyStateReply", bound=wire.StateReply)
 _FRAMES: dict[type[wire.StateReply], StateFrame] = {
-    kind: StateFrame(kind) for kind in (wire.StepReply, wire.ResetReply, wire.ForwardReply)
+    kind: StateFrame(kind) for kind in (wire.StepReply, wire.ResetReply, wire.ForwardReply, wire.RestoreStateReply)
 }
+_IGNORED = (
+    'the controls of this step do nothing for {!r}: its control source is "ui". set_control_source "zmq" lets steps '
+    "drive it. (This is said once.)"
+)
 _PACKED: dict[str, View] = {level: View(level, packed=True) for level in ObservationLevel}
 _PLAIN: dict[str, View] = {level: View(level) for level in ObservationLevel}
 
@@ -43,14 +48,43 @@ def reset(context: Context, request: wire.ResetRequest) -> wire.ResetReply | byt
     observed = manager.reset(
         _view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints, scope=scope
     )
-    observed.extras["setpoints"] = {one.prefix: one.staged.active.tolist() for one in manager.articulations.values()}
+    observed.extras["setpoints"] = _setpoints(context)
     return state_reply(wire.ResetReply, context, observed)
 
 
 @handler("forward")
-def forward(context: Context, request: wire.ForwardRequest) -> wire.ForwardReply | bytes:  # noqa: ARG001 - it has no fields
+def forward(context: Context, request: wire.ForwardRequest) -> wire.ForwardReply | bytes:
     """Recompute what follows from the state."""
-    return state_reply(wire.ForwardReply, context, context.manager.forward(_view(context)))
+    cameras, before = CameraSelection.read(context.manager.capture, request.include_cameras), _frame_id(context)
+    observed = context.manager.forward(_view(context), keep_state=bool(request.include_cameras))
+    if request.include_cameras:
+        _look(context, cameras, observed, before)
+    return state_reply(wire.ForwardReply, context, observed)
+
+
+@handler("restore_state")
+def restore_state(context: Context, request: wire.RestoreStateRequest) -> wire.RestoreStateReply | bytes:
+    """Go to a state that was saved."""
+    observed, switched = context.manager.restore_state(_asked_state(context, request), _view(context))
+    if switched:
+        observed.extras["equalities"] = switched
+    observed.extras["setpoints"] = _setpoints(context)
+    return state_reply(wire.RestoreStateReply, context, observed)
+
+
+def _asked_state(context: Context, request: wire.RestoreStateRequest) -> bytes:
+    if request.name is not None and request.state is not None:
+        raise BadValue("restore_state takes the name of a state or the state itself, not both")
+    if request.state is not None:
+        return request.state
+    if request.name is None:
+        raise MissingField("restore_state needs the name of a state, or the state itself")
+    return context.manager.states.get(request.name)
+
+
+def _setpoints(context: Context) -> dict[str, list[float]]:
+    """What the actuators of every articulation are told now."""
+    return {one.prefix: one.staged.active.tolist() for one in context.manager.articulations.values()}
 
 
 def _step_and_look(context: Context, request: wire.StepRequest, view: View) -> wire.StepReply | bytes:
@@ -74,7 +108,7 @@ def _look(context: Context, cameras: CameraSelection, observed: Observation, bef
     frames, problems = cameras.take(manager.capture, state, oldest, runs_by_itself=runs_by_itself)
     observed.extras["cameras"] = frames
     if problems:
-        observed.extras["warnings"] = [*observed.extras.get("warnings", ()), *problems]
+        _warn(observed, problems)
 
 
 def _step(context: Context, request: wire.StepRequest, view: View, *, keep_state: bool = False) -> Observation:
@@ -84,15 +118,34 @@ def _step(context: Context, request: wire.StepRequest, view: View, *, keep_state
         if manager.mode is not StepMode.LIVE or request.per_articulation:
             raise ObserverReadOnly("an observer may step only in live mode and without commands, which reads the state")
         return manager.read(view)
-    if session.operator and _only_reads(request):
-        return manager.read(view)
-    return manager.step(request, view, keep_state=keep_state, runs_paused=session.operator)
+    if request.n_steps == 0 and _only_reads(request) and (session.operator or manager.mode is not StepMode.PUPPET):
+        return manager.read(view, keep_state=keep_state)
+    observed = manager.step(request, view, keep_state=keep_state, runs_paused=session.operator)
+    if manager.ui_driven and request.per_articulation:
+        _warn_of_ignored(context, request.per_articulation, observed)
+    return observed
+
+
+def _warn_of_ignored(
+    context: Context, commands: Mapping[str, wire.ArticulationCommand | None], observed: Observation
+) -> None:  # fmt: skip
+    """Tell a session, once for each articulation, that its controls do nothing because of the control source."""
+    session = context.session
+    for prefix in sorted(context.manager.ui_driven & commands.keys() - session.warned_of_source):
+        command = commands[prefix]
+        if command is not None and (command.ctrl or command.ctrl_map):
+            session.warned_of_source.add(prefix)
+            _warn(observed, [_IGNORED.format(prefix)])
+
+
+def _warn(observed: Observation, texts: list[str]) -> None:
+    observed.extras["warnings"] = [*observed.extras.get("warnings", ()), *texts]
 
 
 def _only_reads(request: wire.StepRequest) -> bool:
-    """Whether a step is of no steps, commands nothing and pushes nothing."""
+    """Whether a step of no steps commands nothing and pushes nothing."""
     pushed = (request.time, request.qpos, request.qvel, request.ctrl)
-    return request.n_steps == 0 and not request.per_articulation and all(one is None for one in pushed)
+    return not request.per_articulation and all(one is None for one in pushed)
 
 
 def _view(context: Context, word: str | None = None) -> View:

@@ -209,7 +209,7 @@ def test_a_bar_that_one_hand_carries_to_the_bin_was_not_handed_over(tmp_path: Pa
 def test_a_can_that_was_carried_away_was_not_left_where_it_was(tmp_path: Path) -> None:
     shipped = (DATA / "panda_cube_in_bowl.toml").read_text()
     cube = "".join(shipped.partition("[[oracle]]")[1:])
-    task, policy = script_of("panda_cube_in_bowl", CAN_FIRST + cube, 750, tmp_path)
+    task, policy = script_of("panda_cube_in_bowl", CAN_FIRST + cube, 1000, tmp_path)
     simulation = simulate(task)
     done = play(simulation, task, 0, policy)
     in_the_bowl = math.dist(simulation.objects["cube"].pos[:2], simulation.objects["bowl"].pos[:2])
