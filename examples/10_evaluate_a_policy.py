@@ -65,6 +65,8 @@ if __name__ == "__main__":
         try:
             while not ready.exists() and server.poll() is None:
                 time.sleep(0.05)
+            if not ready.exists():
+                sys.exit("the evaluation server did not start; what it said is above")
             evaluate(BlindSweep(str(home / "sweep.npy")), json.loads(ready.read_text())["url"])
         finally:
             server.terminate()

@@ -15,10 +15,10 @@ from typing import Any
 
 from urlab import plugins, robots
 from urlab.authoring import Importer, World
-from urlab.compile.blueprint import model_name_of
+from urlab.authoring.targets import is_of_project, open_targets
 from urlab.compile.library import Library
 from urlab.config import RenderProfile, ServerConfig
-from urlab.errors import ConfigError, LoadLevelFailed, OpTimeout, known
+from urlab.errors import ConfigError, OpTimeout
 from urlab.files import remove_ready_file, write_ready_file
 from urlab.importing.hulls import Decomposer
 from urlab.manager import Manager, Play, StreamSource, ViewportSource
@@ -27,10 +27,6 @@ from urlab.mujoco_versions import check_version
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
 from urlab.physics.engine import route_mujoco_log
-from urlab.scene.blueprint_record import IMPORTS_FOLDER, MODEL_SUFFIXES
-from urlab.scene.level import Actor, Level
-from urlab.scene.level_file import read_level
-from urlab.scene.names import ActorNames, level_name
 from urlab.scene.project import Project
 from urlab.transport import (
     RequestRegistry,
@@ -49,7 +45,6 @@ from urlab_wire.ops.runtime import OPTION_FIELDS
 
 log = logging.getLogger("urlab.app")
 
-DEFAULT_LEVEL = "demo"
 _CLOSE_LIMIT_S = 2.0
 _FULL_TO_STANDARD = 8
 """No full observation is so many times larger than a standard one."""
@@ -70,13 +65,14 @@ class Server:
         self.project = open_project(self.config.project)
         _warn_of_unwritable(self.project.folder)
         self._decomposer = Decomposer(self.project.converted_meshes_dir)
-        level = open_targets(self.project, targets)
+        library = Library(self.project.record, self._decomposer)
+        level = open_targets(self.project, targets, library)
         self.world = World(
             self.project,
             level,
-            Library(self.project.record, self._decomposer),
+            library,
             Importer(self.project, self.config.roots()),
-            from_project=_is_of_project(self.project, targets, level),
+            from_project=is_of_project(self.project, targets, level),
         )
         self.play = Play(
             self.world,
@@ -297,59 +293,6 @@ def _warn_of_unwritable(folder: Path) -> None:
         writable = False
     if not writable:
         log.warning("the project folder %s cannot be written: nothing can be saved. Choose another: --project", folder)
-
-
-def open_targets(project: Project, targets: Sequence[str | Path]) -> Level:
-    """The level that was named, or a fresh one that holds the named models; nothing named is the demo."""
-    names = [str(target) for target in targets]
-    if not names:
-        return project.open_level(DEFAULT_LEVEL)
-    if all(_is_model(project, name) for name in names):
-        return _fresh_level(project, names)
-    if len(names) > 1:
-        odd = [name for name in names if not _is_model(project, name)]
-        raise LoadLevelFailed(
-            f"of several targets each must be a model, and {known(odd)} is none; models: "
-            f"{known(project.shipped_models)}; or give model files ({', '.join(MODEL_SUFFIXES)})"
-        )
-    if Path(names[0]).suffix.lower() == ".toml":
-        return read_level(Path(names[0]))
-    _refuse_unknown(project, names[0])
-    return project.open_level(names[0])
-
-
-def _is_of_project(project: Project, targets: Sequence[str | Path], level: Level) -> bool:
-    """Whether the level was opened by its name in the project, or by its file there: then it is saved there again."""
-    names = [str(target) for target in targets] or [DEFAULT_LEVEL]
-    if len(names) > 1 or _is_model(project, names[0]):
-        return False
-    path = Path(names[0])
-    return path.suffix.lower() != ".toml" or path.resolve() == project.level_file(level.name).resolve()
-
-
-def _is_model(project: Project, name: str) -> bool:
-    return Path(name).suffix.lower() in MODEL_SUFFIXES or name in project.shipped_models or _is_import(project, name)
-
-
-def _is_import(project: Project, name: str) -> bool:
-    return name.startswith(f"{IMPORTS_FOLDER}/") and project.imported(name.rpartition("/")[2]) is not None
-
-
-def _refuse_unknown(project: Project, name: str) -> None:
-    if level_name(name) not in project.level_names():
-        raise LoadLevelFailed(
-            f"there is no level or model {name!r}; levels: {known(project.level_names())}; "
-            f"models: {known(project.shipped_models)}; or give a model file ({', '.join(MODEL_SUFFIXES)})"
-        )
-
-
-def _fresh_level(project: Project, models: Sequence[str]) -> Level:
-    actors, names = [], ActorNames()
-    for model in models:
-        word = str(Path(model).resolve()) if Path(model).suffix.lower() in MODEL_SUFFIXES else model
-        record = project.record(word)
-        actors.append(Actor(names.take_unique(model_name_of(record.file)), record.word))
-    return Level("Untitled", tuple(actors))
 
 
 def _largest_reply(manager: Manager) -> int:

@@ -55,6 +55,13 @@ def controls_of(model: Any, actuator: int) -> tuple[int, int]:
     return int(model.actuator_ctrladr[actuator]), int(model.actuator_ctrlnum[actuator])
 
 
+def forces_of(model: Any, actuator: int) -> tuple[int, int]:
+    """Where the forces of an actuator begin in ``actuator_force``, and how many there are."""
+    if not hasattr(model, "actuator_outadr"):
+        return actuator, 1
+    return int(model.actuator_outadr[actuator]), int(model.actuator_outnum[actuator])
+
+
 def authored_actuator(actuator: Any) -> str:
     """The element that an actuator of a spec was written as: ``motor``, ``position``, ..., ``general``.
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from urlab_client.handles.articulation import Index, URLabArticulation
 from urlab_client.handles.entity import URLabEntity
 from urlab_client.lookup import FixedAttributes
+from urlab_client.transports.repeated_blocks import KnownEntities
 from urlab_wire.codec import Tree
 
 Blocks = Mapping[str, Tree]
@@ -42,9 +43,9 @@ class ArticulationSlots:
         self._qpos_index, self._qvel_index = articulation._qpos_index, articulation._qvel_index
         self._n_qpos = sum(joint.qpos_dim for joint in articulation.joints.values())
         self._n_qvel = sum(joint.qvel_dim for joint in articulation.joints.values())
-        ids = [one.id for one in articulation.actuators.values()]
-        self._n_ctrl = len(ids)
-        self._ctrl_index = np.array(ids, dtype=np.intp)
+        ids = list(dict.fromkeys(one.id for one in articulation.actuators.values()))
+        self._n_ctrl = len(articulation.actuators)
+        self._ctrl_index = np.array([one.ctrl_id for one in articulation.actuators.values()], dtype=np.intp)
         counts = [int(model.actuator_actnum[i]) for i in ids]
         self._stateful = [local for local, count in enumerate(counts) if count]
         firsts = [int(model.actuator_actadr[ids[local]]) for local in self._stateful]
@@ -104,44 +105,32 @@ class EntityRows:
     """
 
     def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, entities: Sequence[URLabEntity]) -> None:
-        free_qpos = {one.name: one.qpos_offset for one in entities if one.qpos_offset is not None}
-        free_qvel = {one.name: one.qvel_offset for one in entities if one.qvel_offset is not None}
-        bodies = {one.name: one.body_id for one in entities if 0 <= one.body_id < model.nbody}
-        fixed = {name: i for name, i in bodies.items() if name not in free_qpos}
-        mocaps = {name: int(model.body_mocapid[i]) for name, i in fixed.items() if model.body_mocapid[i] >= 0}
-        fixed = {**{name: fixed[name] for name in mocaps}, **fixed}  # mocap bodies first: both kinds are one stretch
-        columns: dict[str, Mapping[str, int]] = {"qpos": free_qpos, "qvel": free_qvel, "xpos": fixed, "xquat": fixed}
-        self._cells = [(name, key) for key, names in columns.items() for name in names]
-        *firsts, self._size = accumulate((_WIDTHS[key] * len(names) for key, names in columns.items()), initial=0)
-        qpos, qvel, xpos, xquat = firsts
-        self._state = (
-            _Rows(data.qpos, "qpos", qpos, free_qpos),
-            _Rows(data.qvel, "qvel", qvel, free_qvel),
-            _Rows(data.mocap_pos, "xpos", xpos, _times(3, mocaps)),
-            _Rows(data.mocap_quat, "xquat", xquat, _times(4, mocaps)),
-        )
-        self._poses = (
-            _Rows(data.xpos, "xpos", xpos, _times(3, fixed)),
-            _Rows(data.xquat, "xquat", xquat, _times(4, fixed)),
-        )
+        moving = [one for one in entities if not 0 <= one.body_id < model.nbody or _can_move(model, one.body_id)]
+        self._all = _EntityCells(model, data, entities)
+        self._moving = _EntityCells(model, data, moving)
         self.forget()
 
     def forget(self) -> None:
         """Drop what was taken and not written."""
+        self._taken = self._all
         self._new_state: Numbers | None = None
         self._new_poses: Numbers | None = None
 
     def take(self, blocks: Blocks) -> bool:
-        """Copy the numbers of a reply, instead of those of earlier ones; False if it does not tell all of them."""
-        if not self._cells:
+        """Copy the numbers of a reply, instead of those of earlier ones; False if it does not tell all of them.
+
+        Of a reply whose fixed bodies are known to be as before only the others count: evaluations place the fixed ones.
+        """
+        self._taken = self._moving if isinstance(blocks, KnownEntities) else self._all
+        if not self._taken.cells:
             return True
         try:
-            rows = [blocks[name][key] for name, key in self._cells]
+            rows = [blocks[name][key] for name, key in self._taken.cells]
         except KeyError:
             return False
-        numbers = list(chain.from_iterable(rows))
-        if len(numbers) != self._size:
-            raise ValueError(f"the reply has {len(numbers)} numbers in entities, where {self._size} are expected")
+        numbers, size = list(chain.from_iterable(rows)), self._taken.size
+        if len(numbers) != size:
+            raise ValueError(f"the reply has {len(numbers)} numbers in entities, where {size} are expected")
         self._new_state = self._new_poses = numbers
         return True
 
@@ -150,23 +139,49 @@ class EntityRows:
         taken, self._new_state = self._new_state, None
         if taken is not None:
             self._new_poses = numbers = np.array(taken, dtype=np.float64)
-            _write(self._state, numbers)
+            _write(self._taken.state, numbers)
 
     def write_poses(self) -> None:
         """Put the poses that were taken into the data, right after an evaluation."""
         taken, self._new_poses = self._new_poses, None
         if taken is not None:
-            _write(self._poses, np.asarray(taken, dtype=np.float64))
+            _write(self._taken.poses, np.asarray(taken, dtype=np.float64))
 
     def write_some_state(self, blocks: Blocks) -> None:
         """Put as much state into the data as the blocks tell."""
-        for rows in self._state:
+        for rows in self._all.state:
             rows.write_some(blocks)
 
     def write_some_poses(self, blocks: Blocks) -> None:
         """Put as many poses into the data as the blocks tell, right after an evaluation."""
-        for rows in self._poses:
+        for rows in self._all.poses:
             rows.write_some(blocks)
+
+
+class _EntityCells:
+    """Which numbers of a reply belong to some entities, and where in the data they go."""
+
+    def __init__(self, model: mujoco.MjModel, data: mujoco.MjData, entities: Sequence[URLabEntity]) -> None:
+        free_qpos = {one.name: one.qpos_offset for one in entities if one.qpos_offset is not None}
+        free_qvel = {one.name: one.qvel_offset for one in entities if one.qvel_offset is not None}
+        bodies = {one.name: one.body_id for one in entities if 0 <= one.body_id < model.nbody}
+        fixed = {name: i for name, i in bodies.items() if name not in free_qpos}
+        mocaps = {name: int(model.body_mocapid[i]) for name, i in fixed.items() if model.body_mocapid[i] >= 0}
+        fixed = {**{name: fixed[name] for name in mocaps}, **fixed}  # mocap bodies first: both kinds are one stretch
+        columns: dict[str, Mapping[str, int]] = {"qpos": free_qpos, "qvel": free_qvel, "xpos": fixed, "xquat": fixed}
+        self.cells = [(name, key) for key, names in columns.items() for name in names]
+        *firsts, self.size = accumulate((_WIDTHS[key] * len(names) for key, names in columns.items()), initial=0)
+        qpos, qvel, xpos, xquat = firsts
+        self.state = (
+            _Rows(data.qpos, "qpos", qpos, free_qpos),
+            _Rows(data.qvel, "qvel", qvel, free_qvel),
+            _Rows(data.mocap_pos, "xpos", xpos, _times(3, mocaps)),
+            _Rows(data.mocap_quat, "xquat", xquat, _times(4, mocaps)),
+        )
+        self.poses = (
+            _Rows(data.xpos, "xpos", xpos, _times(3, fixed)),
+            _Rows(data.xquat, "xquat", xquat, _times(4, fixed)),
+        )
 
 
 class _Rows:
@@ -189,6 +204,11 @@ class _Rows:
         for name, row in self._rows.items():
             if self._key in blocks.get(name, {}):
                 self._flat[row] = blocks[name][self._key]
+
+
+def _can_move(model: mujoco.MjModel, body: int) -> bool:
+    """Whether a joint or a mocap pose moves it; else its pose is where every evaluation puts it."""
+    return bool(model.body_weldid[body] != 0 or model.body_mocapid[model.body_rootid[body]] >= 0)
 
 
 def _write(all_rows: Iterable[_Rows], numbers: npt.NDArray[np.float64]) -> None:
@@ -222,7 +242,7 @@ class Mirror:
         self._articulations = [ArticulationSlots(model, data, one) for one in articulations]
         self._entities = EntityRows(model, data, entities)
         self._new_time: float | None = None
-        self._remembers = bool(model.nhistory or model.nplugin or model.nflex or getattr(model, "nplastic", 0))
+        self._remembers = bool(model.nhistory or model.nplugin or model.nflex or model.nplastic)
         self._dragged: list[int] = []
         self._stepped_here = False
 

@@ -50,12 +50,14 @@ def test_the_keyframes_controls_are_staged(moved: Any, server: Any) -> None:
     assert moved.ok("step", n_steps=3)["per_articulation"]["arm"]["ctrl"] == [0.5, 0.1]
 
 
-def test_a_short_name_that_two_robots_have_is_ambiguous(moved: Any, world: Any) -> None:
-    before = world()
-    reply = moved.ask("reset", keyframe_name="home")
-    assert reply["code"] == "unknown_keyframe"
-    assert all(word in reply["message"] for word in ("ambiguous", "arm_home", "walker_home"))
-    assert world() == before
+def test_a_short_name_that_two_robots_have_puts_each_into_its_own(moved: Any, server: Any) -> None:
+    alone = {name: moved.ok("reset", keyframe_name=f"{name}_home")["per_articulation"] for name in ("arm", "walker")}
+    moved.ok("step", n_steps=5)
+    seen = moved.ok("reset", keyframe_name="home")["per_articulation"]
+    for name, blocks in alone.items():
+        assert (seen[name]["qpos"], seen[name]["qvel"]) == (blocks[name]["qpos"], blocks[name]["qvel"])
+        assert seen[name]["ctrl"] == blocks[name]["ctrl"]
+        assert server.play.manager.articulations[name].staged.active.tolist() == blocks[name]["ctrl"]
 
 
 def test_an_unknown_keyframe_keeps_the_state_and_lists_those_that_exist(moved: Any, world: Any) -> None:

@@ -40,7 +40,8 @@ Targets = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="LEVEL|MODEL",
-        help="A level, or models (names or .xml, .mjcf, .urdf files) for a fresh one. Without any: the level demo.",
+        help="A level, or models (names or .xml, .mjcf, .urdf files) for a fresh one, each with a place if you like: "
+        "NAME@x,y,z[,yaw]. Without any: the level demo.",
         show_default=False,
     ),
 ]

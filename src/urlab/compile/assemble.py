@@ -6,7 +6,7 @@ from typing import Any
 
 import mujoco
 
-from urlab.compile.attach import SharedAssets, rename_body
+from urlab.compile.attach import BodyReferences, SharedAssets
 from urlab.compile.blueprint import MUJOCO_ERRORS, Blueprint
 from urlab.compile.library import Library
 from urlab.compile.scene_settings import agree_on_inertia, share_globals, take_globals
@@ -60,8 +60,15 @@ def assemble(level: Level, library: Library, settled: Collection[str] = ()) -> A
     assets = SharedAssets()
     placed = tuple(_place(root, actor, one, assets) for actor, one in zip(actors, blueprints, strict=True))
     for light in level.lights:
-        _add_light(root, light)
-    return Assembly(root, placed, (*_differences(placed, leader, settled), *_unscaled(placed)))
+        try:
+            _add_light(root, light)
+        except MUJOCO_ERRORS as refused:
+            raise CompileError(f"light {light.name!r} does not fit in: {refused}") from refused
+    return Assembly(
+        root,
+        placed,
+        (*_left_out(placed), *_differences(placed, leader, settled), *_unscaled(placed), *_unfitted(placed, root)),
+    )
 
 
 def _load(actor: Actor, library: Library) -> Blueprint:
@@ -83,19 +90,32 @@ def _place(root: Any, actor: Actor, blueprint: Blueprint, assets: SharedAssets) 
 
 def _attach(root: Any, actor: Actor, blueprint: Blueprint, child: Any) -> tuple[str, ...]:
     """Attach a copy of the model; returns the compiled names of its bodies."""
-    prefix = f"{actor.name}_"
+    prefix, name = f"{actor.name}_", actor.name
     share_globals(child, root)
     bodies = [body.name for body in child.bodies[1:]]
+    references = BodyReferences(child)
     if not blueprint.is_articulation and not bodies:
-        body = root.worldbody.add_body(name=actor.name, pos=actor.pose.pos, quat=actor.pose.quat_wxyz)
+        body = root.worldbody.add_body(name=name, pos=actor.pose.pos, quat=actor.pose.quat_wxyz)
         root.attach(child, prefix=prefix, frame=body.add_frame())
-        return (actor.name,)
-    frame = root.worldbody.add_frame(pos=actor.pose.pos, quat=actor.pose.quat_wxyz)
-    root.attach(child, prefix=prefix, frame=frame)
+        references.settle_world(root, prefix, origin=name)
+        return (name,)
+    root.attach(child, prefix=prefix, frame=root.worldbody.add_frame(pos=actor.pose.pos, quat=actor.pose.quat_wxyz))
+    if actor.pose.is_identity:
+        references.settle_world(root, prefix, origin=root.worldbody.name)
+    else:
+        references.settle_moved_world(root, prefix)
     if not blueprint.is_articulation and len(bodies) == 1:
-        rename_body(root, blueprint.spec, prefix, bodies[0], actor.name)
-        return (actor.name,)
-    return tuple(prefix + name for name in bodies)
+        root.body(prefix + bodies[0]).name = name
+        references.rename(prefix + bodies[0], name)
+        return (name,)
+    return tuple(prefix + one for one in bodies)
+
+
+def _left_out(placed: Sequence[PlacedActor]) -> list[str]:
+    """What of the models could not be used, once per model."""
+    first = {id(one.blueprint): one for one in reversed(placed)}
+    models = [(f"{one.actor.name!r} ({one.blueprint.path})", one.blueprint.notes) for one in first.values()]
+    return [f"{model}: {note}" for model, notes in models for note in notes]
 
 
 def _differences(placed: Sequence[PlacedActor], leader: Blueprint | None, settled: Collection[str]) -> list[str]:
@@ -122,6 +142,14 @@ def _unscaled(placed: Sequence[PlacedActor]) -> list[str]:
         for name, mass in asked
         if mass > 0
     ]
+
+
+def _unfitted(placed: Sequence[PlacedActor], root: Any) -> list[str]:
+    """Models that want geoms fitted to their meshes in the other way: MuJoCo asks the whole scene."""
+    ways = {True: "bounding boxes (fitaabb)", False: "inertia boxes"}
+    taken = bool(root.compiler.fitaabb)
+    odd = [one.actor.name for one in placed if bool(one.blueprint.spec.compiler.fitaabb) is not taken]
+    return [f"{name!r} asks for geoms fitted to {ways[not taken]}, but the scene uses {ways[taken]}" for name in odd]
 
 
 def _add_light(root: Any, light: Light) -> None:

@@ -1,6 +1,6 @@
 """Compiled model -> the maps of names, ids and offsets that everything else works with."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import mujoco
@@ -12,11 +12,12 @@ from urlab.compile.compiled_scene import (
     CameraSlot,
     CompiledArticulation,
     CompiledEntity,
+    ControlSlot,
     JointSlot,
     SensorSlot,
 )
 from urlab.errors import CompileError, known
-from urlab.mujoco_versions import ACTUATOR_COUNT, authored_actuator
+from urlab.mujoco_versions import ACTUATOR_COUNT, authored_actuator, controls_of, forces_of
 from urlab.scene.blueprint_record import BlueprintKind
 from urlab.scene.sidecar import CameraConfig, Sidecar
 from urlab_wire.enums import ActuatorType, CameraMode
@@ -49,17 +50,29 @@ def bind_articulation(model: Any, spec: Any, placed: PlacedActor, owned: Owned) 
     prefix = placed.actor.name
     joints = tuple(_joint(model, index, prefix) for index in owned["joint"].get(prefix, []))
     by_id = {joint.id: joint for joint in joints}
+    actuators = tuple(_actuator(model, spec, index, prefix, by_id) for index in owned["actuator"].get(prefix, []))
     return CompiledArticulation(
         prefix=prefix,
         actor_id=placed.actor.actor_id,
         joints=joints,
-        actuators=tuple(_actuator(model, spec, index, prefix, by_id) for index in owned["actuator"].get(prefix, [])),
+        actuators=actuators,
+        controls=tuple(control for one in actuators for control in _controls(model, one)),
         sensors=tuple(_sensor(model, index, prefix) for index in owned["sensor"].get(prefix, [])),
         bodies=tuple(_body(model, index, prefix) for index in owned["body"].get(prefix, [])),
         cameras=bind_cameras(model, placed, owned),
         sidecar=placed.blueprint.sidecar,
         start_key=_start_key(model, placed),
+        root_joint=_root_joint(model, joints),
     )
+
+
+def _root_joint(model: Any, joints: Sequence[JointSlot]) -> JointSlot | None:
+    """A robot's root is that of its moving parts: free objects may stand before it in its file."""
+    inner = next((joint for joint in joints if joint.kind != _FREE), None)
+    if inner is None:
+        return next((joint for joint in joints if joint.kind == _FREE), None)
+    tree = int(model.body_rootid[model.jnt_bodyid[inner.id]])
+    return next((one for one in joints if one.kind == _FREE and int(model.jnt_bodyid[one.id]) == tree), None)
 
 
 def _start_key(model: Any, placed: PlacedActor) -> int | None:
@@ -83,12 +96,15 @@ def bind_entities(model: Any, placed: PlacedActor, owned: Owned) -> Iterable[Com
     if placed.blueprint.record.kind is BlueprintKind.STATIC_MESH and placed.actor.quick_convert is None:
         return
     is_robot = placed.blueprint.is_articulation
-    root_joint = next(iter(owned["joint"].get(placed.actor.name, [])), None)
+    prefix = placed.actor.name
+    joints = [_joint(model, index, prefix) for index in owned["joint"].get(prefix, [])] if is_robot else []
+    root = _root_joint(model, joints)
     for name in placed.body_names:
         body = model.body(name).id
         free = _free_joint(model, body)
         is_mocap = int(model.body_mocapid[body]) >= 0
-        if is_robot and not is_mocap and (free is None or free.id == root_joint):
+        is_root = free is not None and root is not None and free.id == root.id
+        if is_robot and not is_mocap and (free is None or is_root):
             continue
         yield CompiledEntity(name, placed.actor.name, placed.actor.actor_id, body, free)
 
@@ -156,6 +172,20 @@ def _actuator(model: Any, spec: Any, index: int, prefix: str, joints: dict[int, 
         joint=joints.get(int(model.actuator_trnid[index, 0])) if on_joint else None,
         act_index=act if act >= 0 else None,
     )
+
+
+def _controls(model: Any, actuator: ActuatorSlot) -> Iterable[ControlSlot]:
+    """The control signals of one actuator, in the order of ``data.ctrl``."""
+    (first, count), (force, forces) = controls_of(model, actuator.id), forces_of(model, actuator.id)
+    for number in range(count):
+        mark = f"[{number}]" if number else ""
+        yield ControlSlot(
+            id=first + number,
+            name=actuator.name + mark,
+            short=actuator.short + mark,
+            actuator=actuator,
+            force_index=force + number if number < forces else None,
+        )
 
 
 def _kind(model: Any, index: int, actuator: Any) -> ActuatorType:

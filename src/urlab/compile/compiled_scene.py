@@ -48,6 +48,19 @@ class ActuatorSlot(ModelSlot):
 
 
 @dataclass(frozen=True, slots=True)
+class ControlSlot(ModelSlot):
+    """One control signal; ``id`` is its index in ``data.ctrl``.
+
+    Nearly every actuator has one, of the actuator's name and id. One with several has ``name``, ``name[1]`` ...; one
+    with none has none. ``force_index`` is the index in ``data.actuator_force`` of the force that belongs to it, or
+    None: an actuator may have fewer forces than controls.
+    """
+
+    actuator: ActuatorSlot
+    force_index: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class SensorSlot(ModelSlot):
     """One sensor and its slice of ``data.sensordata``."""
 
@@ -71,12 +84,15 @@ class CompiledArticulation:
     actor_id: str
     joints: tuple[JointSlot, ...]
     actuators: tuple[ActuatorSlot, ...]
+    controls: tuple[ControlSlot, ...]
     sensors: tuple[SensorSlot, ...]
     bodies: tuple[BodySlot, ...]
     cameras: tuple[CameraSlot, ...]
     sidecar: Sidecar
     start_key: int | None = None
     """The id of the keyframe that it starts from."""
+    root_joint: JointSlot | None = None
+    """The free joint of the tree that its first hinge, slide or ball joint is in; None when that tree is fixed."""
 
 
 @dataclass(frozen=True, slots=True)

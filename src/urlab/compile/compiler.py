@@ -10,9 +10,10 @@ from urlab.compile.bind import bind_articulation, bind_cameras, bind_entities, b
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec
 from urlab.compile.compiled_scene import CompiledScene
 from urlab.compile.library import Library
-from urlab.errors import CompileError, UrlabError, known
+from urlab.compile.overlaps import start_notes
+from urlab.errors import CompileError, UrlabError
 from urlab.geometry import Pose
-from urlab.mujoco_versions import actuator_count, controls_of
+from urlab.physics.engine import mujoco_warnings
 from urlab.physics.options import apply_options, check_options
 from urlab.scene.level import Level
 
@@ -25,16 +26,24 @@ def compile_scene(level: Level, library: Library, overrides: Mapping[str, Any] |
 
     Options come from MuJoCo's defaults, then the first articulation, then the level, then ``overrides``.
     """
-    assembly = assemble(level, library, settled={*level.options, *(overrides or {})})
+    with mujoco_warnings() as said:
+        assembly = assemble(level, library, settled={*level.options, *(overrides or {})})
     _override(assembly.root, level.options, f"level {level.name!r}")
     _override(assembly.root, overrides or {}, "the server's options")
     assembly.root.modelname = level.name
     try:
         model, warned = compile_spec(assembly.root)
     except MUJOCO_ERRORS as refused:
-        raise CompileError(f"every actor compiles alone, but not together: {refused}") from refused
+        raise CompileError(f"{_who(assembly.placed)}: {refused}") from refused
     _move_keyframes(model, assembly.root, assembly.placed)
-    return _bind(assembly, model, warned)
+    return _bind(assembly, model, [*said, *warned])
+
+
+def _who(placed: Sequence[PlacedActor]) -> str:
+    """What a complaint about the whole scene is about."""
+    if len(placed) == 1:
+        return f"{placed[0].blueprint.path} compiles alone, but not as the actor {placed[0].actor.name!r}"
+    return "every actor compiles alone, but not together"
 
 
 def _override(root: Any, options: Mapping[str, Any], source: str) -> None:
@@ -49,17 +58,18 @@ def _bind(assembly: Assembly, model: Any, warned: list[str]) -> CompiledScene:
     owned = find_owners(model, (one.actor.name for one in placed))
     robots = [one for one in placed if one.blueprint.is_articulation]
     _refuse_keyframes_of_things(placed)
-    _refuse_wide_actuators(model)
     things = [one for one in placed if not one.blueprint.is_articulation]
+    articulations = tuple(bind_articulation(model, assembly.root, one, owned) for one in robots)
+    at_start = start_notes(model, articulations, (one.actor.name for one in placed))
     return CompiledScene(
         model=model,
         spec=assembly.root,
-        articulations=tuple(bind_articulation(model, assembly.root, one, owned) for one in robots),
+        articulations=articulations,
         entities=tuple(entity for one in placed for entity in bind_entities(model, one, owned)),
         global_cameras=tuple(camera for one in things for camera in bind_cameras(model, one, owned)),
         joints=bind_joints(model),
         placed=placed,
-        notes=(*assembly.notes, *warned, *_too_many_lights(model)),
+        notes=tuple(dict.fromkeys([*assembly.notes, *warned, *_too_many_lights(model), *at_start])),
     )
 
 
@@ -67,16 +77,6 @@ def _too_many_lights(model: Any) -> list[str]:
     if model.nlight <= _LIGHTS_DRAWN:
         return []
     return [f"the scene has {model.nlight} lights, and MuJoCo draws {_LIGHTS_DRAWN} beside the headlight"]
-
-
-def _refuse_wide_actuators(model: Any) -> None:
-    """The protocol has one control per actuator; MuJoCo's ``pid`` may take several."""
-    wide = [model.actuator(index).name for index in range(actuator_count(model)) if controls_of(model, index)[1] != 1]
-    if wide:
-        raise CompileError(
-            f"these actuators take more than one control, and the protocol has one each: {known(wide)}. "
-            f"Write them as position, velocity or motor actuators."
-        )
 
 
 def _refuse_keyframes_of_things(placed: Sequence[PlacedActor]) -> None:

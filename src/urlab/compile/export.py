@@ -1,7 +1,6 @@
 """A compiled scene as files and bytes: for debugging, and for clients that load the model themselves."""
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,7 @@ import mujoco
 from urlab.compile.bind import owner_of
 from urlab.compile.compiled_scene import CompiledScene
 from urlab.mujoco_versions import present
+from urlab.physics.engine import mujoco_warnings
 from urlab.physics.options import read_all, write_all
 
 _TEXTURE_FILES = ("file", "fileright", "fileleft", "fileup", "filedown", "filefront", "fileback")
@@ -22,6 +22,7 @@ _LOADED = {
     "skin": (mujoco.mjtObj.mjOBJ_SKIN, "skin_pathadr"),
     "texture": (mujoco.mjtObj.mjOBJ_TEXTURE, "tex_pathadr"),
 }
+_OLDER_SIZES = ("njmax", "nconmax", "nstack")
 _FILES_OF = {"mesh": ("file",), "hfield": ("file",), "skin": ("file",), "texture": _TEXTURE_FILES}
 
 
@@ -63,8 +64,7 @@ def _exact_xml(spec: Any) -> str:
 
 
 def _xml(spec: Any) -> str:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they were reported when the scene was compiled
+    with mujoco_warnings():  # they were reported when the scene was compiled
         return str(spec.to_xml())
 
 
@@ -73,6 +73,10 @@ def _parsed(xml: str) -> ET.Element:
     for sensor in root.iterfind("sensor/user"):
         if "objtype" not in sensor.attrib:
             sensor.attrib.pop("objname", None)  # an attached one that watches nothing carries the bare prefix here
+    for size in root.findall("size"):
+        older = {name: size.attrib.pop(name) for name in _OLDER_SIZES if {"memory", name} <= set(size.keys())}
+        if older:  # one element may not have both, but a model of several parts may
+            ET.SubElement(root, "size", older)
     return root
 
 

@@ -4,7 +4,6 @@ MuJoCo honours the inertia settings per attached model, but can write a scene to
 Where they do not, every inertia is stated in numbers, which leaves nothing for the settings to decide.
 """
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ import mujoco
 import numpy as np
 
 from urlab.compile.blueprint import MUJOCO_ERRORS, Blueprint
+from urlab.physics.engine import mujoco_warnings
 
 _BUFFERS = ("memory", "nemax", "njmax", "nconmax", "nstack")
 _USER_WIDTHS = {
@@ -104,8 +104,7 @@ def _unaligned(spec: Any) -> Any:
     copy = spec.copy()
     for joint in copy.joints:
         joint.align = mujoco.mjtAlignFree.mjALIGNFREE_FALSE
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with mujoco_warnings():
         return copy.compile()
 
 

@@ -57,7 +57,7 @@ class Controller(ABC):
     def apply(self, model: Any, data: Any, setpoints: Float64Array) -> None:
         """Write ``data.ctrl`` for the articulation's actuators.
 
-        ``setpoints`` has one entry per actuator of the articulation, in actuator order.
+        ``setpoints`` has one entry per control of the articulation, in the order of its actuators.
         """
 
     def memory(self) -> bytes:
@@ -98,7 +98,7 @@ class PassthroughController(Controller, kind="passthrough"):
     """Setpoints are actuator signals as they are. It has no params."""
 
     def __init__(self, articulation: CompiledArticulation, params: Mapping[str, Any]) -> None:
-        self._ctrl = index_of([actuator.id for actuator in articulation.actuators])
+        self._ctrl = index_of([control.id for control in articulation.controls])
         self.configure(params)
 
     def params(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 from numpy import maximum, minimum, multiply, subtract
 
-from urlab.compile.compiled_scene import ActuatorSlot, CompiledArticulation
+from urlab.compile.compiled_scene import ActuatorSlot, CompiledArticulation, ControlSlot
 from urlab.control.controller import Controller, Float64Array, index_of
 from urlab.errors import BadValue, ControllerSchemaViolation, did_you_mean, known
 from urlab_wire.codec import DecodeError, decode
@@ -145,15 +145,16 @@ class PDController(Controller, kind="pd"):
     """
 
     def __init__(self, articulation: CompiledArticulation, params: Mapping[str, Any]) -> None:
-        bound = tuple(actuator for actuator in articulation.actuators if _is_bound(actuator))
+        controls = articulation.controls
+        bound = tuple(one.actuator for one in controls if _is_bound(one))
         joints = [actuator.joint for actuator in bound if actuator.joint is not None]
-        self._all_ctrl = index_of([actuator.id for actuator in articulation.actuators])
-        self._ctrl = index_of([actuator.id for actuator in bound])
-        self._setpoint = index_of([i for i, actuator in enumerate(articulation.actuators) if _is_bound(actuator)])
+        self._all_ctrl = index_of([one.id for one in controls])
+        self._ctrl = index_of([one.id for one in controls if _is_bound(one)])
+        self._setpoint = index_of([i for i, one in enumerate(controls) if _is_bound(one)])
         self._qpos = index_of([joint.qpos.start for joint in joints])
         self._qvel = index_of([joint.qvel.start for joint in joints])
         self._joint_ids = [joint.id for joint in joints]
-        self._binds_all = len(bound) == len(articulation.actuators)
+        self._binds_all = len(bound) == len(controls)
         self._data: Any = None
         self._clipped = b""
         self._target, self._tau, self._damping = (np.zeros(len(bound)) for _ in range(3))
@@ -217,5 +218,7 @@ class PDController(Controller, kind="pd"):
         self._data, self._clipped = data, b""
 
 
-def _is_bound(actuator: ActuatorSlot) -> bool:
-    return actuator.joint is not None and actuator.joint.kind in _SCALAR_JOINTS
+def _is_bound(control: ControlSlot) -> bool:
+    """The first control of an actuator that drives a hinge or a slide; a second one is no torque."""
+    joint = control.actuator.joint
+    return joint is not None and joint.kind in _SCALAR_JOINTS and control.name == control.actuator.name

@@ -1,5 +1,6 @@
 """Setpoints that wait for the next sub-step: those of the wire, those of a user interface, and who is in force."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -16,8 +17,18 @@ from urlab_wire.enums import ControlSource
 Indices = Sequence[int] | NDArray[np.intp]
 
 
+def _by_joint(articulation: CompiledArticulation) -> dict[str, int]:
+    """Where the control of a joint stands that only one control drives, by the joint's names."""
+    driven = [control.actuator.joint for control in articulation.controls]
+    counts = Counter(joint.id for joint in driven if joint is not None)
+    alone = [(joint, i) for i, joint in enumerate(driven) if joint is not None and counts[joint.id] == 1]
+    return {joint.name: i for joint, i in alone} | {joint.short: i for joint, i in alone}
+
+
 class StagedControl:
     """The setpoints of one articulation, in actuator order. The owner of the physics lock calls it.
+
+    An actuator with several controls has a setpoint for each, one behind the other.
 
     They stick until replaced. They begin at 0, as ``data.ctrl`` of a plain MuJoCo loop does.
     """
@@ -25,10 +36,10 @@ class StagedControl:
     def __init__(self, articulation: CompiledArticulation) -> None:
         self.source = ControlSource.ZMQ
         self._prefix = articulation.prefix
-        self._names = tuple(actuator.short for actuator in articulation.actuators)
-        full = {actuator.name: i for i, actuator in enumerate(articulation.actuators)}
-        self._position = full | {name: i for i, name in enumerate(self._names)}
-        self._ctrl = index_of([actuator.id for actuator in articulation.actuators])
+        self._names = tuple(control.short for control in articulation.controls)
+        full = {control.name: i for i, control in enumerate(articulation.controls)}
+        self._position = _by_joint(articulation) | full | {name: i for i, name in enumerate(self._names)}
+        self._ctrl = index_of([control.id for control in articulation.controls])
         self._staged = {source: np.zeros(len(self._names)) for source in ControlSource}
         self._from_wire = self._staged[ControlSource.ZMQ]
         self._data: Any = None
@@ -86,7 +97,11 @@ class StagedControl:
         return result
 
     def positions(self, names: Sequence[str] | Mapping[str, Any]) -> NDArray[np.intp]:
-        """Where the actuators of these short or compiled names stand in actuator order."""
+        """Where the actuators of these names stand in actuator order.
+
+        A name is short or compiled. An actuator that alone drives a joint answers to the joint's name too, unless that
+        is the name of another.
+        """
         for name in names:
             if name not in self._position:
                 hint = did_you_mean(name, self._names)

@@ -10,6 +10,7 @@ import mujoco
 import numpy as np
 
 from urlab.compile.blueprint import MUJOCO_ERRORS, compile_spec, load_blueprint, parse_model
+from urlab.compile.urdf import leave_out_unusable_visuals, read_urdf
 from urlab.errors import ImportFailed
 from urlab.importing.check import CheckRequest, decoded, encoded
 from urlab.importing.limited_process import serve_once
@@ -47,7 +48,7 @@ def _wrong_with(request: CheckRequest) -> str | None:
     except MUJOCO_ERRORS as refused:
         return f"{request.original}: {refused}".strip()
     try:
-        spec = parse_model(imported)
+        spec = parse_model(imported).spec
         faces = [face for texture in spec.textures for face in texture.cubefiles]
         model, _ = compile_spec(spec)
         outside = next(_outside(imported.parent, [*os.fsdecode(model.paths).split("\0"), *faces]), None)
@@ -66,18 +67,18 @@ def _wrong_with(request: CheckRequest) -> str | None:
 
 def _original(path: Path, files: dict[str, str]) -> Any:
     """The source, compiled; ``files`` are what its URIs mean."""
-    spec = _parsed(path)
-    if files:
-        for mesh in spec.meshes:
-            mesh.file = files.get(mesh.file, mesh.file)
-        spec.strippath = False
+    spec = read_urdf(path, files) if files else None
+    if spec is None:
+        spec = _parsed(path)
+    else:
+        leave_out_unusable_visuals(spec)
     return compile_spec(spec)[0]
 
 
 def _parsed(path: Path) -> Any:
     """MuJoCo knows a model file by its suffix; under another one it is shown the text as if it had that suffix."""
     try:
-        return parse_model(path)
+        return parse_model(path).spec
     except ValueError:
         if path.suffix in _KNOWN_SUFFIXES:
             raise

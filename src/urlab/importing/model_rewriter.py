@@ -1,10 +1,10 @@
 """Makes a model self-contained: includes become part of the text, files are named where the import keeps them."""
 
 import posixpath
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from urlab.compile.urdf import mesh_places
 from urlab.errors import ImportFailed
 from urlab.importing.bundle import AssetFiles
 from urlab.importing.mjcf_document import (
@@ -25,9 +25,8 @@ from urlab.importing.xml_tags import Edit, Tag, edited
 
 _NAMED_AFTER_FILE = ("mesh", "hfield", "skin", "texture")
 _MOST_NESTED = 20
-
-_PACKAGE = re.compile(r"(?:package|model)://([^/]+)/(.+)", re.DOTALL)
-_FILE = "file://"
+_MISSING = "missing"
+"""The folder, which no import has, where visuals without a file are said to be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class ModelRewriter:
     """Rewrites one model with everything that it refers to; what it refers to becomes an asset.
 
     ``urdf_files`` maps what a URDF calls its meshes to files, and ``has_packages`` tells whether MuJoCo alone would
-    not find them. ``missing`` has the files that are not there, each with the place that names it.
+    not find them all. ``missing`` has the files that are not there, each with the place that names it.
     """
 
     def __init__(self, path: str, text: bytes, sources: SourceFiles) -> None:
@@ -74,6 +73,7 @@ class ModelRewriter:
 
     def _rewritten(self, document: Document, model: _Model, start: int, end: int) -> bytes:
         edits: list[Edit] = []
+        visuals = _in_visuals(document.tags) if model.is_urdf else set()
         for index, tag in enumerate(document.tags):
             if index in document.included:
                 inner = document.included[index]
@@ -83,17 +83,24 @@ class ModelRewriter:
             elif tag.name == "compiler":
                 edits += [tag.attributes[name].removed() for name in FOLDER_ATTRIBUTES if name in tag.attributes]
             elif not tag.is_end:
-                edits += self._moved(tag, document, model)
+                edits += self._moved(tag, document, model, is_visual=index in visuals)
         return edited(document.text, edits, start, end)
 
-    def _moved(self, tag: Tag, document: Document, model: _Model) -> list[Edit]:
+    def _moved(self, tag: Tag, document: Document, model: _Model, *, is_visual: bool) -> list[Edit]:
+        """The edits that name files where the import keeps them.
+
+        A visual of a URDF whose file is not there keeps no path that could lead anywhere: compiling leaves it out.
+        """
         edits: list[Edit] = []
         for attribute in references(tag, is_urdf=model.is_urdf):
             file, where = tag.attributes[attribute].value, f"line {tag.line} of {document.path}"
             if model.is_urdf:
-                path = self._urdf_path(file, where, model)
+                path = self._urdf_path(file, where, model, is_needed=not is_visual)
             else:
                 path = self._path(tag, file, where, document, model)
+            if path is None and is_visual:
+                edits.append(tag.attributes[attribute].with_value(f"{_MISSING}/{posixpath.basename(file)}"))
+                continue
             if path is None:
                 self.missing.setdefault(file, where)
                 continue
@@ -114,14 +121,28 @@ class ModelRewriter:
         path = checked(model.folders.final(tag.name, file, strips_path=strips_path), file, document.path)
         return path if self._sources.exists(path, where) else None
 
-    def _urdf_path(self, file: str, where: str, model: _Model) -> str | None:
+    def _urdf_path(self, file: str, where: str, model: _Model, *, is_needed: bool) -> str | None:
+        """Where a mesh is; None when MuJoCo may complain about it. ImportFailed when a needed package is not there."""
         path: str | None = model.folders.final("mesh", file, strips_path=self._strips_path)
         if path is None or not path.startswith("/") or not self._sources.exists(path, where):
-            path = _package_file(file, model.folders.model, self._sources, where)
-            self.has_packages |= path is not None
+            path = self._elsewhere(file, where, model, is_needed=is_needed)
+            self.has_packages = True
         if path is not None:
             self.urdf_files[file] = path
         return path
+
+    def _elsewhere(self, file: str, where: str, model: _Model, *, is_needed: bool) -> str | None:
+        """Where a mesh is that MuJoCo does not find."""
+        folder, (scheme, _, rest) = model.folders.model, file.partition("://")
+        for path in mesh_places(file, folder, joined(folder, model.folders.meshes)):
+            if (scheme == "file" or self._sources.may_read(path)) and self._sources.exists(path, where):
+                return path
+        if is_needed and scheme in ("package", "model"):
+            raise ImportFailed(
+                f"{where} refers to {file!r}, which cannot be found: neither above {folder} nor beside a folder "
+                f"above it is a folder {rest.partition('/')[0]!r} with that file where it may be read"
+            )
+        return None
 
     def _asset(self, tag: Tag, path: str, file: str, model: _Model) -> str:
         name = self.assets.known(path, file)
@@ -162,36 +183,12 @@ def _explicit_name(tag: Tag, attribute: str, file: str, name: str) -> list[Edit]
     return [tag.with_attribute("name", implied)] if is_needed and implied != posixpath.splitext(last(name))[0] else []
 
 
-def _package_file(uri: str, model_folder: str, sources: SourceFiles, where: str) -> str | None:
-    """The file that a ``package://`` or ``file://`` URI means, which MuJoCo does not know; None for other names.
-
-    A package is a folder of that name that holds the URDF or is beside a folder that does. Failing that, the rest of
-    the URI is looked for beside the URDF. ImportFailed when there is no such file.
-    """
-    if uri.startswith(_FILE):
-        path = joined(uri.removeprefix(_FILE))
-        return path if path.startswith("/") and sources.exists(path, where) else None
-    match = _PACKAGE.fullmatch(uri)
-    if match is None:
-        return None
-    for path in _candidates(match[1], match[2], model_folder):
-        if sources.may_read(path) and sources.exists(path, where):
-            return path
-    raise ImportFailed(
-        f"{where} refers to {uri!r}, which cannot be found: neither above {model_folder} nor beside a folder "
-        f"above it is a folder {match[1]!r} with that file where it may be read"
-    )
-
-
-def _candidates(package: str, rest: str, model_folder: str) -> Iterator[str]:
-    above = list(_upward(model_folder))
-    yield from (joined(folder, rest) for folder in above if last(folder) == package)
-    yield from (joined(folder, package, rest) for folder in above)
-    yield joined(model_folder, rest)
-
-
-def _upward(folder: str) -> Iterator[str]:
-    yield folder
-    while folder != "/":
-        folder = joined(folder, "..")
-        yield folder
+def _in_visuals(tags: Iterable[Tag]) -> set[int]:
+    """The indices of the tags that stand inside a ``visual`` of a URDF."""
+    inside, depth = set(), 0
+    for index, tag in enumerate(tags):
+        if tag.name == "visual" and not tag.is_empty:
+            depth += -1 if tag.is_end else 1
+        elif depth > 0:
+            inside.add(index)
+    return inside

@@ -18,7 +18,7 @@ class RunningArticulation:
         self.controller: Controller | None = make_controller(compiled)
         self.twist = twist if compiled.sidecar.twist else None
         self.bypass_controller = False
-        self._actuator_ids = np.array([actuator.id for actuator in compiled.actuators], dtype=np.intp)
+        self._ctrl_ids = np.array([control.id for control in compiled.controls], dtype=np.intp)
         self._body_ids = {body.name: body.id for body in compiled.bodies}
         self._body_ids |= {body.short: body.id for body in compiled.bodies}
 
@@ -38,7 +38,7 @@ class RunningArticulation:
 
     def stage_from(self, ctrl: Any) -> None:
         """Stage what a full ``ctrl`` array holds for this robot, replacing what was staged."""
-        self.staged.clear(ctrl[self._actuator_ids])
+        self.staged.clear(ctrl[self._ctrl_ids])
 
     def apply_control(self, model: Any, data: Any) -> None:
         """Turn the staged setpoints into ``data.ctrl``, before a sub-step."""
@@ -48,19 +48,20 @@ class RunningArticulation:
             self.controller.apply(model, data, self.staged.active)
 
 
-def go_to_start(compiled: CompiledArticulation, model: Any, data: Any) -> None:
-    """Put a robot into the keyframe that its level names, if it does: joints, controls, activations, mocap bodies.
+def go_to_start(compiled: CompiledArticulation, model: Any, data: Any, key: int | None = None) -> None:
+    """Put a robot into a keyframe, or that which its level names: joints, controls, activations, mocap bodies.
 
     Of the times of several robots' keyframes the latest counts.
     """
-    key = compiled.start_key
+    key = compiled.start_key if key is None else key
     if key is None:
         return
     for joint in compiled.joints:
         data.qpos[joint.qpos] = model.key_qpos[key, joint.qpos]
         data.qvel[joint.qvel] = model.key_qvel[key, joint.qvel]
+    for control in compiled.controls:
+        data.ctrl[control.id] = model.key_ctrl[key, control.id]
     for actuator in compiled.actuators:
-        data.ctrl[actuator.id] = model.key_ctrl[key, actuator.id]
         first, count = int(model.actuator_actadr[actuator.id]), int(model.actuator_actnum[actuator.id])
         data.act[first : first + count] = model.key_act[key, first : first + count]
     for mocap in (int(model.body_mocapid[body.id]) for body in compiled.bodies):

@@ -43,6 +43,7 @@ class QposTarget:
     actor_name: str
     actor_id: str
     joints: tuple[JointSlot, ...]
+    robot: CompiledArticulation | None = None
 
     @property
     def dim(self) -> int:
@@ -51,7 +52,9 @@ class QposTarget:
 
     @property
     def free_root(self) -> JointSlot | None:
-        """Its free root joint, if it has one."""
+        """Its free root joint, if it has one; free objects may stand before a robot in its file."""
+        if self.robot is not None:
+            return self.robot.root_joint
         first = self.joints[0] if self.joints else None
         return first if first is not None and first.kind == _FREE else None
 
@@ -135,7 +138,7 @@ def _find_target(manager: "Manager", target: str, *, by_name: bool) -> QposTarge
 def _actor_targets(manager: "Manager") -> list[QposTarget]:
     """Robots with their joints; of every other actor its free bodies, together."""
     scene = manager.scene
-    robots = [QposTarget(one.prefix, one.actor_id, one.joints) for one in scene.articulations]
+    robots = [QposTarget(one.prefix, one.actor_id, one.joints, one) for one in scene.articulations]
     prefixes = {one.prefix for one in scene.articulations}
     things: dict[str, QposTarget] = {}
     for one in scene.entities:

@@ -4,7 +4,7 @@ Thread safety: every public method may be called from any thread and takes the p
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
 from urlab.manager.states import StateCodec, StateSlots
 from urlab.physics import NO_CALLBACKS, Engine, PhysicsLoop, StepCallbacks
-from urlab.physics.queries import ContactNames, find_keyframe
+from urlab.physics.queries import ContactNames, find_keyframes
 from urlab_wire.enums import ControlSource, ResetScope, StepMode
 from urlab_wire.ops.runtime import PerturbRequest
 from urlab_wire.ops.stepping import StepRequest
@@ -104,7 +104,7 @@ class Manager:
     def start(self, mode: StepMode) -> None:
         """Begin simulating, unpaused, in a mode, every robot from the keyframe that the level gives it."""
         with self.engine.locked():
-            self._go_to_start(None)
+            self._go_to_start()
             self.engine.forward()
             self.engine.publish()
         self.loop.start()
@@ -205,10 +205,10 @@ class Manager:
                 self.engine.publish()
                 return self._observe(view)
             time_s = self.engine.data.time
-            key = None if not keyframe else find_keyframe(self.engine.model, keyframe, self.articulations)
+            keys = find_keyframes(self.engine.model, keyframe, self.articulations) if keyframe else []
             writes = self._joint_writes(joint_values or {})
             self.record_replay.end_replay()
-            self._go_to_start(key)
+            self._go_to_start(keys)
             if scope is ResetScope.STATE:
                 self.engine.data.time = time_s
             for where, values in writes:
@@ -221,17 +221,21 @@ class Manager:
             self.engine.publish()
             return self._observe(view)
 
-    def _go_to_start(self, key: int | None) -> None:
-        """The model's start or a keyframe; robots that the keyframe is not about go where the level starts them."""
+    def _go_to_start(self, keys: Sequence[int] = ()) -> None:
+        """The model's start, a keyframe, or several, each for its own robot.
+
+        Robots that no keyframe is about go where the level starts them.
+        """
         model, data = self.engine.model, self.engine.data
-        self.engine.reset(key)
-        key_name = "" if key is None else model.key(key).name
+        self.engine.reset(keys[0] if len(keys) == 1 else None)
+        names = {key: model.key(key).name for key in keys}
         for articulation in self.articulations.values():
-            if not key_name.startswith(f"{articulation.prefix}_"):
-                go_to_start(articulation.compiled, model, data)
+            own = next((key for key, name in names.items() if name.startswith(f"{articulation.prefix}_")), None)
+            if own is None or len(keys) > 1:
+                go_to_start(articulation.compiled, model, data, own)
             articulation.stage_from(data.ctrl)
-        if key is not None:
-            data.time = model.key_time[key]
+        if len(keys) == 1:
+            data.time = model.key_time[keys[0]]
 
     def _joint_writes(self, asked: Mapping[str, Mapping[str, list[float]]]) -> list[tuple[slice, Any]]:
         return [

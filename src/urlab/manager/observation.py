@@ -130,7 +130,7 @@ class Observer:
         ctrl, act, sensors = sources.ctrl.tolist(), sources.act.tolist(), sources.sensordata.tolist()
         for robot, twist, actions in zip(self._robots, sources.twist.tolist(), sources.actions.tolist(), strict=True):
             state = states[robot.prefix]
-            state.ctrl = robot.actuated(ctrl)
+            state.ctrl = robot.controlled(ctrl)
             state.act = robot.act(act)
             state.sensors = {name: sensors[where] for name, where in robot.sensors}
             if robot.has_twist:
@@ -144,7 +144,7 @@ class Observer:
         for robot in self._robots:
             state = states[robot.prefix]
             state.bodies = {name: BodyPose(xpos=xpos[body], xquat=xquat[body]) for name, body in robot.bodies}
-            state.actuator_force = robot.actuated(force)
+            state.actuator_force = robot.forces(force)
 
 
 class _RobotView:
@@ -156,7 +156,8 @@ class _RobotView:
         self.has_twist = robot.sidecar.twist
         self.qpos = _Picker([index for joint in robot.joints for index in _indices(joint.qpos)])
         self.qvel = _Picker([index for joint in robot.joints for index in _indices(joint.qvel)])
-        self.actuated = _Picker([actuator.id for actuator in robot.actuators])
+        self.controlled = _Picker([control.id for control in robot.controls])
+        self._force_index = [control.force_index for control in robot.controls]
         self.sensors = [(sensor.short, sensor.data) for sensor in robot.sensors]
         self.bodies = [(body.short, body.id) for body in robot.bodies]
         self._act_index = [actuator.act_index for actuator in robot.actuators]
@@ -166,6 +167,10 @@ class _RobotView:
             if actuator.act_index is not None
             for further in range(1, int(activations[actuator.id]))
         ]
+
+    def forces(self, force: Floats) -> Floats:
+        """One force per control, 0 for those that have none."""
+        return [0.0 if index is None else force[index] for index in self._force_index]
 
     def act(self, act: Floats) -> Floats:
         """One activation per actuator, 0 for those that have none; then the further ones of those with several."""

@@ -24,7 +24,8 @@ _MARK = 0x7E37 << 48
 """The bits of the first mark, as a float64; the mark of number k has k added. No text can contain one: 0xcb 0x7e is
 not UTF-8."""
 
-_MARKS = re.compile(re.escape(_FLOAT) + b"\x7e\x37(.{6})", re.DOTALL)
+_MARKS = re.compile(re.escape(_FLOAT) + b"\x7e\x37\0\0\0(.{3})", re.DOTALL)
+"""The bytes of constant numbers can contain one, but are as unlikely to as 2**-48 each."""
 _FLOAT_BYTES = 9
 _NUMBER_BYTES = 8
 
@@ -64,7 +65,7 @@ class PackedObserver:
             template.take_twists()
 
     def _compiled(self, level: ObservationLevel) -> "_Template":
-        marked = Observer(self._scene, _marked(self._sources))
+        marked = Observer(self._scene, _marked(self._sources, _fixed_bodies(self._scene.model)))
         blocks = {"per_articulation": marked.articulations(level), "entities": marked.entities()}
         return _Template(encode(blocks)[1:], self._sources)
 
@@ -132,8 +133,17 @@ def _parts(blob: bytes, starts: list[int], slots: list[int], memory: memoryview)
     return (*parts, blob[position:])
 
 
-def _marked(sources: ObservedArrays) -> ObservedArrays:
-    """Arrays of the same shapes that hold marks, numbered in the order of the fields, the twists last."""
+def _fixed_bodies(model: Any) -> Indices:
+    """Bodies that no joint and no mocap pose can move: their poses are the same in every observation."""
+    is_fixed = (model.body_weldid == 0) & (model.body_mocapid[model.body_rootid] < 0)
+    return np.flatnonzero(is_fixed)
+
+
+def _marked(sources: ObservedArrays, fixed: Indices) -> ObservedArrays:
+    """Arrays of the same shapes that hold marks, numbered in the order of the fields, the twists last.
+
+    The poses of fixed bodies are there as they are: they become constant bytes.
+    """
     marks: dict[str, Any] = {}
     first = 0
     for name in (*DATA_FIELDS, "twist"):
@@ -142,6 +152,8 @@ def _marked(sources: ObservedArrays) -> ObservedArrays:
         bits = np.arange(_MARK + first, _MARK + first + size, dtype=np.uint64)
         marks[name] = bits.view(np.float64).reshape(shape)
         first += size
+    for name in ("xpos", "xquat"):
+        marks[name][fixed] = getattr(sources, name)[fixed]
     return replace(sources, **marks)
 
 

@@ -59,11 +59,11 @@ class StreamControl:
 
 
 class _Robot:
-    """One robot as the stream sees it: its actuators by MuJoCo's ids."""
+    """One robot as the stream sees it: its controls by their index in ``data.ctrl``, mostly the actuator's id."""
 
     def __init__(self, running: RunningArticulation) -> None:
         self._running = running
-        self._position = {actuator.id: i for i, actuator in enumerate(running.compiled.actuators)}
+        self._position = {control.id: i for i, control in enumerate(running.compiled.controls)}
 
     def read_control(self, payload: bytes) -> "_Command | ControlOutcome":
         """Setpoints by actuator id; an id of another robot is as wrong as one of none."""
@@ -202,11 +202,11 @@ class StreamSource:
 
     def _actuators(self, robot: CompiledArticulation, cameras: list[CameraEndpoint]) -> ActuatorList:
         model = self._engine.model
-        ids = [one.id for one in robot.actuators]
+        ids = [one.id for one in robot.controls]
         ranges = [model.actuator_ctrlrange[one] if model.actuator_ctrllimited[one] else _UNLIMITED for one in ids]
         return ActuatorList(
             robot=robot.prefix,
-            names=[one.name for one in robot.actuators],
+            names=[one.name for one in robot.controls],
             ids=ids,
             mins=[float(low) for low, _ in ranges],
             maxs=[float(high) for _, high in ranges],

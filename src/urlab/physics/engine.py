@@ -7,12 +7,14 @@ the lock, on the stepping thread); after a window of steps it publishes the stat
 in the same way: they may read ``data`` during the call.
 """
 
+import contextlib
 import ctypes
 import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from time import monotonic
 from typing import Any
 
@@ -270,7 +272,34 @@ def route_mujoco_log() -> None:
     """Send MuJoCo's messages to our log instead of the console and a file in the current folder."""
     log_without_console()
     log_without_files()
-    mujoco.set_mju_user_warning(lambda message: log.warning("MuJoCo: %s", message.strip()))
+    mujoco.set_mju_user_warning(_log_warning)
+
+
+_caught = threading.local()
+
+
+@contextlib.contextmanager
+def mujoco_warnings() -> Iterator[list[str]]:
+    """What MuJoCo warns of on this thread inside the block, each once; it is the caller's to report."""
+    found: dict[str, None] = {}
+    outer = getattr(_caught, "found", None)
+    _caught.found = found
+    messages: list[str] = []
+    try:
+        with warnings.catch_warnings(record=True) as spoken:
+            warnings.simplefilter("always")
+            yield messages
+    finally:
+        _caught.found = outer
+        messages += dict.fromkeys([*(str(one.message).strip() for one in spoken), *found])
+
+
+def _log_warning(message: str) -> None:
+    caught: dict[str, None] | None = getattr(_caught, "found", None)
+    if caught is None:
+        log.warning("MuJoCo: %s", message.strip())
+    else:
+        caught[message.strip()] = None
 
 
 def _words(counter: Any, kind: mujoco.mjtWarning) -> str:

@@ -86,16 +86,14 @@ def list_keyframes(model: Any) -> list[KeyframeBlock]:
     return [_keyframe(model, index) for index in range(model.nkey)]
 
 
-def find_keyframe(model: Any, name: str, prefixes: Iterable[str]) -> int:
-    """The id of a keyframe by compiled name, or by the name without its prefix when only one robot has it."""
+def find_keyframes(model: Any, name: str, prefixes: Iterable[str]) -> list[int]:
+    """The id of the keyframe of that compiled name, or those of every robot that has one of that short name."""
     names = [model.key(index).name for index in range(model.nkey)]
     if name in names:
-        return names.index(name)
+        return [names.index(name)]
     full = [f"{prefix}_{name}" for prefix in prefixes if f"{prefix}_{name}" in names]
-    if len(full) == 1:
-        return names.index(full[0])
     if full:
-        raise UnknownKeyframe(f"keyframe {name!r} is ambiguous: {known(full)}")
+        return [names.index(one) for one in full]
     raise UnknownKeyframe(f"there is no keyframe {name!r}; there are: {known(names)}")
 
 

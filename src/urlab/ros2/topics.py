@@ -233,7 +233,7 @@ class SceneTopics:
 
 
 def _setpoints(robot: URLabArticulation, read: Callable[[Any], Setpoints]) -> Callable[[Any], tuple[str, bytes]]:
-    topic, ids = control_topic(robot.prefix), {name: actuator.id for name, actuator in robot.actuators.items()}
+    topic, ids = control_topic(robot.prefix), {name: actuator.ctrl_id for name, actuator in robot.actuators.items()}
     return lambda message: (topic, pack_control({ids[name]: value for name, value in read(message).items()}))
 
 

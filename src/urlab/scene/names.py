@@ -58,11 +58,13 @@ class ActorNames:
         return name not in self._heads and not any(head in self._taken for head in heads(name))
 
     def _candidates(self, base: str) -> Iterator[str]:
-        hyphened = base.replace("_", "-")
-        yield from dict.fromkeys((base, hyphened))
+        """The name, or with hyphens where a shorter taken one begins it; then with numbers."""
+        is_begun = any(head in self._taken for head in heads(base)[:-1])
+        stem = base.replace("_", "-") if is_begun else base
+        yield stem
         for number in itertools.count(self._next.get(base, 2)):
             self._next[base] = number
-            yield from dict.fromkeys((f"{base}-{number}", f"{hyphened}-{number}"))
+            yield f"{stem}-{number}"
 
 
 def heads(name: str) -> list[str]:

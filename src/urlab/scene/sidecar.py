@@ -70,6 +70,8 @@ class Sidecar:
     semantic_class: str | None = None
     semantic_bodies: Mapping[str, str] = field(default_factory=dict)
     actuators: tuple[ActuatorConfig, ...] = ()
+    free_joint: bool | None = None
+    """Whether the model's root gets a free joint. None = it stays as the file has it, and a URDF says so."""
 
 
 def sidecar_path(model_path: Path) -> Path:
@@ -109,7 +111,7 @@ def parse_sidecar(text: str, *, source: str) -> Sidecar:
 
 
 def _sidecar(root: TomlTable) -> Sidecar:
-    root.allow("controller", "twist", "cameras", "semantic", "actuators")
+    root.allow("controller", "twist", "cameras", "semantic", "actuators", "free_joint")
     cameras = root.table("cameras")
     semantic = root.table("semantic")
     semantic.allow("class", "bodies")
@@ -121,6 +123,7 @@ def _sidecar(root: TomlTable) -> Sidecar:
         semantic_class=semantic.read("class", _name),
         semantic_bodies={body: bodies.require(body, _name) for body in bodies.content},
         actuators=_actuators(root.tables("actuators")),
+        free_joint=root.read("free_joint", _boolean),
     )
 
 

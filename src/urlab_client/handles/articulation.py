@@ -136,7 +136,7 @@ class URLabArticulation(URLabEntity):
             self._ctrl = np.zeros(len(actuators))
         self._ctrl[:] = 0.0
         self._sent.ctrl = self._ctrl.tolist()
-        self._actuator_ids = np.array([one.id for one in actuators.values()], dtype=np.intp)
+        self._ctrl_ids = np.array([one.ctrl_id for one in actuators.values()], dtype=np.intp)
         self._qpos_index = _index([(one.qpos_offset, one.qpos_dim) for one in joints.values()])
         self._qvel_index = _index([(one.qvel_offset, one.qvel_dim) for one in joints.values()])
 
@@ -247,12 +247,12 @@ class URLabArticulation(URLabEntity):
     @property
     def dof_qpos(self) -> Array:
         """`qpos_array` without the seven numbers of a free root; a copy."""
-        return self.qpos_array[FREE_QPOS if self.has_free_base else 0 :]
+        return _without(self.qpos_array, self._root.qpos_local, FREE_QPOS if self.has_free_base else 0)
 
     @property
     def dof_qvel(self) -> Array:
         """`qvel_array` without the six numbers of a free root; a copy."""
-        return self.qvel_array[FREE_QVEL if self.has_free_base else 0 :]
+        return _without(self.qvel_array, self._root.qvel_local, FREE_QVEL if self.has_free_base else 0)
 
     @property
     def twist_linear(self) -> Array:
@@ -378,7 +378,7 @@ class URLabArticulation(URLabEntity):
         """Put the setpoints into local data, or only if they changed since the last step."""
         ctrl: list[float] = self._ctrl.tolist()
         if not changed_only or ctrl != self._sent.ctrl:
-            data.ctrl[self._actuator_ids] = ctrl
+            data.ctrl[self._ctrl_ids] = ctrl
         self._sent.ctrl = ctrl
 
     @property
@@ -399,7 +399,8 @@ class URLabArticulation(URLabEntity):
         """The root's xpos, xquat or qvel out of the last reply: of its free joint, or of its body at level full."""
         if self.has_free_base and key in _FREE_SPANS:
             field, span = _FREE_SPANS[key]
-            numbers: Sequence[float] = getattr(self.observed, field)[span]
+            first = self._root.qpos_local if field == "qpos" else self._root.qvel_local
+            numbers: Sequence[float] = getattr(self.observed, field)[span.start + first : span.stop + first]
             return numbers or None
         return self.observed.bodies.get(self._root_body, {}).get(key)
 
@@ -441,6 +442,11 @@ class URLabArticulation(URLabEntity):
         by_joint = live.aliases.get(short)
         candidates = (name, short, *by_source, by_joint, name.removesuffix("_joint"))
         return next((one for one in candidates if one in live), None)
+
+
+def _without(values: Array, start: int, count: int) -> Array:
+    """The values without those from ``start`` on."""
+    return values[count:] if start == 0 else np.delete(values, slice(start, start + count))
 
 
 def _index(spans: Sequence[tuple[int, int]]) -> Index:

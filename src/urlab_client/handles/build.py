@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -105,7 +105,7 @@ class ModelParts:
 
     def __init__(self, model: mujoco.MjModel, prefixes: Collection[str]) -> None:
         self._model = model
-        self._actuators = _buckets(model, _OBJ.mjOBJ_ACTUATOR, model.nu, prefixes)
+        self._actuators = _buckets(model, _OBJ.mjOBJ_ACTUATOR, getattr(model, "nactuator", model.nu), prefixes)
         self._joints = _buckets(model, _OBJ.mjOBJ_JOINT, model.njnt, prefixes)
         self._sensors = _buckets(model, _OBJ.mjOBJ_SENSOR, model.nsensor, prefixes)
         self._bodies = _buckets(model, _OBJ.mjOBJ_BODY, model.nbody, prefixes)
@@ -114,15 +114,28 @@ class ModelParts:
         """Attach an articulation's parts, and tell it its root."""
         prefix = articulation.prefix
         actuators = {
-            short: self._actuator(local, i, short, articulation, actuator_types)
-            for local, (i, short) in enumerate(self._actuators[prefix])
+            short: self._actuator(local, i, ctrl, short, articulation, actuator_types)
+            for local, (i, ctrl, short) in enumerate(self._controls(prefix))
         }
         sensors = {short: self._sensor(i, short, articulation) for i, short in self._sensors[prefix]}
         bodies = {short: Body(short, i, articulation) for i, short in self._bodies[prefix]}
         joints = self._make_joints(prefix)
         articulation.attach(actuators, joints, sensors, bodies, self._root(joints, bodies))
 
-    def _actuator(self, local: int, i: int, short: str, owner: URLabArticulation, types: Mapping[str, str]) -> Actuator:
+    def _controls(self, prefix: str) -> list[tuple[int, int, str]]:
+        """Actuator, index in ``data.ctrl`` and name of every control; of several, the others are ``name[1]`` ..."""
+        model = self._model
+        if not hasattr(model, "actuator_ctrladr"):  # MuJoCo 3: one each
+            return [(i, i, short) for i, short in self._actuators[prefix]]
+        return [
+            (i, int(model.actuator_ctrladr[i]) + k, f"{short}[{k}]" if k else short)
+            for i, short in self._actuators[prefix]
+            for k in range(int(model.actuator_ctrlnum[i]))
+        ]
+
+    def _actuator(
+        self, local: int, i: int, ctrl: int, short: str, owner: URLabArticulation, types: Mapping[str, str]
+    ) -> Actuator:
         model = self._model
         kind = types.get(short) or types.get(f"{owner.prefix}_{short}")
         gainprm = model.actuator_gainprm[i].copy()
@@ -131,16 +144,17 @@ class ModelParts:
             id=i,
             type=ActuatorType(kind) if kind in set(ActuatorType) else None,
             joint=self._driven_joint(i, owner.prefix),
-            ctrlrange=_range(model.actuator_ctrllimited[i], model.actuator_ctrlrange[i]),
+            ctrlrange=_range(model.actuator_ctrllimited[ctrl], model.actuator_ctrlrange[ctrl]),
             forcerange=_range(model.actuator_forcelimited[i], model.actuator_forcerange[i]),
             kp=float(gainprm[0]),
             kv=self._damping(i),
             trn_type=int(model.actuator_trntype[i]),
-            gear=model.actuator_gear[i].copy(),
+            gear=model.actuator_gear[model.actuator_outadr[i] if hasattr(model, "actuator_outadr") else i].copy(),
             gainprm=gainprm,
             dynprm=model.actuator_dynprm[i].copy(),
             _articulation=owner,
             _local=local,
+            ctrl_id=ctrl,
         )
 
     def _damping(self, actuator: int) -> float:
@@ -189,11 +203,21 @@ class ModelParts:
         return Sensor(short, i, dim, kind, offset, owner)
 
     def _root(self, joints: Mapping[str, Joint], bodies: Mapping[str, Body]) -> Root:
-        first = next(iter(joints.values()), None)
-        if first is not None and first.jnt_type == _FREE:
+        first = self._root_joint(list(joints.values()))
+        if first is not None:
             name = mujoco.mj_id2name(self._model, _OBJ.mjOBJ_JOINT, first.id)
-            return Root(first.body_id, True, name, first.id, first.qpos_offset, first.qvel_offset)
-        return Root(next(iter(bodies.values())).id) if bodies else Root()
+            places = first.qpos_offset, first.qvel_offset, first.qpos_local_offset, first.qvel_local_offset
+            return Root(first.body_id, True, name, first.id, *places)
+        free = {joint.body_id for joint in joints.values() if joint.jnt_type == _FREE}
+        ids = [body.id for body in bodies.values()]
+        fixed = (body for body in ids if int(self._model.body_rootid[body]) not in free)
+        return Root(next(fixed, ids[0])) if ids else Root()
+
+    def _root_joint(self, joints: Sequence[Joint]) -> Joint | None:
+        """The free joint of the tree of the first joint that is not free: free objects may stand before a robot."""
+        inner = next((joint for joint in joints if joint.jnt_type != _FREE), None)
+        tree = None if inner is None else int(self._model.body_rootid[inner.body_id])
+        return next((one for one in joints if one.jnt_type == _FREE and tree in (None, one.body_id)), None)
 
 
 def owner_of(name: str, prefixes: Collection[str]) -> str | None:

@@ -24,7 +24,10 @@ _DOWN = np.array([0.0, 0.0, -1.0])
 
 
 class Root(NamedTuple):
-    """Where a body's root stands in the compiled model; the last four are there with a free joint only."""
+    """Where a body's root stands in the compiled model; what follows ``has_free_base`` is there with a free joint only.
+
+    The local offsets point into an articulation's own arrays.
+    """
 
     body_id: int = -1
     has_free_base: bool = False
@@ -32,6 +35,8 @@ class Root(NamedTuple):
     free_joint_id: int | None = None
     qpos_offset: int | None = None
     qvel_offset: int | None = None
+    qpos_local: int = 0
+    qvel_local: int = 0
 
 
 NO_ROOT = Root()

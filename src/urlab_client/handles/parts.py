@@ -69,6 +69,8 @@ class Actuator:
     dynprm: npt.NDArray[np.float64]
     _articulation: "URLabArticulation" = field(repr=False)
     _local: int = field(repr=False)
+    ctrl_id: int = field(default=-1, repr=False)
+    """Its index in ``data.ctrl``: the actuator's id, unless actuators of the model have several controls or none."""
 
     def __repr__(self) -> str:
         kind = self.type.value if self.type is not None else "general"

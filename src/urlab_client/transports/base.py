@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from urlab_client.errors import TRANSPORT_ERROR, URLabRPCError
+from urlab_client.transports.repeated_blocks import LARGE_BYTES, RepeatedBlocks
 from urlab_wire.codec import DecodeError, Tree, decode, encode
 from urlab_wire.stream_messages import unpack_metadata
 from urlab_wire.streams import StreamError
@@ -89,6 +90,8 @@ class Transport:
     transport has a use for them.
     """
 
+    _repeated: RepeatedBlocks | None = None
+
     def request(self, frame: bytes, *, timeout_ms: int) -> bytes:
         """Send one encoded request and wait for its encoded reply; raises `URLabTimeoutError`."""
         raise NotImplementedError(f"{type(self).__name__} implements neither request nor rpc")
@@ -97,9 +100,14 @@ class Transport:
         """Send one request map and wait for the reply map, which may be an error reply."""
         reply = self.request(encode(request), timeout_ms=rcv_timeout_ms)
         try:
-            return decode(reply)
+            return decode(reply) if len(reply) < LARGE_BYTES else self._decode_large(reply)
         except DecodeError as broken:
             raise URLabRPCError(TRANSPORT_ERROR, f"the reply cannot be read: {broken}") from broken
+
+    def _decode_large(self, reply: bytes) -> Tree:
+        if self._repeated is None:
+            self._repeated = RepeatedBlocks()
+        return self._repeated.decode(reply)
 
     def absorb_handshake(self, handshake: Mapping[str, Any]) -> None:
         """See the handshake, which says where faster channels are. Called after every hello."""

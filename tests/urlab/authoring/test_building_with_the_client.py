@@ -129,3 +129,27 @@ def test_a_level_that_is_there_but_broken_is_told_as_such(client: URLabClient, t
         client.scene.apply_scene("broken", [])
     assert refused.value.code == "load_level_failed"
     assert (tmp_path / "Levels" / "broken.toml").read_text() == "version = 1\n"
+
+
+OBJECT_FIRST = """<mujoco model="m"><worldbody>
+  <body name="cup" pos="0 3 1"><freejoint name="cup"/><geom size=".1"/></body>
+  <body name="base" pos="0 0 1">{free}<geom size=".1"/>
+    <body name="arm"><joint name="j"/><geom size=".1" pos=".3 0 0"/></body></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("free", ["", "<freejoint name='root'/>"])
+def test_a_free_object_written_before_the_robot_is_not_its_root(tmp_path: Path, free: str) -> None:
+    path = tmp_path / "m.xml"
+    path.write_text(OBJECT_FIRST.format(free=free))
+    with urlab.launch(path, project=tmp_path / "p") as client:
+        robot = client.articulations["m"]
+        client.step()
+        assert "m_cup" in client.entities
+        assert ("m_base" in client.entities) is False
+        assert robot.has_free_base is bool(free)
+        assert robot.root_pos_w[1] == pytest.approx(0.0)
+        assert len(robot.dof_qpos) == 8
+        if free:
+            client.runtime.set_qpos("m", [5.0, 6.0, 7.0, 1.0, 0.0, 0.0, 0.0], by_name=True)
+            assert robot.root_pos_w.tolist() == [5.0, 6.0, 7.0]
+            assert client.entities["m_cup"].root_pos_w[1] == pytest.approx(3.0)

@@ -12,10 +12,11 @@ from urlab.compile.export import export_mjcf
 from urlab.compile.library import Library
 from urlab.errors import CompileError, ImportFailed
 from urlab.geometry import Pose, normalised
+from urlab.physics.engine import route_mujoco_log
 from urlab.physics.options import read_options
 from urlab.robots import model_path
 from urlab.scene.blueprint_record import BlueprintRecord, file_record
-from urlab.scene.level import Actor, Level
+from urlab.scene.level import Actor, Level, Light
 
 Write = Callable[..., Path]
 Compose = Callable[..., Any]
@@ -143,12 +144,6 @@ def test_a_thing_cannot_start_from_a_keyframe(write: Write) -> None:
         compile_scene(Level("yard", (Actor("crate", str(path), keyframe="home"),)), Library(file_record))
 
 
-def test_an_actuator_with_several_controls_is_refused_by_name(write: Write, compose: Compose) -> None:
-    pid = ARM.replace("</mujoco>", '<actuator><pid name="servo" joint="j"/></actuator></mujoco>')
-    with pytest.raises(CompileError, match=r"more than one control.*: arm_servo\. Write them as"):
-        compose({"arm": write("arm", pid)})
-
-
 THERE = Pose((1.0, -2.0, 0.5), normalised((0.5, -0.1, 0.7, 0.3)))
 KEYS = ("time", "qpos", "qvel", "act", "ctrl", "mpos", "mquat")
 
@@ -266,3 +261,23 @@ def test_a_keyframe_that_the_model_has_not_is_refused(walker: Path) -> None:
 
 def test_the_front_door_is_what_others_may_use() -> None:
     assert urlab.compile.__all__ == ["CompiledArticulation", "CompiledEntity", "CompiledScene", "compile_scene"]
+
+
+def test_a_warning_of_mujoco_is_told_once(write: Write, caplog: pytest.LogCaptureFixture) -> None:
+    text = """<mujoco model="sheet"><worldbody><body name="b"><joint/><geom size=".1"/></body>
+      <flexcomp name="f" type="grid" count="3 3 1" spacing=".1 .1 .1" radius=".01" mass="1"/></worldbody></mujoco>"""
+    path = write("sheet", text)
+    route_mujoco_log()
+    with caplog.at_level("WARNING"):
+        scene = compile_scene(Level("l", (Actor("sheet", str(path)),)), Library(file_record))
+    assert len([note for note in scene.notes if "is not rigid" in note]) == 1
+    assert caplog.text == ""
+
+
+def test_a_light_that_is_called_as_one_of_an_actor_is_refused_by_name(write: Write) -> None:
+    lamp = (
+        "<mujoco model='arm'><worldbody><light name='lamp'/><body><joint/><geom size='1'/></body></worldbody></mujoco>"
+    )
+    level = Level("l", (Actor("arm", str(write("arm", lamp))),), lights=(Light("arm_lamp"),))
+    with pytest.raises(CompileError, match=r"light 'arm_lamp' does not fit in: .*repeated name"):
+        compile_scene(level, Library(file_record))

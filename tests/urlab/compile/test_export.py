@@ -182,3 +182,12 @@ def test_debug_files_are_replaced(compose: Compose, tmp_path: Path) -> None:
     files = save_debug_files(compose({"box": "box"}), tmp_path)
     assert mujoco.MjModel.from_xml_path(str(files[0])).nq == 7
     assert mujoco.MjModel.from_binary_path(str(files[1])).nq == 7
+
+
+def test_sizes_in_the_old_and_in_the_new_way_come_back_the_same(write: Write, compose: Compose, differ: Differ) -> None:
+    text = "<mujoco model='{}'><size {}/><worldbody><body><joint/><geom size='.1'/></body></worldbody></mujoco>"
+    old = write("old", text.format("old", "njmax='500' nconmax='100'"))
+    new = write("new", text.format("new", "memory='5M'"))
+    scene = compose({"old": old, "new": (new, THERE)})
+    xml, files = export_mjcf(scene)
+    assert differ(mujoco.MjModel.from_xml_string(xml, files), scene.model) == []

@@ -9,6 +9,7 @@ import pytest
 
 from urlab.compile.export import export_mjcf
 from urlab.errors import CompileError
+from urlab.geometry import Pose
 from urlab.robots import model_path
 
 OPTIONS = """
@@ -253,7 +254,7 @@ def test_shipped_robots_compile_to_what_their_files_say(name: str, compose: Comp
 def test_no_scene_of_two_copies_makes_mujoco_complain(
     model: Path, compose: Compose, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    scene = compose({"one": model, "two": model})
+    scene = compose({"one": model, "two": (model, Pose((0.0, 30.0, 0.0)))})
     assert scene.notes == ()
     assert capfd.readouterr().err == ""
 
@@ -274,7 +275,7 @@ def test_a_total_mass_is_kept_with_mujocos_warning(write: Write, compose: Compos
 
 
 def test_a_total_mass_never_rescales_other_actors(write: Write, compose: Compose) -> None:
-    scene = compose({"total": write("total", TOTAL_MASS), "box": "box"})
+    scene = compose({"total": write("total", TOTAL_MASS), "box": ("box", Pose((5.0, 0.0, 0.0)))})
     alone = compose({"box": "box"})
     assert scene.model.body("box").mass == alone.model.body("box").mass
     assert scene.notes == (

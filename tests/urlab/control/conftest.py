@@ -5,7 +5,7 @@ from collections.abc import Callable
 import mujoco
 import pytest
 
-from urlab.compile.compiled_scene import ActuatorSlot, CompiledArticulation, JointSlot
+from urlab.compile.compiled_scene import ActuatorSlot, CompiledArticulation, ControlSlot, JointSlot
 from urlab.scene.sidecar import ControllerConfig, Sidecar
 
 Describe = Callable[..., CompiledArticulation]
@@ -52,11 +52,13 @@ def describe() -> Describe:
 
 def _describe(model: mujoco.MjModel, controller: ControllerConfig | None = None) -> CompiledArticulation:
     joints = tuple(_joint(model, i) for i in range(model.njnt))
+    actuators = tuple(_actuator(model, i, joints) for i in range(model.nu))
     return CompiledArticulation(
         prefix="robot",
         actor_id="robot_0",
         joints=joints,
-        actuators=tuple(_actuator(model, i, joints) for i in range(model.nu)),
+        actuators=actuators,
+        controls=tuple(ControlSlot(one.id, one.name, one.short, one, one.id) for one in actuators),
         sensors=(),
         bodies=(),
         cameras=(),

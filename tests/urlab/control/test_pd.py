@@ -77,7 +77,7 @@ def test_actuators_that_drive_no_single_joint_get_their_setpoint_as_it_is(arm, d
 def test_an_articulation_leaves_the_controls_of_others_alone(describe):
     two = mujoco.MjModel.from_xml_string(TWO_MOTORS_ON_ONE_JOINT)
     whole = describe(two)
-    first_only = replace(whole, actuators=whole.actuators[:1])
+    first_only = replace(whole, actuators=whole.actuators[:1], controls=whole.controls[:1])
     data = mujoco.MjData(two)
     data.ctrl[1] = 4.0
     PDController(first_only, {}).apply(two, data, np.array([0.1]))

@@ -87,3 +87,16 @@ def test_a_refused_stage_changes_nothing(staged):
     with pytest.raises(DimMismatch):
         staged.stage([2.0], [0, 1])
     assert staged.active.tolist() == [1.0] * 5
+
+
+def test_an_actuator_that_alone_drives_a_joint_answers_to_the_joint_s_name(describe):
+    model = mujoco.MjModel.from_xml_string("""
+      <mujoco><worldbody><body><joint name="knee"/><geom size=".1"/>
+        <body><joint name="hip"/><geom size=".1"/></body></body></worldbody>
+      <actuator><motor name="actuator_0" joint="knee"/>
+        <motor name="a" joint="hip"/><motor name="b" joint="hip"/></actuator>
+      </mujoco>""")
+    staged = StagedControl(describe(model))
+    assert staged.positions(["knee", "robot_knee"]).tolist() == [0, 0]
+    with pytest.raises(BadValue, match="no actuator 'hip'"):
+        staged.positions(["hip"])

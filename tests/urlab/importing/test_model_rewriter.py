@@ -375,7 +375,8 @@ def test_a_package_is_found(tree, roots: FileRoots, stl, urdf: str, mesh: str) -
 
 
 def test_a_package_that_is_nowhere_is_named(tree, rewrite, tmp_path: Path, stl) -> None:
-    folder = tree({"r.urdf": robot("package://arms/a.stl")})
+    needed = robot("package://arms/a.stl").replace("visual>", "collision>")
+    folder = tree({"r.urdf": needed})
     (tmp_path / "arms").mkdir()
     (tmp_path / "arms" / "a.stl").write_bytes(stl())
     with pytest.raises(ImportFailed, match=r"line 1 of .*r\.urdf refers to 'package://arms/a\.stl'.*folder 'arms'"):

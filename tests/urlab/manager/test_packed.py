@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import msgpack
+import mujoco
 import numpy as np
 import pytest
 
@@ -80,6 +81,34 @@ def test_a_scene_without_joints_packs_its_entities(tmp_path):
     )
     assert manager.engine.model.nq == 0
     assert decoded(manager, ObservationLevel.FULL, packed=True) == decoded(manager, ObservationLevel.FULL, packed=False)
+
+
+TOWN = """
+<mujoco model="town"><worldbody>
+  <body name="wall" pos="1.2345678901234567 2 3" euler="10 20 30"><geom size=".1"/>
+    <body name="shelf" pos=".1 0 0"><geom size=".1"/></body></body>
+  <body name="hand" mocap="true"><geom size=".1" contype="0" conaffinity="0"/>
+    <body name="thumb" pos=".1 0 0"><geom size=".1" contype="0" conaffinity="0"/></body></body>
+  <body name="ball" pos="0 0 9"><freejoint/><geom size=".1"/></body>
+</worldbody></mujoco>"""
+
+
+def test_bodies_that_cannot_move_are_constant_and_mocap_bodies_are_not(tmp_path):
+    path = tmp_path / "town.xml"
+    path.write_text(TOWN)
+    scene = compile_scene(Level("l", (Actor("town", str(path)),)), Library(file_record))
+    manager = Manager(scene, replays_dir=tmp_path, roots=FileRoots(), counter=StepCounter())
+    level = ObservationLevel.STANDARD
+    before = decoded(manager, level, packed=True)["entities"]
+    manager.engine.data.mocap_pos[0] = 3.0, 4.0, 5.0
+    for _ in range(3):
+        mujoco.mj_step(manager.engine.model, manager.engine.data)
+        assert decoded(manager, level, packed=True) == decoded(manager, level, packed=False)
+    after = decoded(manager, level, packed=True)["entities"]
+    assert after["town_wall"] == before["town_wall"]
+    assert after["town_wall"]["xpos"] == manager.engine.data.body("town_wall").xpos.tolist()
+    assert after["town_thumb"] != before["town_thumb"]
+    assert after["town_ball"] != before["town_ball"]
 
 
 @pytest.mark.parametrize("level", LEVELS)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from urlab.errors import UnknownBody, UnknownKeyframe
-from urlab.physics.queries import ContactNames, find_keyframe, list_keyframes, read_contacts
+from urlab.physics.queries import ContactNames, find_keyframes, list_keyframes, read_contacts
 from urlab.physics.snapshot import ContactSnapshot
 from urlab_wire.ops.runtime import ContactFilter
 
@@ -187,19 +187,18 @@ def model() -> Any:
 
 @pytest.mark.parametrize(("name", "index"), [("a_home", 0), ("b_home", 1), ("b_rest", 2), ("rest", 2), ("home-b", 3)])
 def test_a_keyframe_is_found_by_its_name_with_or_without_prefix(name: str, index: int, model: Any) -> None:
-    assert find_keyframe(model, name, ["a", "b"]) == index
+    assert find_keyframes(model, name, ["a", "b"]) == [index]
 
 
-def test_a_short_name_that_two_robots_have_is_ambiguous(model: Any) -> None:
-    with pytest.raises(UnknownKeyframe, match="keyframe 'home' is ambiguous: a_home, b_home"):
-        find_keyframe(model, "home", ["a", "b"])
-    assert find_keyframe(model, "home", ["b"]) == 1
+def test_a_short_name_that_two_robots_have_means_both_keyframes(model: Any) -> None:
+    assert find_keyframes(model, "home", ["a", "b"]) == [0, 1]
+    assert find_keyframes(model, "home", ["b"]) == [1]
 
 
 @pytest.mark.parametrize("name", ["", "none", "ome", "a_rest"])
 def test_a_keyframe_that_is_not_there_says_which_are(name: str, model: Any) -> None:
     with pytest.raises(UnknownKeyframe, match=r"there is no keyframe '.*'; there are: a_home, b_home, b_rest, home-b"):
-        find_keyframe(model, name, ["a", "b"])
+        find_keyframes(model, name, ["a", "b"])
 
 
 def test_keyframes_are_listed_with_all_their_numbers(model: Any) -> None:

@@ -4,6 +4,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import urlab
 from urlab.robots import model_names, model_path
 
 HOME = [0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785, 0.04]
@@ -89,3 +90,12 @@ def test_a_step_has_little_to_solve(demo_model, started):
         mujoco.mj_step(demo_model, data)
         costs.append((data.ncon, data.nefc, int(data.solver_niter[: data.nisland or 1].max())))
     assert (np.max(costs, axis=0) < (60, 200, 10)).all()
+
+
+def test_home_is_a_keyframe_of_the_whole_demo_level(tmp_path):
+    with urlab.launch(project=tmp_path) as client:
+        start = {name: robot.qpos_array for name, robot in client.articulations.items()}
+        client.step(50)
+        client.reset(keyframe_name="home")
+        for name, robot in client.articulations.items():
+            np.testing.assert_array_equal(robot.qpos_array, start[name])

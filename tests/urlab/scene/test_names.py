@@ -31,7 +31,8 @@ def test_a_name_is_made_legal(wanted: str, name: str) -> None:
         ("my_arm", ["my"], "my-arm"),
         ("my_arm", ["my", "my-arm"], "my-arm-2"),
         ("my", ["my_arm"], "my-2"),
-        ("my_arm", ["my_arm"], "my-arm"),
+        ("my_arm", ["my_arm"], "my_arm-2"),
+        ("my_arm", ["my_arm", "my_arm-2"], "my_arm-3"),
         ("my arm", ["other"], "my_arm"),
     ],
 )

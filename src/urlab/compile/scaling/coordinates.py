@@ -191,7 +191,8 @@ def scale_keyframes(spec: Any, whole: Stretch, coordinates: Coordinates) -> None
         raise EditError(f"a model that does not compile cannot be scaled: {refused}") from refused
     layout = _Layout(model, spec, whole, coordinates)
     for key, name in stated:
-        setattr(key, name, np.array(list(getattr(key, name))) * getattr(layout, name)())
+        numbers = np.array(list(getattr(key, name)))  # MuJoCo takes fewer than there are coordinates
+        setattr(key, name, numbers * getattr(layout, name)()[: len(numbers)])
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def _articulation(context: Context, running: RunningArticulation) -> wire.Articu
         prefix=compiled.prefix,
         actor_id=compiled.actor_id,
         default_control_mode=running.default_control_mode,
-        actuator_types={one.short: one.kind for one in compiled.actuators},
+        actuator_types={one.short: one.actuator.kind for one in compiled.controls},
         original_names=_SAME_NAMES,
         camera_topics={one.short: _camera(context, f"{compiled.prefix}/{one.short}") for one in compiled.cameras},
         controller=_controller(running),
