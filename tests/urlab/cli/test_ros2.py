@@ -22,7 +22,7 @@ from urlab.ros2.dds import DdsBackend
 from urlab.ros2.dds.endpoints import DdsWriter
 from urlab.ros2.names import request_to_dds
 from urlab.ros2.publishers import TopicStatistics
-from urlab.ros2.qos import CLOCK, LATCHED, RELIABLE
+from urlab.ros2.qos import LATCHED, RELIABLE
 from urlab.ros2.services.messages import PACKAGE
 
 LIMIT_S = 20.0
@@ -114,7 +114,7 @@ def test_it_is_a_node_of_the_environment_s_domain_and_a_stuck_server_does_not_ho
     with caller("/get_entities", f"{PACKAGE}/srv/GetEntities") as (node, call):
         heard: dict[str, Any] = {}
         for topic, type_name, qos in (
-            ("/clock", "rosgraph_msgs/msg/Clock", CLOCK),
+            ("/clock", "rosgraph_msgs/msg/Clock", RELIABLE),
             ("/panda/joint_states", JOINT, RELIABLE),
             ("/panda/robot_description", "std_msgs/msg/String", LATCHED),
         ):
