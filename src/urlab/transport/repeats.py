@@ -63,12 +63,10 @@ class RequestRegistry:
         is a repeat: `attach` gives it the reply.
         """
         running = RunningRequest(request, owner)
-        if self._kept:
-            with self._lock:
-                kept = self._take_kept(request, owner)
-            if kept is not None:
-                return kept
         first = self._running.setdefault(request, running)  # one operation: no other thread comes between
+        # Kept replies are looked at second: what ends is kept first, and only then does it no longer run.
+        if self._kept and (kept := self._repeated(running, owner)) is not None:
+            return kept
         if first is running or first.owner is owner or b"session_id" not in request:
             return running  # the first, of another client, or meant to run again
         return first
@@ -96,21 +94,24 @@ class RequestRegistry:
         running: RunningRequest,
         reply: bytes,
         took_s: float,
-        settle: Callable[[bool], bool],
+        fits: bool,
+        settle: Callable[[bool], None],
         withdraw: Callable[[], None],
     ) -> None:
         """The same for a transport whose replies do not name their request, so that none may come late.
 
-        A repeat gets the reply alone. ``settle`` is told whether there was one; if not it sends the reply, and tells
-        whether it fits. One that does not is kept, and so is one that took as long as clients wait: its own may have
-        given up just before it came. If that client asks again after all, ``withdraw`` takes back what was sent. Both
-        are called with the registry locked.
+        A repeat gets the reply alone. ``settle`` is told whether there was one; if not it sends the reply, or that it
+        does not fit. A reply that does not fit is kept before that, and so is one that took as long as clients wait:
+        its own may have given up just before it came. If that client asks again after all, ``withdraw`` takes back
+        what was sent. Both are called with the registry locked.
         """
         with self._lock:
-            takers = self._end(running, reply)
-            fits, late = settle(takers is not None), took_s >= self._patience_s
-            if takers is None and (late or not fits):
+            late = took_s >= self._patience_s
+            running.reply = reply
+            if running.takers is None and (late or not fits):
                 self._keep(_KeptReply(running, withdraw if late else None))
+            takers = self._end(running, reply)
+            settle(takers is not None)
         for take in takers or ():
             take(reply)
 
@@ -124,6 +125,15 @@ class RequestRegistry:
         while len(self._kept) >= _MOST_KEPT:
             self._kept.pop(next(iter(self._kept)))
         self._kept[kept.finished.request] = kept
+
+    def _repeated(self, running: RunningRequest, owner: object) -> RunningRequest | None:
+        """The finished request that this one repeats, and whose reply is kept; this one then never runs."""
+        with self._lock:
+            kept = self._take_kept(running.request, owner)
+            takers = self._end(running, kept.reply) if kept is not None and kept.reply is not None else None
+        for take in takers or ():
+            take(running.reply or b"")
+        return kept
 
     def _take_kept(self, request: bytes, owner: object) -> RunningRequest | None:
         """The finished request that this one repeats. A transport that goes on has no use for what was late there."""

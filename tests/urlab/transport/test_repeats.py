@@ -198,6 +198,25 @@ def test_only_so_many_replies_are_kept() -> None:
     registry, shm, zmq = RequestRegistry(), object(), object()
     for number in range(6):
         running = registry.begin(b"%d" % number, shm)
-        registry.finish_in_turn(running, b"reply", 0.0, settle=lambda _: False, withdraw=lambda: None)
+        registry.finish_in_turn(running, b"reply", 0.0, False, settle=lambda _: None, withdraw=lambda: None)
     kept = [registry.begin(b"%d" % number, zmq).reply for number in range(6)]
     assert kept == [None, None, b"reply", b"reply", b"reply", b"reply"]
+
+
+def test_a_repeat_that_comes_the_moment_a_reply_is_sent_runs_nothing() -> None:
+    """A client that is told that its reply is too large may ask again before this thread goes on."""
+    registry, found = RequestRegistry(), []
+    running = registry.begin(OTHER, "shm")
+
+    def ask_again() -> None:
+        found.append(registry.begin(OTHER, "zmq"))
+
+    repeat = threading.Thread(target=ask_again)
+
+    def tell_that_it_is_too_large(_is_repeated: bool) -> None:
+        repeat.start()
+        repeat.join(0.2)
+
+    registry.finish_in_turn(running, b"reply", 0.0, False, tell_that_it_is_too_large, lambda: None)
+    repeat.join()
+    assert found == [running]

@@ -121,6 +121,7 @@ class ShmRpcServer:
             running,
             reply,
             time.monotonic() - begun_s,
+            fits=len(reply) <= self._replies.region.capacity,
             settle=lambda is_repeated: self._settle(request, reply, seen, is_repeated),
             withdraw=lambda: self._replies.region.withdraw(written),
         )
@@ -138,16 +139,15 @@ class ShmRpcServer:
         self._registry.attach(running, taken.put)
         return taken.get()
 
-    def _settle(self, request: bytes, reply: bytes, seen: int, is_repeated: bool = False) -> bool:
-        """Write the reply, or skip it if its client has gone on; whether it fits its region."""
+    def _settle(self, request: bytes, reply: bytes, seen: int, is_repeated: bool = False) -> None:
+        """Write the reply, or that it is too large for its region; skip it if its client has gone on."""
         replies = self._replies.region
         if is_repeated or self._requests.region.sequence != seen:
             replies.skip()
-            return True
+            return
         fits = len(reply) <= replies.capacity
         replies.write(reply if fits else _too_large(request, len(reply), replies.capacity))
         wake(replies)
-        return fits
 
 
 def _make_reply_region(folder: ShmFolder, stride: int) -> OwnedRegion:
