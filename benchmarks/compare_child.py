@@ -32,7 +32,7 @@ def open_client(order: dict[str, Any], folder: Path) -> URLabClient:
         project = folder / f"project-{order['subject']}"
         return urlab.launch(order["targets"], project=project, render_profile="fast")
     base, _, port = order["endpoint"].rpartition(":")
-    # An operator changes no mode: beside the bridge physics stays live, and a client that says direct subscribes to nothing.
+    # An operator changes no mode: beside the bridge physics stays live. One that says direct subscribes to nothing.
     options = {"step_mode": "direct", "operator": order["subject"] == "ros2"}
     transport = "shm" if order["subject"] == "shm" else "zmq"
     client = URLabClient(base, step_port=int(port), transport=transport, camera_streams=False, **options)
