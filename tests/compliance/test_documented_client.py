@@ -22,7 +22,7 @@ CALLS = """
 22 URLabClient(address="tcp://localhost", *, step_mode="auto", step_port=5559, state_port=5555, ctrl_port=5556, info_port=5557, mujoco_version_check=True, local_model=True, rcv_timeout_ms=5000, auto_promote_step_mode=True, transport="zmq", shm_dir=None)
 47 client.discover(observations="standard")
 59 client.close()
-106 client.step(n_steps=1, *, include_cameras=False, observations=...)
+106 client.step(n_steps=1, *, include_cameras=False, observations="standard")
 107 client.reset(keyframe_name=None, seed=None, per_articulation_qpos=None)
 135 client.scene.create_level(name, *, force_overwrite=False)
 136 client.scene.load_level(name_or_path)
