@@ -13,19 +13,18 @@ from urlab.cameras import Capture
 from urlab.compile import CompiledScene
 from urlab.config import STEP_TIME_LIMIT_S, FileRoots, RenderProfile
 from urlab.control import TwistCommand
-from urlab.errors import ModeLocked, UnknownArticulation, known
+from urlab.errors import BadValue, ModeLocked, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation, go_to_start
 from urlab.manager.command import CommandReader
 from urlab.manager.edits import joint_write
 from urlab.manager.forces import Perturbation, Wrenches, refuse_fixed
 from urlab.manager.modes import MODES, SteppingMode
-from urlab.manager.names import SceneNames
 from urlab.manager.observation import Observation, ObservedArrays, Observer, PlainBlocks, View
 from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
 from urlab.manager.states import StateCodec, StateSlots
 from urlab.physics import NO_CALLBACKS, Engine, PhysicsLoop, StepCallbacks
-from urlab.physics.queries import ContactNames, find_keyframes
+from urlab.physics.queries import ContactNames, compiled_name, find_keyframes
 from urlab_wire.enums import ControlSource, ResetScope, StepMode
 from urlab_wire.ops.runtime import PerturbRequest
 from urlab_wire.ops.stepping import StepRequest
@@ -52,6 +51,30 @@ class StepCounter:
     def of_driver(self) -> int:
         """Steps as the replies to the plain session count them."""
         return self.between(self.driver_start, self.total)
+
+
+class SceneNames:
+    """Elements of a scene by the names that clients give: compiled, or short where one actor has it. Any thread."""
+
+    def __init__(self, scene: CompiledScene) -> None:
+        model = scene.model
+        self.bodies: Mapping[str, int] = {model.body(index).name: index for index in range(model.nbody)}
+        self.equalities: Mapping[str, int] = {model.equality(index).name: index for index in range(model.neq)}
+        self._actors = {one.actor_id: one.prefix for one in scene.articulations if one.actor_id}
+        self._prefixes = tuple(one.actor.name for one in scene.placed)
+
+    def body(self, name: str) -> int:
+        """The id of a body; UnknownBody lists those that exist."""
+        return self.bodies[compiled_name("body", name, self.bodies, self._prefixes)]
+
+    def prefix(self, target: str, *, by_name: bool = False) -> str:
+        """The prefix of the articulation whose actor_id this is; any other word stays as it is, as in ``by_name``."""
+        return target if by_name else self._actors.get(target, target)
+
+    def equality(self, name: str) -> int:
+        """The id of an equality constraint; BadValue lists those that exist."""
+        found = compiled_name("equality constraint", name, self.equalities, self._prefixes, BadValue)
+        return self.equalities[found]
 
 
 class Manager:

@@ -1,16 +1,35 @@
 """What clients ask of a compiled model and its data: active contacts and keyframes."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import mujoco
 
-from urlab.errors import UnknownBody, UnknownKeyframe, did_you_mean, known
+from urlab.errors import BadValue, UnknownBody, UnknownKeyframe, did_you_mean, known
 from urlab.physics.snapshot import ContactSnapshot
 from urlab_wire.ops.runtime import ContactBlock, ContactFilter, KeyframeBlock
 
 DEFAULT_MAX_CONTACTS = 64
 """Also for a request that says 0 or less."""
+
+
+def compiled_name(
+    kind: str,
+    name: str,
+    there: Collection[str],
+    prefixes: Iterable[str],
+    error: type[UnknownBody] | type[BadValue] = UnknownBody,
+) -> str:
+    """The name that the model has: this one, or with a prefix where only one makes it a name. ``error`` lists them."""
+    if name in there:
+        return name
+    full = [f"{prefix}_{name}" for prefix in prefixes if f"{prefix}_{name}" in there]
+    if len(full) == 1:
+        return full[0]
+    if full:
+        raise error(f"{kind} {name!r} is ambiguous: {known(full)}")
+    names = [one for one in there if one]
+    raise error(f"there is no {kind} {name!r}{did_you_mean(name, names)}; there are: {known(names)}")
 
 
 class ContactNames:
@@ -31,16 +50,7 @@ class ContactNames:
 
     def resolve(self, kind: str, name: str | None) -> str | None:
         """The compiled name of a ``body`` or ``geom``; UnknownBody says which there are. None stays None."""
-        there = self._known[kind]
-        if not name or name in there:
-            return name or None
-        full = [f"{prefix}_{name}" for prefix in self._prefixes if f"{prefix}_{name}" in there]
-        if len(full) == 1:
-            return full[0]
-        if full:
-            raise UnknownBody(f"{kind} {name!r} is ambiguous: {known(full)}")
-        names = [one for one in there if one]
-        raise UnknownBody(f"there is no {kind} {name!r}{did_you_mean(name, names)}; there are: {known(names)}")
+        return compiled_name(kind, name, self._known[kind], self._prefixes) if name else None
 
 
 def read_contacts(
