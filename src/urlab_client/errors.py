@@ -168,3 +168,8 @@ def listed(names: list[str]) -> str:
     """Names with commas between them; of very many the first ones."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"{', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 robot``, ``2 robots``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
