@@ -221,6 +221,7 @@ def exceptions() -> list[type[BaseException]]:
 MADE: dict[str, Any] = {
     "URLabRPCError": lambda kind: kind("bad_value", "no", op="step"),
     "URLabControllerError": lambda kind: kind("no", op="configure_controller"),
+    "URLabValueError": lambda kind: kind("bad_value", "no", op="step"),
     "URLabTimeoutError": lambda kind: kind("tcp://h:1", 2.5, connected=False, op="step"),
     "ServerEndedError": lambda kind: kind("tcp://h:1", 2.5),
     "URLabPIEError": lambda kind: kind(code="pie_timeout", message="slow", state=PIEState.TIMEOUT),
@@ -241,7 +242,7 @@ def test_every_exception_survives_pickling(kind: type[BaseException], protocol: 
 
 def test_the_errors_of_the_tree_are_all_tested_with_their_arguments() -> None:
     assert {URLabTimeoutError, URLabVersionMismatch, ServerEndedError, PicklableError} <= set(exceptions())
-    own = [kind.__name__ for kind in exceptions() if "__init__" in vars(kind)]
+    own = [kind.__name__ for kind in exceptions() if "__init__" in vars(kind) or issubclass(kind, URLabRPCError)]
     assert sorted(own) == sorted(MADE)
 
 
@@ -256,6 +257,17 @@ def test_a_refused_param_is_one_error_wherever_it_is_found(client: URLabClient, 
         assert raised.value.op == "configure_controller"
         assert isinstance(raised.value, ValueError)
         assert isinstance(raised.value, URLabRPCError)
+
+
+@pytest.mark.parametrize("code", ["bad_value", "bad_mode", "invalid_mode", "dim_mismatch"])
+def test_a_wrong_value_is_a_value_error_whichever_side_finds_it(client: URLabClient, server: Any, code: str) -> None:
+    with pytest.raises(ValueError, match="is no ObservationLevel"):
+        client.step(observations="all")
+    server.replies["reset"] = {"op": "error", "code": code, "message": "scope must be one of all, state, time"}
+    with pytest.raises(ValueError, match="scope must be one of") as raised:
+        client.reset(scope="everything")
+    assert isinstance(raised.value, URLabRPCError)
+    assert raised.value.code == code
 
 
 # -- what is shown -------------------------------------------------------------------------------------------------
