@@ -40,8 +40,8 @@ def actor_aabb(
 
     ``model`` is its blueprint compiled alone, ``data`` is as ``mj_kinematics`` left it; both are only read. Geoms,
     flexes and skins count, visible or not; infinite planes do not. With ``colliding_only``, only what can touch
-    something counts (``contype`` or ``conaffinity`` is set), which leaves skins out. Without ``with_ground``, planes and
-    heightfields that cannot move do not count: the floor that a robot's file brings.
+    something counts (``contype`` or ``conaffinity`` is set), which leaves skins out. Without ``with_ground``,
+    planes and heightfields that cannot move do not count: the floor that a robot's file brings.
     """
     axes = np.array([rotate(pose.quat_wxyz, axis) for axis in np.eye(3).tolist()]).T
     extents = list(_extents(model, data, axes, colliding_only, with_ground))
