@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -243,7 +244,10 @@ def test_a_client_that_is_dropped_ends_its_threads_and_gives_its_mode_back(
         pass
 
 
-def test_a_cell_that_is_run_again_leaves_no_thread_of_the_old_client(serve: Callable[..., Server]) -> None:
+def test_a_cell_that_is_run_again_leaves_no_thread_of_the_old_client(
+    serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "ps1", "In [1]: ", raising=False)  # as notebooks do
     server = serve(ports=Ports.any(), shm=False)
     server.open_sockets()
     base, _, port = str(server.endpoints()["step"]).rpartition(":")
