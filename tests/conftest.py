@@ -43,6 +43,7 @@ STARTS_PROCESSES = (
     "pages",
     "soak",
     "urlab/authoring/test_world.py",
+    "urlab/test_health.py",
     "urlab/cameras/test_front_door.py",
     "urlab/cameras/test_gl_thread.py",
     "urlab/cli",
