@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +24,13 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 # Tests start hundreds of processes. Where a machine is told to keep no bytecode, each would compile our source again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# What a user of this machine has saved and set is not a test's business, nor the other way round.
+_USER_FOLDERS = tempfile.TemporaryDirectory(prefix="urlab-tests-")
+os.environ["XDG_DATA_HOME"] = f"{_USER_FOLDERS.name}/data"
+os.environ["XDG_CONFIG_HOME"] = f"{_USER_FOLDERS.name}/config"
+for _name in [name for name in os.environ if name.startswith("URLAB_")]:
+    del os.environ[_name]
 
 LASTING_PORTS = range(10_000, 20_000)
 """The system gives none of these to a socket that binds to any port."""
