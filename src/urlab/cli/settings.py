@@ -62,7 +62,7 @@ def variable_of(option: str) -> str:
 def use_default_file(context: Any) -> None:
     """Let the commands take what the command line and the environment do not say from the settings file."""
     if (path := default_file()) is not None:
-        context.default_map = _read(path, context.command)
+        context.default_map = read_settings(path, context.command)
 
 
 def default_file() -> Path | None:
@@ -79,14 +79,14 @@ def _use_file(context: Any, path: Path | None) -> Path | None:
     """For an eager option: the file's table of this command, instead of the default file's."""
     if path is not None:
         root = context.find_root()
-        tables: Any = _read(path.expanduser(), root.command)
+        tables: Any = read_settings(path.expanduser(), root.command)
         for name in context.command_path.split()[1:]:
             tables = tables.get(name, {})
         context.default_map = tables
     return path
 
 
-def _read(path: Path, root: Any) -> dict[str, Any]:
+def read_settings(path: Path, root: Any) -> dict[str, Any]:
     """The values of a settings file by command and parameter, as the parser of the command line wants them."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -176,7 +176,7 @@ def config(
 def _rows(context: typer.Context, path: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     root = context.find_root()
     if context.params.get("config_file"):
-        root.default_map = _read(context.params["config_file"].expanduser(), root.command)
+        root.default_map = read_settings(context.params["config_file"].expanduser(), root.command)
     found, parent = _found(root, path)
     needs_more = any(one.required for one in found.params)
     inner = found.make_context(path[-1], [], parent=parent, resilient_parsing=needs_more)
