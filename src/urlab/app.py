@@ -110,7 +110,7 @@ class Server:
     def bind_sockets(self) -> ZmqRpcServer:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
         base, ports = self.config.endpoint_base, self.config.ports
-        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry)
+        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry, share=self.config.share)
         self._streams = self._parts.streams = Streams(base, ports)
         self._add_publisher(self._streams)
         if self.config.metrics_port is not None:

@@ -82,6 +82,11 @@ class Play:
             raise NoActiveManager("no simulation is running: call begin_pie (client.sim.start()) first")
         return manager
 
+    @property
+    def running(self) -> Manager | None:
+        """The running scene, if there is one."""
+        return self._manager
+
     def seconds_per_step(self) -> float:
         """What an mj_step of the running scene has cost of late, for all that is known."""
         manager = self._manager
