@@ -107,7 +107,7 @@ class Server:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
         base, ports = self.config.endpoint_base, self.config.ports
         self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry)
-        self._streams = self._parts.streams = Streams(base, ports)
+        self._streams = self._parts.streams = Streams(base, ports, share=self.config.share)
         self._add_publisher(self._streams)
         return self._rpc
 

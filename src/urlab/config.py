@@ -78,6 +78,9 @@ class ServerConfig:
     model_roots: tuple[Path, ...] | None = None
     write_roots: tuple[Path, ...] | None = None
     insecure: bool = False
+    share: bool = False
+    """Whether other users of this machine may connect."""
+
     shm: bool = sys.platform == "linux"
     render_profile: RenderProfile = RenderProfile.AUTO
     camera_streams: bool = True
