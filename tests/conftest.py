@@ -71,6 +71,7 @@ STARTS_PROCESSES = (
     "urlab/test_child_process.py",
     "urlab/test_fork.py",
     "urlab/test_plugins.py",
+    "urlab/transport/test_guard.py",
     "wire/test_shm_wait.py",
 )
 """Folders and files whose tests start servers, workers or commands, or take long: `make test-fast` leaves them out."""

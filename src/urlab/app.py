@@ -111,7 +111,7 @@ class Server:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
         base, ports = self.config.endpoint_base, self.config.ports
         self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry, share=self.config.share)
-        self._streams = self._parts.streams = Streams(base, ports)
+        self._streams = self._parts.streams = Streams(base, ports, share=self.config.share)
         self._add_publisher(self._streams)
         if self.config.metrics_port is not None:
             self._open_health(self.config.metrics_port)
@@ -122,7 +122,7 @@ class Server:
         base = self.config.endpoint_base if self.config.insecure and not is_local(self.config.host) else _THIS_MACHINE
         self.dispatcher.figures = RequestFigures()
         report = HealthReport(self.play, self.dispatcher, self._streams, is_played=self.config.play)
-        self._health = HealthServer(base, port, report)
+        self._health = HealthServer(base, port, report, share=self.config.share)
 
     def open_sockets(self) -> None:
         """Serve, on ports that are bound now unless they were before, and in shared memory where there is any."""

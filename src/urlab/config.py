@@ -79,6 +79,8 @@ class ServerConfig:
     write_roots: tuple[Path, ...] | None = None
     insecure: bool = False
     share: bool = False
+    """Whether other users of this machine may connect."""
+
     shm: bool = sys.platform == "linux"
     render_profile: RenderProfile = RenderProfile.AUTO
     camera_streams: bool = True

@@ -18,7 +18,7 @@ from urlab.cli.console import CommandError, LogFormat, LogLevel, in_words, robot
 from urlab.cli.options import Format, Log
 from urlab.cli.settings import ConfigFile
 from urlab.cli.signals import StopSignals
-from urlab.config import Ports, RenderProfile, ServerConfig, default_project
+from urlab.config import Ports, RenderProfile, ServerConfig, default_project, is_local
 from urlab.errors import ConfigError
 from urlab_wire.enums import PIEState, RowLayout, StepMode
 
@@ -52,6 +52,7 @@ Targets = Annotated[
 
 Host = Annotated[str, _sockets("--host", help="Bind address, or ipc:///PATH for a local socket file.")]
 Insecure = Annotated[bool, _sockets("--insecure", help="Allow a --host that others on the network can reach.")]
+Share = Annotated[bool, _sockets("--share", help="Let other users of this machine connect.")]
 StepPort = Annotated[int, _sockets("--step-port", help="Requests and replies; 0 = any free port.")]
 StatePort = Annotated[int, _sockets("--state-port", help="Live state (PUB); 0 = any free port.")]
 ControlPort = Annotated[int, _sockets("--control-port", help="Live control (SUB); 0 = any free port.")]
@@ -123,6 +124,7 @@ def serve(
     targets: Targets = None,
     host: Host = "127.0.0.1",
     insecure: Insecure = False,
+    share: Share = False,
     step_port: StepPort = 5559,
     state_port: StatePort = 5555,
     control_port: ControlPort = 5556,
@@ -156,6 +158,7 @@ def serve(
         config = ServerConfig(
             host=host,
             insecure=insecure,
+            share=share,
             ports=Ports(step_port, state_port, control_port, info_port, camera_port),
             metrics_port=metrics_port,
             shm=shm,
@@ -251,11 +254,21 @@ def _lines(server: "Server") -> list[Text]:
         _line("step", str(server.endpoints()["step"]), "green"),
         _line("streams", _streams(server)),
         *([_line("metrics", f"{server.metrics_url}/metrics")] if server.metrics_url is not None else []),
+        _line("access", *_access(server.config)),
         _line("memory", str(server.shm_folder or "none: clients use ZeroMQ")),
         _line("project", _short(server.project.folder)),
         Text("Stop with Ctrl-C.", "dim"),
     ]
     return lines
+
+
+def _access(config: ServerConfig) -> tuple[str, str]:
+    """Who may connect, and how to show it."""
+    if not is_local(config.host):
+        return "EVERY MACHINE that reaches this address may drive this server (--insecure)", "bold red"
+    if config.share:
+        return "every user of this machine (--share)", "yellow"
+    return "this user and root; --share lets other users of this machine in", ""
 
 
 def _streams(server: "Server") -> str:

@@ -177,8 +177,9 @@ def stream(play: Any) -> Iterator[Callable[..., Streams]]:
             cameras: tuple[str, ...] = (),
             base: str = "tcp://127.0.0.1",
             ports: Ports = ANY_PORTS,
+            share: bool = False,
         ) -> Streams:
-            streams = Streams(base, ports)
+            streams = Streams(base, ports, share=share)
             stack.callback(streams.close)
             if manager is not None:
                 streams.attach(StreamSource(manager, layout), cameras_of_robot(*cameras))
