@@ -115,7 +115,7 @@ def logging_and_signals_as_before() -> Iterator[None]:
     """What a command sets up for its process, when it runs in that of the tests, ends with the test."""
     logger, client = logging.getLogger("urlab"), logging.getLogger("urlab_client")
     before = logger.level, logger.handlers[:], logger.propagate, client.parent
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     logger.setLevel(before[0])
     logger.handlers[:], logger.propagate, client.parent = before[1:]

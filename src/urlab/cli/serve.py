@@ -129,7 +129,7 @@ def serve(
     rows: Rows = RowLayout.V1,
     log_level: Log = LogLevel.INFO,
 ) -> None:
-    """Run the server until Ctrl-C or SIGTERM.
+    """Run the server until Ctrl-C, SIGTERM or SIGHUP.
 
     Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml --step-mode direct[/bold]
     puts a robot of yours into a fresh level.
