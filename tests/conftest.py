@@ -58,6 +58,7 @@ STARTS_PROCESSES = (
     "urlab/ros2/dds",
     "urlab/ros2/services",
     "urlab/ros2/test_bridge_processes.py",
+    "urlab/physics/test_worker_pool.py",
     "urlab/test_app.py",
     "urlab/test_child_process.py",
     "urlab/test_fork.py",

@@ -30,7 +30,8 @@ copies of its model; the collector's own rule counts objects, of which a large m
 class PlayStatus:
     """Where the lifecycle stands; ``compile_error`` is empty unless the last compilation failed.
 
-    ``seed`` is that of the last reset that named one; ``control_source`` is by prefix.
+    ``seed`` is that of the last reset that named one; ``control_source`` is by prefix; ``physics_error`` is why the
+    last step failed.
     """
 
     state: PIEState
@@ -41,6 +42,7 @@ class PlayStatus:
     speed_percent: float | None = None
     seed: int | None = None
     control_source: Mapping[str, ControlSource] | None = None
+    physics_error: str | None = None
 
 
 class Play:
@@ -106,6 +108,7 @@ class Play:
             speed_percent=manager.loop.speed_percent,
             seed=manager.seed,
             control_source={prefix: one.staged.source for prefix, one in manager.articulations.items()},
+            physics_error=manager.engine.failure or None,
         )
 
     def switch_cameras(self, on: bool) -> None:
