@@ -205,6 +205,7 @@ class Play:
                 pinned_mode=self._pinned_mode,
                 render_profile=self._render_profile,
                 callbacks=self._callbacks,
+                journal_dir=self.world.project.journal_dir,
             )
         except UrlabError as failed:
             raise CompileError(failed.message) from failed
