@@ -67,6 +67,7 @@ STARTS_PROCESSES = (
     "urlab/ros2/dds",
     "urlab/ros2/services",
     "urlab/ros2/test_bridge_processes.py",
+    "urlab/physics/test_worker_pool.py",
     "urlab/test_app.py",
     "urlab/test_child_process.py",
     "urlab/test_fork.py",
@@ -125,7 +126,7 @@ def logging_and_signals_as_before() -> Iterator[None]:
     """What a command sets up for its process, when it runs in that of the tests, ends with the test."""
     logger, client = logging.getLogger("urlab"), logging.getLogger("urlab_client")
     before = logger.level, logger.handlers[:], logger.propagate, client.parent
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     logger.setLevel(before[0])
     logger.handlers[:], logger.propagate, client.parent = before[1:]

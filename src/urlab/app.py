@@ -29,6 +29,7 @@ from urlab.mujoco_versions import check_version
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
 from urlab.physics.engine import route_mujoco_log
+from urlab.recording import recover_in_background
 from urlab.scene.project import Project
 from urlab.transport import (
     RequestRegistry,
@@ -67,6 +68,7 @@ class Server:
         callbacks = plugins.load(self.config.plugins)
         self.project = open_project(self.config.project)
         _warn_of_unwritable(self.project.folder)
+        self._recovery = recover_in_background(self.project.journal_dir, self.project.replays_dir)
         self._decomposer = Decomposer(self.project.converted_meshes_dir)
         library = Library(self.project.record, self._decomposer)
         level = open_targets(self.project, targets, library)
@@ -227,6 +229,8 @@ class Server:
         self._publishers.clear()
         self._viewport.close()
         self._decomposer.close()
+        if self._recovery is not None:
+            self._recovery.join(_CLOSE_LIMIT_S)
 
 
 def launch(

@@ -148,7 +148,7 @@ def serve(
     log_level: Log = LogLevel.INFO,
     log_format: Format = LogFormat.TEXT,
 ) -> None:
-    """Run the server until Ctrl-C or SIGTERM.
+    """Run the server until Ctrl-C, SIGTERM or SIGHUP.
 
     Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml --step-mode direct[/bold]
     puts a robot of yours into a fresh level.
