@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from urlab import plugins, robots
 from urlab.authoring import Importer, World
@@ -233,6 +233,18 @@ class Server:
             self._recovery.join(_CLOSE_LIMIT_S)
 
 
+_ROOTS = ("model_roots", "write_roots")
+
+
+class LaunchOptions(TypedDict, total=False):
+    """What `launch` takes beside its own arguments; `launch` says what each means."""
+
+    plugins: str | Sequence[str]
+    model_roots: str | Path | Sequence[str | Path]
+    write_roots: str | Path | Sequence[str | Path]
+    save_debug_xml: bool
+
+
 def launch(
     target: str | Path | Sequence[str | Path] | None = None,
     *,
@@ -243,7 +255,7 @@ def launch(
     play: bool = True,
     render_profile: RenderProfile | str = RenderProfile.AUTO,
     start_timeout_s: float | None = None,
-    **options: Any,
+    **options: Unpack[LaunchOptions],
 ) -> URLabClient:
     """Start a server inside this process and return a connected client; closing the client ends the server.
 
@@ -257,18 +269,21 @@ def launch(
     - ``project``: the folder for levels, imports and recordings; by default the per-user data folder.
     - ``play``: False stays in the editor, with nothing simulated until ``client.sim.start()``.
     - ``render_profile``: "auto" (default), "fast" or "quality".
-    - ``plugins``: names of modules to import first; see `urlab.plugins`.
+    - ``plugins``: the name of a module to import first, or several; see `urlab.plugins`.
     - ``start_timeout_s``: give up with `ConfigError` if compiling takes longer; by default it takes what it takes.
-    - ``model_roots``, ``write_roots`` (folders that file ops may read and write; by default home, current and temporary
-      folder and the project), ``save_debug_xml`` (False) and every other field of `urlab.config.ServerConfig`.
+    - ``model_roots``, ``write_roots``: folders that file ops may read and write; by default home, current and temporary
+      folder and the project.
+    - ``save_debug_xml``: True writes the compiled scene to ``Saved/URLab`` of the project.
     """
-    options |= {"play": play, "render_profile": render_profile}
-    if project is not None:
-        options["project"] = Path(project)
     _refuse_unknown_options(options)
+    chosen: dict[str, Any] = {**options, "play": play, "render_profile": render_profile}
+    chosen |= {name: _several(value) for name, value in chosen.items() if name in ("plugins", *_ROOTS)}
+    chosen |= {name: tuple(Path(root) for root in chosen[name]) for name in _ROOTS if name in chosen}
+    if project is not None:
+        chosen["project"] = Path(project)
     mode = StepMode(step_mode)
-    targets = [target] if isinstance(target, str | Path) else list(target or [])
-    server = Server(replace(ServerConfig(), **options), targets)
+    targets = _several(target or ())
+    server = Server(replace(ServerConfig(), **chosen), targets)
     try:
         server.begin(mode, threading.TIMEOUT_MAX if start_timeout_s is None else start_timeout_s)
         _refuse_failed_start(server, start_timeout_s)
@@ -287,13 +302,23 @@ def launch(
     return client
 
 
+def _several(given: str | Path | Sequence[str | Path]) -> tuple[str | Path, ...]:
+    """One or several, as several."""
+    return (given,) if isinstance(given, str | Path) else tuple(given)
+
+
 def _refuse_unknown_options(options: Mapping[str, Any]) -> None:
-    fields = {field.name for field in dataclasses.fields(ServerConfig)}
+    fields = set(LaunchOptions.__annotations__)
+    of_sockets = {field.name for field in dataclasses.fields(ServerConfig)} - {*inspect.signature(launch).parameters}
     for name in options:
         if name in OPTION_FIELDS:
             raise TypeError(
                 f"launch() has no option {name!r}, which is one of the simulation: "
                 f"launch(..., sim_options={{{name!r}: ...}}), or client.runtime.set_sim_options({name}=...)"
+            )
+        if name in of_sockets - fields:
+            raise TypeError(
+                f"launch() has no option {name!r}: it is one of `urlab serve`, and launch() opens no sockets"
             )
         if name not in fields:
             exist = sorted({*inspect.signature(launch).parameters, *fields} - {"target", "options"})
