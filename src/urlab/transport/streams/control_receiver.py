@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import zmq
 
 from urlab.transport.endpoint import ListeningSocket
+from urlab.transport.guard import ConnectionGuard
 from urlab.transport.streams.publishing import bind
 from urlab_wire.streams import ControlOutcome
 
@@ -36,7 +37,7 @@ Hint = Callable[[bytes, bytes], str]
 class ControlReceiver:
     """Receives on a thread of its own and hands messages to the running scene; what is wrong is dropped and counted."""
 
-    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", listener: ListeningSocket) -> None:
+    def __init__(self, guard: ConnectionGuard, listener: ListeningSocket) -> None:
         self.endpoint = listener.endpoint
         """Where senders connect."""
 
@@ -46,7 +47,7 @@ class ControlReceiver:
         self._warned: dict[ControlOutcome, tuple[float, int]] = {}
         self._counts = dict.fromkeys(ControlOutcome, 0)
         self._stopping = False
-        self._socket = bind(context, zmq.SUB, listener, RCVHWM=KEPT_MESSAGES, MAXMSGSIZE=MAX_FRAME_BYTES)
+        self._socket = bind(guard, zmq.SUB, listener, RCVHWM=KEPT_MESSAGES, MAXMSGSIZE=MAX_FRAME_BYTES)
         self._socket.setsockopt(zmq.SUBSCRIBE, b"")
         self._wake_in, self._wake_out = sockets.socketpair()
         self._thread = threading.Thread(target=self._run, name="urlab-control-in", daemon=True)

@@ -16,6 +16,7 @@ from typing import Any
 import zmq
 
 from urlab.transport.endpoint import ListeningSocket
+from urlab.transport.guard import ConnectionGuard
 from urlab.transport.publisher import no_op
 
 log = logging.getLogger("urlab.transport")
@@ -37,16 +38,17 @@ _KEEPALIVE = {
 """A machine that vanished without a word stops being a subscriber after 25 s."""
 
 
-def bind(context: "zmq.Context[zmq.Socket[bytes]]", kind: int, listener: ListeningSocket, **limits: int) -> Any:
+def bind(guard: ConnectionGuard, kind: int, listener: ListeningSocket, **limits: int) -> Any:
     """A ZeroMQ socket that serves a listener from now on; ``limits`` are further socket options by name.
 
     The listener has taken the port already, with our own words for what can go wrong; ZeroMQ only gets the handle.
     """
-    bound = context.socket(kind)
+    bound = guard.context.socket(kind)
     bound.setsockopt(zmq.LINGER, 0)
     bound.setsockopt(zmq.IPV6, int(listener.socket.family == socket.AF_INET6))
     for option, value in {**_KEEPALIVE, **{getattr(zmq, name): value for name, value in limits.items()}}.items():
         bound.setsockopt(option, value)
+    guard.guard(bound, listener.endpoint)
     listener.socket.setblocking(False)
     bound.setsockopt(zmq.USE_FD, listener.socket.detach())
     bound.bind(listener.endpoint)
@@ -93,7 +95,7 @@ class PubSocket:
 
     def __init__(
         self,
-        context: "zmq.Context[zmq.Socket[bytes]]",
+        guard: ConnectionGuard,
         listener: ListeningSocket,
         *,
         kept_messages: int,
@@ -112,7 +114,7 @@ class PubSocket:
         self._on_change = on_change
         self._batches: deque[Sequence[Message]] = deque(maxlen=kept_batches)
         self._kept_batches = kept_batches
-        self.socket = bind(context, zmq.XPUB, listener, SNDHWM=kept_messages, MAXMSGSIZE=_LONGEST_TOPIC_BYTES)
+        self.socket = bind(guard, zmq.XPUB, listener, SNDHWM=kept_messages, MAXMSGSIZE=_LONGEST_TOPIC_BYTES)
 
     def wants(self, topic: bytes) -> bool:
         """Whether that topic has a subscriber."""
@@ -164,9 +166,9 @@ class PubSocket:
 class PublishingThread:
     """Sends what its sockets are offered and follows their subscriptions; sleeps while there is neither."""
 
-    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]") -> None:
-        """``context`` is where the sockets are made."""
-        self.context = context
+    def __init__(self, guard: ConnectionGuard) -> None:
+        """``guard`` judges the connections of its sockets."""
+        self.guard = guard
         self._sockets: list[PubSocket] = []
         self._new: deque[PubSocket] = deque()
         self._poller = zmq.Poller()
