@@ -6,6 +6,7 @@ import inspect
 import logging
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -19,9 +20,11 @@ from urlab.authoring.targets import is_of_project, open_targets
 from urlab.compile.library import Library
 from urlab.config import RenderProfile, ServerConfig, is_local
 from urlab.errors import ConfigError, OpTimeout
-from urlab.files import remove_ready_file, write_ready_file
+from urlab.files import remove_ready_file, sweep, write_ready_file
 from urlab.health import HealthReport, HealthServer
+from urlab.importing import sweep_imports
 from urlab.importing.hulls import Decomposer
+from urlab.importing.limited_process import WORK
 from urlab.manager import Manager, Play, StreamSource, ViewportSource
 from urlab.manager.play import DEFAULT_TIMEOUT_S
 from urlab.metrics import RequestFigures
@@ -61,27 +64,32 @@ _SWITCH_INTERVAL_S = 0.0005
 class Server:
     """A project, a level, the ops on them; and, once started, the sockets."""
 
-    def __init__(self, config: ServerConfig, targets: Sequence[str | Path] = ()) -> None:
+    def __init__(self, config: ServerConfig, targets: Sequence[str | Path] = (), *, in_process: bool = False) -> None:
+        """``in_process``: all requests come from this process, so that file ops have its user's own rights."""
         check_version()
         route_mujoco_log()
         self.config = config.checked()
         callbacks = plugins.load(self.config.plugins)
         self.project = open_project(self.config.project)
+        roots = self.config.roots(in_process=in_process)
         _warn_of_unwritable(self.project.folder)
         self._recovery = recover_in_background(self.project.journal_dir, self.project.replays_dir)
+        _sweep(self.project)
         self._decomposer = Decomposer(self.project.converted_meshes_dir)
-        library = Library(self.project.record, self._decomposer)
+        importer = Importer(self.project, roots)
+        library = Library(importer.find, self._decomposer)
         level = open_targets(self.project, targets, library)
+        importer.trust_only(level)
         self.world = World(
             self.project,
             level,
             library,
-            Importer(self.project, self.config.roots()),
+            importer,
             from_project=is_of_project(self.project, targets, level),
         )
         self.play = Play(
             self.world,
-            self.config.roots(),
+            roots,
             pinned_mode=None if self.config.step_mode is StepMode.AUTO else self.config.step_mode,
             render_profile=self.config.render_profile,
             save_debug=self.config.save_debug_xml,
@@ -271,8 +279,7 @@ def launch(
     - ``render_profile``: "auto" (default), "fast" or "quality".
     - ``plugins``: the name of a module to import first, or several; see `urlab.plugins`.
     - ``start_timeout_s``: give up with `ConfigError` if compiling takes longer; by default it takes what it takes.
-    - ``model_roots``, ``write_roots``: folders that file ops may read and write; by default home, current and temporary
-      folder and the project.
+    - ``model_roots``, ``write_roots``: folders that file ops may read and write; by default they have your own rights.
     - ``save_debug_xml``: True writes the compiled scene to ``Saved/URLab`` of the project.
     """
     _refuse_unknown_options(options)
@@ -283,7 +290,7 @@ def launch(
         chosen["project"] = Path(project)
     mode = StepMode(step_mode)
     targets = _several(target or ())
-    server = Server(replace(ServerConfig(), **chosen), targets)
+    server = Server(replace(ServerConfig(), **chosen), targets, in_process=True)
     try:
         server.begin(mode, threading.TIMEOUT_MAX if start_timeout_s is None else start_timeout_s)
         _refuse_failed_start(server, start_timeout_s)
@@ -330,7 +337,7 @@ def _refuse_unknown_options(options: Mapping[str, Any]) -> None:
 def open_project(folder: Path) -> Project:
     """The project in that folder, with what is shipped."""
     return Project(
-        folder,
+        folder.expanduser().resolve(),
         shipped_models={name: robots.model_path(name) for name in robots.model_names()},
         shipped_levels={name: robots.level_path(name) for name in robots.level_names()},
     )
@@ -344,6 +351,14 @@ def _warn_of_unwritable(folder: Path) -> None:
         writable = False
     if not writable:
         log.warning("the project folder %s cannot be written: nothing can be saved. Choose another: --project", folder)
+
+
+def _sweep(project: Project) -> None:
+    """Remove what killed processes of this user have left, here and among the temporary files."""
+    replays = [project.replays_dir, *(one for one in project.replays_dir.glob("**/") if not one.is_symlink())]
+    sweep([project.levels_dir, project.converted_meshes_dir, *replays])
+    sweep([Path(tempfile.gettempdir())], f"urlab-*-{WORK}*")
+    sweep_imports(project.imports_dir)
 
 
 def _largest_reply(manager: Manager) -> int:

@@ -95,7 +95,7 @@ WriteRoots = Annotated[
     _files(
         "--write-root",
         metavar="DIR",
-        help="Clients may write files there; may be repeated. Default: as for --model-root.",
+        help="Clients may write files there; may be repeated. Default on loopback: current and temporary folder.",
     ),
 ]
 Plugins = Annotated[

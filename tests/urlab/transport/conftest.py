@@ -14,8 +14,9 @@ import zmq
 
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
-from urlab.config import FileRoots, Ports
+from urlab.config import Ports
 from urlab.manager import Manager, StepCounter, StreamSource
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab.transport import StreamedCamera, Streams, ZmqRpcServer
