@@ -29,7 +29,10 @@ class Importer:
     def import_file(self, path: str, *, force: bool = False) -> tuple[BlueprintRecord, bool]:
         """Import a model, mesh or heightfield file; whether that was necessary. ImportFailed says why not."""
         if not Path(path).is_absolute():
-            raise ImportFailed(f"{path!r} is not an absolute path")
+            raise ImportFailed(
+                f"{path!r} is not an absolute path; the Python client makes one of a path with a folder in it, "
+                f"such as './{path}'"
+            )
         with self._stoppable(path):
             return import_file(Path(path), self._project, self._roots, force=force)
 

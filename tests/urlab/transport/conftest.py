@@ -53,6 +53,10 @@ class Call:
     def takes_long(self) -> bool:
         return self.frame.startswith(b"slow")
 
+    @property
+    def pool(self) -> str:
+        return "simulation"
+
 
 @dataclass(frozen=True)
 class Service:
@@ -66,6 +70,8 @@ class Service:
     def serve(self, call: Call) -> bytes:
         return self.handle(call.frame)
 
+    serve_now = serve
+
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., ZmqRpcServer]]:
@@ -73,9 +79,14 @@ def serve() -> Iterator[Callable[..., ZmqRpcServer]]:
     with contextlib.ExitStack() as stack:
 
         def start(
-            handle: Handle, base: str = "tcp://127.0.0.1", port: int = 0, limits: RpcLimits | None = None
+            handle: Handle,
+            base: str = "tcp://127.0.0.1",
+            port: int = 0,
+            limits: RpcLimits | None = None,
+            *,
+            share: bool = False,
         ) -> ZmqRpcServer:
-            server = ZmqRpcServer(base, port, Service(handle), limits=limits)
+            server = ZmqRpcServer(base, port, Service(handle), limits=limits, share=share)
             stack.callback(server.stop)
             server.start()
             return server
