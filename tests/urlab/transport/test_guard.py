@@ -1,10 +1,12 @@
 """Who may connect to ZeroMQ's own sockets: real sockets, and processes of another user."""
 
 import contextlib
+import itertools
 import json
 import os
 import socket as sockets
 import stat
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,9 +18,11 @@ import zmq
 
 from urlab.config import Ports
 from urlab.transport import guard as guard_module
+from urlab.transport.streams import publishing as publishing_module
 
 STRANGER_UID = 65534
 GREETING_BYTES = 64
+MEGABYTE = 2**20
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
 
 PROGRAM = """
@@ -214,3 +218,100 @@ def test_connections_beyond_the_limit_are_refused_and_there_is_room_again_when_s
                 pass
         wait_until(lambda: any("3 connections are the most" in text for text in caplog.messages))
     subscribe(streams._state, b"hello")
+
+
+def raw_peer(endpoint: str, kind: bytes) -> sockets.socket:
+    """A connection that has ended ZeroMQ's handshake; what is sent on it is up to the test."""
+    peer = sockets.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2])), 30)
+    ready = b"\x05READY\x0bSocket-Type" + struct.pack(">I", len(kind)) + kind
+    peer.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00NULL" + bytes(48) + b"\x04" + bytes([len(ready)]) + ready)
+    received = b""
+    while b"READY" not in received:
+        received += peer.recv(4096)
+    return peer
+
+
+def send_until_ended(peer: sockets.socket, parts: Iterator[bytes]) -> int:
+    """How many bytes were sent before the connection was ended."""
+    sent = 0
+    with peer, contextlib.suppress(ConnectionError):
+        for part in parts:
+            peer.sendall(part)
+            sent += len(part)
+        while peer.recv(4096):
+            pass
+    return sent
+
+
+def subscriptions(count: int, size: int) -> Iterator[bytes]:
+    """A hundred at a time, all different from their first bytes on."""
+    for first in range(0, count, 100):
+        topics = [b"\x01" + number.to_bytes(8, "little") + os.urandom(size - 8) for number in range(first, first + 100)]
+        yield b"".join(b"\x02" + struct.pack(">Q", len(topic)) + topic for topic in topics)
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+@pytest.mark.parametrize("size", [3500, 600, 60])
+def test_a_subscriber_with_too_many_or_too_long_topics_is_disconnected_before_they_take_much_memory(
+    stream: Any, subscribe: Any, wait_until: Any, size: int
+) -> None:
+    streams = stream(None)
+    published = streams._state.socket
+    flood = list(subscriptions(10_000, size))
+    before = resident_bytes()
+    for _ in range(4):
+        send_until_ended(raw_peer(published.endpoint, b"SUB"), iter(flood))
+        wait_until(lambda: not published.subscriptions)
+    assert resident_bytes() - before < 100 * MEGABYTE
+    socket = subscribe(published, b"hello")
+    published.offer([(b"hello", b"you")])
+    assert socket.recv_multipart() == [b"hello", b"you"]
+
+
+def test_subscribers_together_have_a_limit_as_well(
+    stream: Any, wait_until: Any, subscribe: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(publishing_module, "MOST_TOPICS", 250)
+    streams = stream(None)
+    published = streams._state.socket
+    with contextlib.closing(raw_peer(published.endpoint, b"SUB")) as first:
+        first.sendall(b"".join(subscriptions(200, 20)))
+        wait_until(lambda: len(published.subscriptions) == 200)
+        send_until_ended(raw_peer(published.endpoint, b"SUB"), subscriptions(200, 30))
+        wait_until(lambda: len(published.subscriptions) == 200)
+        subscribe(published, b"hello")
+    wait_until(lambda: any("topics are the most" in text for text in caplog.messages))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("control", b"PUB"), ("state", b"SUB")])
+def test_a_message_without_end_costs_its_sender_the_connection(
+    stream: Any,
+    subscribe: Any,
+    wait_until: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    kind: bytes,
+) -> None:
+    monkeypatch.setattr(guard_module, "MOST_UNDELIVERED_BYTES", 4 * MEGABYTE)
+    streams = stream(None)
+    frame = b"\x01\xc8" + bytes(200)  # more will follow
+    sent = send_until_ended(raw_peer(streams.endpoints()[name], kind), itertools.repeat(frame * 100))
+    assert sent > 4 * MEGABYTE
+    wait_until(lambda: any("wait for the end of their message" in text for text in caplog.messages))
+    subscribe(streams._state, b"hello")
+
+
+def test_a_sender_of_many_whole_messages_stays_connected(
+    play: Any, stream: Any, wait_until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_module, "MOST_UNDELIVERED_BYTES", 2 * MEGABYTE)
+    streams = stream(None)
+    message = b"\x01\x03own\x00\xc8" + bytes(200)
+    with contextlib.closing(raw_peer(streams.endpoints()["control"], b"PUB")) as sender:
+        for _ in range(200):
+            sender.sendall(message * 200)
+        wait_until(lambda: streams.counters()["control"]["received"] == 200 * 200)
