@@ -27,7 +27,7 @@ from urlab.importing.hulls import Decomposer
 from urlab.importing.limited_process import WORK
 from urlab.manager import Manager, Play, StreamSource, ViewportSource
 from urlab.manager.play import DEFAULT_TIMEOUT_S
-from urlab.metrics import RequestFigures
+from urlab.monitoring.metrics import RequestFigures
 from urlab.mujoco_versions import check_version
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay

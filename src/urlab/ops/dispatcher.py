@@ -17,7 +17,7 @@ from urlab.errors import (
     UrlabError,
     known,
 )
-from urlab.metrics import RequestFigures
+from urlab.monitoring.metrics import RequestFigures
 from urlab.ops.context import HANDLERS, Context, Parts
 from urlab.ops.parsing import SPEC_OF, decode_request, peek, read_envelope, read_request
 from urlab.ops.session import Session, SessionTable
