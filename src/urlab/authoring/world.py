@@ -139,6 +139,11 @@ class World:
             self._index, self._home = ActorIndex(level), level.name
             return level
 
+    def forget_files(self) -> None:
+        """Read those models again that are files outside the imports: they may have changed."""
+        self.importer.forget_files()
+        self.library.forget_files()
+
     def ensure_manager(self) -> bool:
         """Put the manager into the level; whether it was there."""
         with self._lock:
@@ -155,7 +160,10 @@ class World:
         with self._lock:
             if asset_path.startswith(LEVELS_PACKAGE):
                 return self._destroy_level(undoubled(asset_path.removeprefix(LEVELS_PACKAGE)))
-            folder, _, name = word_of(asset_path).rpartition("/")
+            try:
+                folder, _, name = word_of(asset_path).rpartition("/")
+            except ImportFailed:
+                return DestroyedAsset()  # no path that an import could have
             return self._destroy_import(name) if folder == IMPORTS_FOLDER else DestroyedAsset()
 
     # -- actors -------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Frame in, frame out. Every failure becomes an error reply; nothing that a client sends ends the server."""
 
 import logging
+import time
 from typing import NamedTuple, cast
 
 from urlab.errors import (
@@ -17,6 +18,7 @@ from urlab.errors import (
     excerpt,
     known,
 )
+from urlab.monitoring.metrics import RequestFigures
 from urlab.ops.context import HANDLERS, Context, Parts
 from urlab.ops.parsing import SPEC_OF, decode_request, long_texts, peek, read_envelope, read_request
 from urlab.ops.session import Session, SessionTable
@@ -50,6 +52,9 @@ class Dispatcher:
         self._parts = parts
         self._play = parts.play
         self._draining = False
+        self.figures: RequestFigures | None = None
+        """Counts requests, if the server's figures were asked for."""
+
         self.sessions.on_end.append(self._let_go)
 
     def _let_go(self, ended: Session) -> None:
@@ -96,7 +101,17 @@ class Dispatcher:
 
     def serve(self, call: Call) -> bytes:
         """Serve what was read."""
+        if self.figures is None:
+            return self._serve(call)[0]
+        begin = time.perf_counter()
+        reply, op, outcome = self._serve(call)
+        self.figures.add(op, outcome, time.perf_counter() - begin)
+        return reply
+
+    def _serve(self, call: Call) -> tuple[bytes, str, str]:
+        """The reply, the op ("" when there is none of that name), and "ok" or the error's code."""
         session = spec = None
+        outcome = "ok"
         try:
             if self._draining:
                 raise ShuttingDown("the server is stopping")
@@ -109,16 +124,17 @@ class Dispatcher:
                 session, request, spec = self._diagnose(call.frame)
                 reply = self._run(spec, request, session)
             if isinstance(reply, bytes):
-                return reply
+                return reply, spec.name if spec is not None else "", outcome
         except UrlabError as failed:
-            reply = _failure(failed, spec)
+            reply, outcome = _failure(failed, spec), failed.code.value
             reply.message = _without_echo(reply.message, call)
         except Exception as crashed:
             op = spec.name if spec is not None else "?"
             log.exception("op %r crashed", op)
             message = _without_echo(f"{op}: {type(crashed).__name__}: {crashed}", call)
-            reply = error(ErrorCode.INTERNAL_ERROR, message)
-        return self._encode(reply, session.encoding if session is not None else _encoding_of(call.frame))
+            reply, outcome = error(ErrorCode.INTERNAL_ERROR, message), ErrorCode.INTERNAL_ERROR.value
+        encoding = session.encoding if session is not None else _encoding_of(call.frame)
+        return self._encode(reply, encoding), spec.name if spec is not None else "", outcome
 
     def _is_long(self, n_steps: float | None) -> bool:
         return n_steps is not None and n_steps > _LONG_S / self._play.seconds_per_step()

@@ -64,6 +64,12 @@ class SessionTable:
             for listener in self.on_end:
                 listener(one)
 
+    def counts(self) -> dict[str, int]:
+        """How many sessions of each kind are open."""
+        with self._lock:
+            observers, operators = len(self._observers), len(self._operators)
+        return {"driver": int(self._driver is not None), "operator": operators, "observer": observers}
+
     def wanted_mode(self, session: Session) -> StepMode | None:
         """The mode in which a play that this session begins is wanted: an operator begins it for the plain one."""
         whose = self._driver if session.operator else session

@@ -14,8 +14,9 @@ import zmq
 
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
-from urlab.config import FileRoots, Ports
+from urlab.config import Ports
 from urlab.manager import Manager, StepCounter, StreamSource
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab.transport import StreamedCamera, Streams, ZmqRpcServer
@@ -177,8 +178,9 @@ def stream(play: Any) -> Iterator[Callable[..., Streams]]:
             cameras: tuple[str, ...] = (),
             base: str = "tcp://127.0.0.1",
             ports: Ports = ANY_PORTS,
+            share: bool = False,
         ) -> Streams:
-            streams = Streams(base, ports)
+            streams = Streams(base, ports, share=share)
             stack.callback(streams.close)
             if manager is not None:
                 streams.attach(StreamSource(manager, layout), cameras_of_robot(*cameras))
