@@ -63,6 +63,7 @@ STARTS_PROCESSES = (
     "urlab/evaluation/test_front_door.py",
     "urlab/evaluation/workers",
     "urlab/importing",
+    "urlab/ops/test_large_requests.py",
     "urlab/ros2/bridge",
     "urlab/ros2/dds",
     "urlab/ros2/services",
