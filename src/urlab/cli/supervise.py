@@ -40,7 +40,7 @@ HEALTHY_S = 60.0
 """A server that was up for so long is not counted among deaths in a row."""
 
 _POLL_S = 0.02
-_PORTS = ("step", "state", "control", "info")
+_PORTS = ("step", "state", "control", "info", "metrics")
 _PR_SET_PDEATHSIG = 1
 
 
@@ -125,9 +125,13 @@ class Supervisor:
 
 def _ports_of(ready: dict[str, Any]) -> dict[str, int]:
     """The ports in a ready file; those of cameras go upward from the lowest."""
-    ports = {name: int(str(ready[name]).rpartition(":")[2]) for name in _PORTS if ready.get(name)}
-    cameras = [int(str(one).rpartition(":")[2]) for one in (ready.get("cameras") or {}).values()]
+    ports = {name: _port(ready[name]) for name in _PORTS if ready.get(name)}
+    cameras = [_port(one) for one in (ready.get("cameras") or {}).values()]
     return {**ports, "camera": min(cameras)} if cameras else ports
+
+
+def _port(endpoint: str) -> int:
+    return int(endpoint.rpartition(":")[2].partition("/")[0])
 
 
 def _end_with(parent: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from urlab.cameras import Capture
 from urlab.compile import CompiledScene
-from urlab.config import STEP_TIME_LIMIT_S, FileRoots, RenderProfile
+from urlab.config import STEP_TIME_LIMIT_S, RenderProfile
 from urlab.control import TwistCommand
 from urlab.errors import BadValue, ModeLocked, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation, go_to_start
@@ -23,6 +23,7 @@ from urlab.manager.observation import Observation, ObservedArrays, Observer, Pla
 from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
 from urlab.manager.states import StateCodec, StateSlots
+from urlab.paths import FileRoots
 from urlab.physics import NO_CALLBACKS, Engine, PhysicsLoop, StepCallbacks
 from urlab.physics.queries import ContactNames, compiled_name, find_keyframes
 from urlab_wire.enums import ControlSource, ResetScope, StepMode

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from urlab.authoring import World
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.export import save_debug_files
-from urlab.config import FileRoots, RenderProfile
+from urlab.config import RenderProfile
 from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
 from urlab.manager.manager import Manager, StepCounter
+from urlab.paths import FileRoots
 from urlab.physics import NO_CALLBACKS, QUICK_STEP_S, StepCallbacks, give_memory_back
 from urlab.scene.level import Level
 from urlab_wire.enums import ControlSource, PIEState, StepMode
@@ -83,6 +84,11 @@ class Play:
         if manager is None:
             raise NoActiveManager("no simulation is running: call begin_pie (client.sim.start()) first")
         return manager
+
+    @property
+    def running(self) -> Manager | None:
+        """The running scene, if there is one."""
+        return self._manager
 
     def seconds_per_step(self) -> float:
         """What an mj_step of the running scene has cost of late, for all that is known."""
@@ -186,7 +192,7 @@ class Play:
     def _compile(self) -> CompiledScene:
         if not self.level.actors:
             log.info("level %r is empty", self.level.name)
-        self.world.library.forget_files()
+        self.world.forget_files()
         scene = compile_scene(self.level, self.world.library)
         for note in scene.notes:
             log.warning("level %r: %s", self.level.name, note)

@@ -10,8 +10,8 @@ from typing import Any
 import mujoco
 
 from urlab.compile import CompiledScene
-from urlab.config import FileRoots
 from urlab.errors import FileError, ReplayRequiresStepped, UrlabError
+from urlab.paths import FileRoots
 from urlab.physics import Engine
 from urlab.recording import (
     LIVE,
@@ -112,7 +112,7 @@ class RecordReplay:
             mark = journal.mark() if journal is not None else 0
         named = None if recording.name == LIVE else f"{legal_name(recording.name)}.json"
         try:
-            where = save_path(path or named, self._replays_dir, self._roots.may_write)
+            where = save_path(path or named, self._replays_dir, self._roots)
             write_json(recording, where, metadata=metadata)
         except UrlabError:
             self._unsaved = True
@@ -196,7 +196,7 @@ class RecordReplay:
 
     def load(self, path: str) -> tuple[str, int]:
         """Read a recording; returns its name and how many frames it has."""
-        where = load_path(path, self._replays_dir, self._roots.may_read)
+        where = load_path(path, self._replays_dir, self._roots)
         recording = read_recording(where)
         with self._engine.locked():
             session = self._player.load(recording, where.stem)

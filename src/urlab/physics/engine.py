@@ -132,6 +132,14 @@ class Engine:
         """Hold model and data; OpTimeout when another thread does not let go in time."""
         return self._lock if timeout_s == _LOCK_S else TimedLock(self._rlock, timeout_s)
 
+    def try_lock(self) -> bool:
+        """Hold model and data until `unlock`, if no other thread does at this moment; whether that is so."""
+        return self._rlock.acquire(blocking=False)
+
+    def unlock(self) -> None:
+        """End what `try_lock` began, on the same thread."""
+        self._rlock.release()
+
     @property
     def snapshot(self) -> Snapshot:
         """The state that was published last; while a long window of steps runs, the one before it. Any thread."""

@@ -9,6 +9,7 @@ import numpy as np
 from urlab.compile.compiled_scene import JointSlot
 from urlab.errors import BadValue, RecordingAlreadyActive, RecordingNotActive
 from urlab.recording.recording import LIVE, FloatArray, RecordedJoint, Recording, recorded_joints
+from urlab_wire.envelope import MAX_NAME_LENGTH
 
 _CHUNK_BYTES = 1 << 20
 _MAX_CHUNK_ROWS = 4096
@@ -232,6 +233,11 @@ def _checked_name(name: str | None) -> str:
         return LIVE
     if not name.strip():
         raise BadValue(f"name is {name!r}; a recording needs a name that is not empty, or none at all")
+    if len(name) > MAX_NAME_LENGTH or not name.isprintable():
+        raise BadValue(
+            f"name is {name[:MAX_NAME_LENGTH]!r}; a recording's has at most {MAX_NAME_LENGTH} characters that can be "
+            "printed, so no line ends"
+        )
     return name
 
 

@@ -38,7 +38,7 @@ def test_the_ready_file_tells_where_everything_is(demo_server: Any) -> None:
     assert set(cameras) == {"panda/overhead", "panda/wrist", "quadruped/front"}
     assert all(endpoint.startswith("tcp://127.0.0.1:") for endpoint in (*sockets, *cameras.values()))
     assert len({*sockets, *cameras.values(), demo_server.ready["step"]}) == 7
-    assert ready == {"pid": demo_server.process.pid, "web": None}
+    assert ready == {"pid": demo_server.process.pid, "web": None, "metrics": None}
 
 
 @pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
