@@ -43,6 +43,7 @@ STARTS_PROCESSES = (
     "client/test_following.py",
     "client/test_programs.py",
     "client/transports/test_repeated_blocks.py",
+    "client/transports/test_shm_attacks.py",
     "client/transports/test_shm_server.py",
     "compliance/test_documented_protocol.py",
     "compliance/test_hostile_requests.py",
