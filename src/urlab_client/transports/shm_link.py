@@ -52,8 +52,8 @@ class ServerLife:
 
 
 SentRequest = tuple[int | None, int, int]
-"""Of a request that was sent: its number, None where the server knows none; and the sequences of requests and of replies
-before it was written."""
+"""Of a request that was sent: its number, None where the server knows none; and the sequences of requests and of
+replies before it was written."""
 
 
 class ShmLink:
