@@ -349,7 +349,7 @@ def test_a_server_that_ends_meanwhile_is_told_soon_and_the_next_request_goes_ove
         region.close()
 
 
-def test_without_a_lock_nobody_judges_whether_the_server_lives(make: Make, tmp_path: Path):
+def test_without_a_lock_it_is_not_judged_whether_the_server_lives(make: Make, tmp_path: Path):
     folder, regions = silent_server(tmp_path)
     (folder.path / OWNER_FILE).unlink()
     transport = make(folder.path)

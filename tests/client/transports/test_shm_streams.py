@@ -331,7 +331,7 @@ def test_pictures_are_those_that_come_over_zeromq(connect: Any):
         assert np.array_equal(over_shm, over_zmq)
 
 
-def test_streams_go_on_when_somebody_else_starts_another_play(connect: Any, server: Server):
+def test_streams_go_on_when_another_client_starts_another_play(connect: Any, server: Server):
     client = connect(observer=True)
     view = client.articulations["seer"].cameras["eye"]
     view.wait_for_frame(after=0)
