@@ -1,5 +1,6 @@
 """What a command line or `launch` names, as a level: a level, or models in a fresh one, each in a place of its own."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,8 @@ def open_targets(project: Project, targets: Sequence[str | Path], library: Libra
     of those that would stand in each other, later ones are set beside, along +y.
     """
     named = [_target(str(target)) for target in targets]
+    for one in named:
+        _refuse_bad_place(project, one.name)
     if not named:
         return project.open_level(DEFAULT_LEVEL)
     if all(_is_model(project, one.name) for one in named):
@@ -78,10 +81,21 @@ def _target(text: str) -> _Target:
         numbers = [float(number) for number in match["numbers"].split(",")]
     except ValueError:
         numbers = []
-    if len(numbers) not in (3, 4):
-        raise LoadLevelFailed(f"{text!r}: a place is NAME@x,y,z or NAME@x,y,z,yaw, in metres and degrees")
+    if len(numbers) not in (3, 4) or not all(map(math.isfinite, numbers)):
+        raise _bad_place(text)
     x, y, z, yaw = (*numbers, 0.0)[:4]
     return _Target(match["target"], Pose((x, y, z), wxyz_from_euler_deg((0.0, 0.0, yaw))))
+
+
+def _bad_place(text: str) -> LoadLevelFailed:
+    return LoadLevelFailed(f"{text!r}: a place is NAME@x,y,z or NAME@x,y,z,yaw, in metres and degrees")
+
+
+def _refuse_bad_place(project: Project, name: str) -> None:
+    """A name that is a model up to its last ``@``, and no model with it, was meant to have a place."""
+    model, at, _ = name.rpartition("@")
+    if at and not _is_model(project, name) and _is_model(project, model):
+        raise _bad_place(name)
 
 
 def _is_model(project: Project, name: str) -> bool:

@@ -64,7 +64,9 @@ def test_a_file_with_an_at_sign_in_its_name_is_a_file(project: Project, tmp_path
     assert places(project, f"{path}@1,2,3") == {"m": (1.0, 2.0, 3.0)}
 
 
-@pytest.mark.parametrize("target", ["panda@1,2", "panda@1,2,3,4,5", "panda@1,,3", "demo@1,2,3"])
+@pytest.mark.parametrize(
+    "target", ["panda@1,2", "panda@1,2,3,4,5", "panda@1,,3", "panda@1,b,3", "panda@", "panda@1e999,0,0", "demo@1,2,3"]
+)
 def test_a_place_that_is_none_is_refused(project: Project, target: str) -> None:
     with pytest.raises(LoadLevelFailed, match=r"NAME@x,y,z|only models have a place"):
         open_targets(project, [target])
