@@ -295,7 +295,7 @@ def test_a_head_without_end_is_refused(server: Any, begin: bytes) -> None:
                 client.sendall(part)
         except (BrokenPipeError, ConnectionResetError):
             pass
-        assert ends(client).startswith((b"HTTP/1.1 400 ", b""))
+        assert b"HTTP/1.1 200" not in ends(client)
 
 
 def test_what_is_no_http_is_a_few_lines_in_the_log(make_server: Any) -> None:
