@@ -63,12 +63,18 @@ class ServerConfig:
     model_roots: tuple[Path, ...] | None = None
     write_roots: tuple[Path, ...] | None = None
     insecure: bool = False
+    share: bool = False
+    """Whether other users of this machine may connect."""
+
     shm: bool = sys.platform == "linux"
     render_profile: RenderProfile = RenderProfile.AUTO
     camera_streams: bool = True
     rows: RowLayout = RowLayout.V1
     save_debug_xml: bool = False
     ready_file: Path | None = None
+    metrics_port: int | None = None
+    """The port of the health checks and figures; None = there is none, 0 = any free one."""
+
     plugins: tuple[str, ...] = ()
     """Modules that are imported before anything else; see `urlab.plugins`."""
 
@@ -86,7 +92,8 @@ class ServerConfig:
                 f"--host {self.host} would let every machine on the network drive this server, which has no "
                 f"authentication. Use --host 127.0.0.1, or add --insecure if you mean it."
             )
-        for name, port in asdict(self.ports).items():
+        named = asdict(self.ports) | ({"metrics": self.metrics_port} if self.metrics_port is not None else {})
+        for name, port in named.items():
             if not 0 <= port <= _LAST_PORT:
                 raise ConfigError(f"--{name}-port {port} is not a port: use 1 to {_LAST_PORT}, or 0 for any free one")
         return replace(

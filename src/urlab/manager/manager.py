@@ -91,8 +91,12 @@ class Manager:
         pinned_mode: StepMode | None = None,
         render_profile: RenderProfile = RenderProfile.AUTO,
         callbacks: StepCallbacks = NO_CALLBACKS,
+        journal_dir: Path | None = None,
     ) -> None:
-        """``callbacks`` are functions of plugins, called before and after every sub-step."""
+        """``callbacks`` are functions of plugins, called before and after every sub-step.
+
+        Frames of an unsaved recording are kept below ``journal_dir``, if there is one.
+        """
         self.scene = scene
         self.counter = counter
         self.pinned_mode = pinned_mode
@@ -108,7 +112,7 @@ class Manager:
             )
             for row, one in enumerate(scene.articulations)
         }
-        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self._about_recording)
+        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self._about_recording, journal_dir)
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
         self._observer = Observer(scene, self.arrays)
         self.packed = PackedObserver(scene, self.arrays)

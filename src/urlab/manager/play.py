@@ -31,7 +31,8 @@ copies of its model; the collector's own rule counts objects, of which a large m
 class PlayStatus:
     """Where the lifecycle stands; ``compile_error`` is empty unless the last compilation failed.
 
-    ``seed`` is that of the last reset that named one; ``control_source`` is by prefix.
+    ``seed`` is that of the last reset that named one; ``control_source`` is by prefix; ``physics_error`` is why the
+    last step failed.
     """
 
     state: PIEState
@@ -42,6 +43,7 @@ class PlayStatus:
     speed_percent: float | None = None
     seed: int | None = None
     control_source: Mapping[str, ControlSource] | None = None
+    physics_error: str | None = None
 
 
 class Play:
@@ -83,6 +85,11 @@ class Play:
             raise NoActiveManager("no simulation is running: call begin_pie (client.sim.start()) first")
         return manager
 
+    @property
+    def running(self) -> Manager | None:
+        """The running scene, if there is one."""
+        return self._manager
+
     def seconds_per_step(self) -> float:
         """What an mj_step of the running scene has cost of late, for all that is known."""
         manager = self._manager
@@ -107,6 +114,7 @@ class Play:
             speed_percent=manager.loop.speed_percent,
             seed=manager.seed,
             control_source={prefix: one.staged.source for prefix, one in manager.articulations.items()},
+            physics_error=manager.engine.failure or None,
         )
 
     def switch_cameras(self, on: bool) -> None:
@@ -203,6 +211,7 @@ class Play:
                 pinned_mode=self._pinned_mode,
                 render_profile=self._render_profile,
                 callbacks=self._callbacks,
+                journal_dir=self.world.project.journal_dir,
             )
         except UrlabError as failed:
             raise CompileError(failed.message) from failed

@@ -61,6 +61,11 @@ class Project:
         return self.saved_dir / "Replays"
 
     @property
+    def journal_dir(self) -> Path:
+        """Recordings that are not saved yet."""
+        return self.saved_dir / "Journal"
+
+    @property
     def converted_meshes_dir(self) -> Path:
         """Meshes cut into convex parts."""
         return self.saved_dir / "ConvertedMeshes"

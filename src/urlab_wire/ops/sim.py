@@ -39,7 +39,8 @@ class PieStatusReply(Reply, tag="pie_status_ok"):
     """``sim_time``, and all from ``mode`` on, are there while a simulation runs. From ``level`` on: extensions.
 
     ``speed_percent`` is the pace of live physics, ``seed`` that of the last reset that named one, ``control_source``
-    says of every articulation whose setpoints count: ``zmq`` or ``ui``.
+    says of every articulation whose setpoints count: ``zmq`` or ``ui``. ``physics_error`` is there while the last step
+    failed, which has paused live physics: it says why.
     """
 
     state: str
@@ -51,3 +52,4 @@ class PieStatusReply(Reply, tag="pie_status_ok"):
     speed_percent: float | None = None
     seed: int | None = None
     control_source: dict[str, str] | None = None
+    physics_error: str | None = None

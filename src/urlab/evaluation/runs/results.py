@@ -77,6 +77,12 @@ class Run:
         return f"{renderer}, render profile {profile or 'not recorded'}"
 
     @property
+    def task_digests(self) -> dict[str, str]:
+        """What tasks were when they ran: `Task.digest` by name, as far as it was written down."""
+        found = self.info.get("task_digests")
+        return {str(name): str(digest) for name, digest in found.items()} if isinstance(found, dict) else {}
+
+    @property
     def policy(self) -> str:
         """The policy that was evaluated, as far as it is known."""
         return str(self.info.get("policy") or self.name)
