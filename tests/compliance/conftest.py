@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import UnionType
-from typing import Any, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import msgpack
 import msgspec
@@ -308,8 +308,11 @@ def sample() -> Callable[[str], dict[str, Any]]:
 
     def of(op: str) -> dict[str, Any]:
         fields = msgspec.structs.fields(CATALOGUE[op].request)
-        wanted = {one.encode_name: _BY_TYPE[get_origin(one.type) or one.type] for one in fields if one.required}
-        return wanted | SAMPLES.get(op, {})
+        kinds = {one.encode_name: _bare(one.type) for one in fields if one.required}
+        return {name: _BY_TYPE[get_origin(kind) or kind] for name, kind in kinds.items()} | SAMPLES.get(op, {})
+
+    def _bare(kind: Any) -> Any:
+        return get_args(kind)[0] if get_origin(kind) is Annotated else kind
 
     return of
 
