@@ -19,6 +19,7 @@ from urlab.scene.names import ActorNames, level_name
 from urlab.scene.project import Project
 
 DEFAULT_LEVEL = "demo"
+HOME = "home"
 
 _PLACE = re.compile(r"(?P<target>.+)@(?P<numbers>[-+.,\deE ]+)", re.DOTALL)
 _GAP_M = 0.5
@@ -119,9 +120,20 @@ def _fresh_level(project: Project, targets: Sequence[_Target], library: Library)
         word = str(Path(one.name).resolve()) if Path(one.name).suffix.lower() in MODEL_SUFFIXES else one.name
         record = project.record(word)
         name = names.take_unique(model_name_of(record.file))
-        actors.append(Actor(name, record.word, pose=one.pose or Pose()))
+        actor = Actor(name, record.word, pose=one.pose or Pose())
+        actors.append(replace(actor, keyframe=_start(actor, project, library)))
     free = [one.pose is None for one in targets]
     return Level("Untitled", tuple(actors if len(actors) == 1 else _spread(actors, free, library)))
+
+
+def _start(actor: Actor, project: Project, library: Library) -> str:
+    """The keyframe that an actor starts from. Robots that ship stand at home, and their controls hold them there.
+
+    A model of the user starts as it does in plain MuJoCo.
+    """
+    if actor.blueprint not in project.shipped_models:
+        return ""
+    return HOME if any(key.name == HOME for key in library.blueprint(actor).spec.keys) else ""
 
 
 def _spread(actors: Sequence[Actor], may_move: Sequence[bool], library: Library) -> list[Actor]:

@@ -82,3 +82,11 @@ def test_launch_warns_of_robots_that_were_put_into_each_other(tmp_path: Path, ca
 def test_the_demo_level_starts_without_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), urlab.launch(project=tmp_path):
         assert caplog.text == ""
+
+
+@pytest.mark.parametrize("robot", ["panda", "quadruped", "aloha", "franka_robotiq"])
+def test_a_robot_that_ships_stands_still_from_the_start(robot: str, tmp_path: Path) -> None:
+    with urlab.launch(["floor", robot], project=tmp_path) as client:
+        start = client.data.qpos.copy()
+        client.step(n_steps=2000)
+        assert abs(client.data.qpos - start).max() < 0.1  # metres and radians: legs give a little
