@@ -1,5 +1,6 @@
 """For all tests."""
 
+import importlib.util
 import itertools
 import logging
 import os
@@ -152,6 +153,28 @@ def swapping() -> Iterator[Callable[..., None]]:
     for process in started:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """Starts Chromium with options of its command line; it is a `Browser` of browser.py and ends with the test."""
+    spec = importlib.util.spec_from_file_location("urlab_test_browser", Path(__file__).parent / "browser.py")
+    assert spec is not None
+    assert spec.loader is not None
+    browser = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(browser)
+    program = browser.find_browser()
+    if program is None:
+        pytest.skip("there is no Chromium here: apt-get install chromium, or name one in the variable CHROMIUM")
+    opened = []
+
+    def start(*flags: str) -> Any:
+        opened.append(browser.Browser(program, tmp_path_factory.mktemp("browser"), *flags))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
 
 
 @pytest.fixture(autouse=True)

@@ -35,7 +35,8 @@ PATHS = {
 """The fields that name files, or become names of files, each with a file that would be useful there."""
 
 NO_PATHS = {
-    "session_id", "client_version", "observations", "encoding", "target", "target_by", "actor_id", "base_actor_id",
+    "session_id", "request_id", "client_version", "observations", "encoding", "target", "target_by", "actor_id",
+    "base_actor_id",
     "new_actor_id", "keyframe", "tags", "kind", "class_filter", "name_prefix", "tag", "label", "text", "anchor",
     "camera", "cameras", "mode", "step_mode", "source", "articulation", "body", "body1", "body2", "geom1", "geom2",
     "include_cameras", "per_articulation", "ctrl_map", "control_mode", "xfrc_applied", "per_articulation_qpos",
