@@ -35,12 +35,14 @@ log = logging.getLogger("urlab.ops")
 class Call(NamedTuple):
     """A request as it was read. ``request`` is None when its frame is not in order, and has to be looked into.
 
-    ``pool`` says what it would wait for: "simulation", "reading" (only for a thread) or "editing".
+    ``of_scene`` says that it is about the running scene, and quick while no other thread has that; ``pool`` what it
+    waits for otherwise: "simulation", "reading" (only for a thread) or "editing".
     """
 
     frame: bytes
     request: Request[Reply] | None
     takes_long: bool = False
+    of_scene: bool = True
     pool: str = "simulation"
 
 
@@ -73,12 +75,13 @@ class Dispatcher:
             return Call(frame, request, self._is_long(request.n_steps) or bool(request.include_cameras))
         if request is not None:
             spec = SPEC_OF[type(request)]
-            return Call(frame, request, _takes_long(spec), _pool_of(spec))
+            return Call(frame, request, _takes_long(spec), _is_of_scene(spec), _pool_of(spec))
         op, n_steps = peek(frame)
         if op not in CATALOGUE:
-            return Call(frame, None, pool="reading")
+            return Call(frame, None, of_scene=False, pool="reading")
         spec = CATALOGUE[op]
-        return Call(frame, None, self._is_long(n_steps) if op == "step" else _takes_long(spec), _pool_of(spec))
+        takes_long = self._is_long(n_steps) if op == "step" else _takes_long(spec)
+        return Call(frame, None, takes_long, _is_of_scene(spec), _pool_of(spec))
 
     def handle(self, frame: bytes) -> bytes:
         """Serve one request frame."""
@@ -89,7 +92,7 @@ class Dispatcher:
 
         What needs the simulation is served with the physics lock held, so that nothing comes between.
         """
-        manager = self._play.running if call.pool == "simulation" else None
+        manager = self._play.running if call.of_scene else None
         if manager is None:
             return self.serve(call)
         if not manager.engine.try_lock():
@@ -184,17 +187,22 @@ _ELSEWHERE = frozenset({"set_camera_mode", "set_camera_streaming"})
 """Ops of the running scene that have to do with other threads than that of the simulation."""
 
 
+def _is_of_scene(spec: OpSpec) -> bool:
+    """Whether an op is quick while it has the running scene for itself."""
+    if spec.category is not OpCategory.MANAGER_REQUIRED or spec.name in _ELSEWHERE:
+        return False
+    return spec.namespace in ("", "runtime")
+
+
 def _takes_long(spec: OpSpec) -> bool:
     """Whether an op may take long, or wait for something else than the simulation."""
-    return spec.name not in _IMMEDIATE and _pool_of(spec) != "simulation"
+    return spec.name not in _IMMEDIATE and not _is_of_scene(spec)
 
 
 def _pool_of(spec: OpSpec) -> str:
-    if spec.category is OpCategory.MANAGER_REQUIRED and spec.namespace in ("", "runtime"):
-        return "editing" if spec.name in _ELSEWHERE else "simulation"
-    if spec.reads and (spec.limit_s <= DEFAULT_LIMIT_S or spec.name in PRE_SESSION):
+    if spec.reads and spec.name != "step" and (spec.limit_s <= DEFAULT_LIMIT_S or spec.name in PRE_SESSION):
         return "reading"
-    return "editing"
+    return "simulation" if _is_of_scene(spec) else "editing"
 
 
 def _encoding_of(frame: bytes) -> Encoding:

@@ -112,10 +112,10 @@ class ZmqTransport(StreamingTransport):
     """One REQ socket, shared by all threads, and a SUB socket per stream.
 
     A request waits at most ``connect_timeout_ms`` for a server that listens, and for both that and the answer its own
-    timeout; one that a server has answered before, and which is not there any more, is noticed at once, however long
-    the answer may take. A request whose connection broke is sent again if it has an id, for a server that knows it
-    gives it the reply of the first. Any failure drops the socket, so that the next request starts with a fresh
-    connection. Streams are looked for on the host of ``step_endpoint``.
+    timeout. A server that has answered before, and is not there any more, is noticed at once, however long the answer
+    may take; only a hello waits for one that comes back. A request whose connection broke is sent again if it has an
+    id: a server that knows it gives it the reply of the first. Any failure drops the socket, so that the next request
+    starts with a fresh connection. Streams are looked for on the host of ``step_endpoint``.
     """
 
     def __init__(
@@ -167,9 +167,10 @@ class ZmqTransport(StreamingTransport):
             except _ConnectionLost:
                 self._drop()
                 left_ms = timeout_ms - _passed_ms(begin_s)
-                if not is_listening(self.step_endpoint):
+                head = frame[:_HEAD_BYTES]
+                if _HELLO_WORD not in head and not is_listening(self.step_endpoint):
                     raise ServerEndedError(self.step_endpoint, time.monotonic() - begin_s) from None
-                if _ID_WORD not in frame[:_HEAD_BYTES] or left_ms <= 0:
+                if left_ms <= 0 or not (_HELLO_WORD in head or _ID_WORD in head):
                     message = f"{self.step_endpoint} closed the connection before it answered"
                     raise URLabRPCError(TRANSPORT_ERROR, message) from None
 
