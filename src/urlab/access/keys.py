@@ -95,7 +95,7 @@ class KeysFolder:
         for file in sorted((self.path / _CLIENTS_FOLDER).glob("*.toml")):
             try:
                 fields = _read(file)
-                known.append(KnownKey(file.stem, Role(fields.get("role")), _key_of(fields, "public", file)))
+                known.append(KnownKey(file.stem, Role(str(fields.get("role"))), _key_of(fields, "public", file)))
             except (ConfigError, ValueError) as wrong:
                 log.warning("the key %s is not used: %s", file, wrong)
         return known

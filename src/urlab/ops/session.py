@@ -3,16 +3,18 @@
 import threading
 import time
 import uuid
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from urlab.access import LOCAL, RpcCaller
-from urlab.errors import DriverBusy, SessionExpired
+from urlab.errors import DriverBusy, SessionExpired, excerpt
 from urlab_wire.enums import Encoding, ObservationLevel, StepMode
 
 MAX_OBSERVERS = 256
-"""Operators included. When one more comes, the one that has been silent longest is closed."""
+MAX_OPERATORS = 64
+"""Of each kind, counted apart. When one more comes, the caller that has most of them loses the one of them that has
+been silent longest."""
 
 LEASE_S = 10.0
 """How long a driver keeps its seat after its last request, against other callers."""
@@ -54,7 +56,8 @@ class SessionTable:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._driver: Session | None = None
-        self._beside: OrderedDict[str, Session] = OrderedDict()
+        self._observers: OrderedDict[str, Session] = OrderedDict()
+        self._operators: OrderedDict[str, Session] = OrderedDict()
         self._taken: OrderedDict[str, str] = OrderedDict()
         self.on_end: list[Callable[[Session], None]] = []
         """Called with a session that has ended; on the thread of the hello that ended it."""
@@ -76,15 +79,14 @@ class SessionTable:
         """Add a session; a plain one replaces the plain one before it. DriverBusy as `driver_before` says."""
         ended: list[Session] = []
         with self._lock:
-            if not (session.observer or session.operator):
+            if session.observer:
+                ended += _put(session, self._observers, MAX_OBSERVERS)
+            elif session.operator:
+                ended += _put(session, self._operators, MAX_OPERATORS)
+            else:
                 before = self.driver_before(session.caller, takeover=takeover)
                 if before is not None:
                     self._remember_taken(before, session.caller)
-            if session.observer or session.operator:
-                self._beside[session.id] = session
-                while len(self._beside) > MAX_OBSERVERS:
-                    ended.append(self._beside.popitem(last=False)[1])
-            else:
                 ended += [self._driver] if self._driver is not None else []
                 self._driver = session
         for one in ended:
@@ -94,9 +96,8 @@ class SessionTable:
     def counts(self) -> dict[str, int]:
         """How many sessions of each kind are open."""
         with self._lock:
-            beside = list(self._beside.values())
-        operators = sum(one.operator for one in beside)
-        return {"driver": int(self._driver is not None), "operator": operators, "observer": len(beside) - operators}
+            observers, operators = len(self._observers), len(self._operators)
+        return {"driver": int(self._driver is not None), "operator": operators, "observer": observers}
 
     def wanted_mode(self, session: Session) -> StepMode | None:
         """The mode in which a play that this session begins is wanted: an operator begins it for the plain one."""
@@ -117,10 +118,24 @@ class SessionTable:
         if not session_id:
             raise SessionExpired("the request has no session_id: say hello first")
         with self._lock:
-            found = self._beside.get(session_id)
-            if found is not None and found.is_of(caller):
-                self._beside.move_to_end(session_id)
-                return found
+            for beside in (self._observers, self._operators):
+                found = beside.get(session_id)
+                if found is not None and found.is_of(caller):
+                    beside.move_to_end(session_id)
+                    return found
             taken = self._taken.get(session_id)
         reason = taken or "another client said hello, or the server was restarted"
-        raise SessionExpired(f"session {session_id!r} is not open: {reason}. Say hello again (client.discover()).")
+        raise SessionExpired(
+            f"session {excerpt(session_id)} is not open: {reason}. Say hello again (client.discover())."
+        )
+
+
+def _put(session: Session, beside: "OrderedDict[str, Session]", most: int) -> list[Session]:
+    """Add a session to those of its kind; those that make room for it."""
+    ended = []
+    if len(beside) >= most:
+        (caller, _), *_ = Counter(one.caller.name for one in beside.values()).most_common(1)
+        oldest = next(one for one in beside.values() if one.caller.name == caller)
+        ended.append(beside.pop(oldest.id))
+    beside[session.id] = session
+    return ended
