@@ -1,10 +1,12 @@
 """Who may use a server: the users of this machine, callers with keys, and a log of what they did.
 
-`peers` finds the local user behind a connection, `callers` has the roles, `audit` writes the log.
+`peers` finds the local user behind a connection, `keys` has the clients that are let in by their keys, `callers` the
+roles, `audit` writes the log.
 """
 
 from urlab.access.audit import AuditLog
 from urlab.access.callers import LOCAL, Role, RpcCaller
+from urlab.access.keys import KeyPair, KeysFolder, KnownKey
 from urlab.access.peers import (
     ROOT_UID,
     disconnect,
@@ -19,6 +21,9 @@ __all__ = [
     "LOCAL",
     "ROOT_UID",
     "AuditLog",
+    "KeyPair",
+    "KeysFolder",
+    "KnownKey",
     "Role",
     "RpcCaller",
     "disconnect",

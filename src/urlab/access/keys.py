@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import stat
+import threading
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,8 +57,13 @@ class KeysFolder:
     def __init__(self, path: Path) -> None:
         """ConfigError when other users of this machine may change what is there."""
         self.path = path.expanduser()
+        self.version = 0
+        """How often the folder was found changed."""
+
+        self._lock = threading.Lock()
         self._stamp: tuple[Any, ...] = ()
-        self._known: dict[str, KnownKey] = {}
+        self._by_public: dict[str, KnownKey] = {}
+        self._by_name: dict[str, KnownKey] = {}
         for folder in (self.path, self.path / _CLIENTS_FOLDER):
             if folder.exists():
                 _refuse_open(folder, writable_only=True)
@@ -103,20 +109,23 @@ class KeysFolder:
     def find(self, public: str) -> KnownKey | None:
         """The client with that public key, as the folder is now."""
         self.refresh()
-        return self._known.get(public)
+        return self._by_public.get(public)
 
     def by_name(self, name: str) -> KnownKey | None:
         """The client of that name, as the folder was at the last `refresh`."""
-        return next((one for one in self._known.values() if one.name == name), None)
+        return self._by_name.get(name)
 
-    def refresh(self) -> bool:
-        """Read the folder if it has changed; whether it has."""
-        stamp = self._stamp_now()
-        if stamp == self._stamp:
-            return False
-        self._known = {one.public: one for one in self.clients()}
-        self._stamp = stamp
-        return True
+    def refresh(self) -> None:
+        """Read the folder if it has changed."""
+        with self._lock:
+            stamp = self._stamp_now()
+            if stamp == self._stamp:
+                return
+            clients = self.clients()
+            self._by_public = {one.public: one for one in clients}
+            self._by_name = {one.name: one for one in clients}
+            self._stamp = stamp
+            self.version += 1
 
     def _stamp_now(self) -> tuple[Any, ...]:
         try:

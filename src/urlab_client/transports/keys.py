@@ -9,13 +9,25 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
 VARIABLE = "URLAB_KEY"
 """The environment variable that names a key file."""
 
 _KEY = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
-_GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
+_VERSION = b"\xff" + bytes(8) + b"\x7f\x03\x00"
+"""The part of ZeroMQ's greeting that comes before a mechanism is chosen: enough to be told the server's."""
+
+_GREETING_BYTES = 64
 _MECHANISM = slice(12, 32)
 _PROBE_TIMEOUT_S = 0.5
+_HANDSHAKES = (
+    zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +74,31 @@ def reason_of_silence(endpoint: str, key: ClientKey | None) -> str | None:
     mechanism = _mechanism(endpoint)
     if mechanism == "CURVE" and key is None:
         return f"the server at {endpoint} lets in clients with a key only: URLabClient(..., key=FILE), or {VARIABLE}"
-    if mechanism == "CURVE":
+    if mechanism == "CURVE" and key is not None and not _is_let_in(endpoint, key):
         return (
-            f"the server at {endpoint} does not let the key {key and key.name!r} in: it is of another server, or was "
-            f"revoked, or its role is not enough (`urlab keys list` on the server's machine)"
+            f"the server at {endpoint} does not let the key {key.name!r} in: it is of another server, or was revoked "
+            f"(`urlab keys list` on the server's machine)"
         )
     if mechanism == "NULL" and key is not None:
         return f"the server at {endpoint} was started without --keys: leave the key out (and {VARIABLE})"
     return None
+
+
+def _is_let_in(endpoint: str, key: ClientKey) -> bool:
+    """Whether a handshake with that key succeeds."""
+    with zmq.Context() as context, context.socket(zmq.DEALER) as probe:
+        probe.setsockopt(zmq.LINGER, 0)
+        key.secure(probe)
+        monitor = probe.get_monitor_socket(_HANDSHAKES)
+        try:
+            probe.connect(endpoint)
+            if monitor.poll(int(1000 * _PROBE_TIMEOUT_S)):
+                event = recv_monitor_message(monitor)["event"]
+                return bool(event == zmq.EVENT_HANDSHAKE_SUCCEEDED)
+            return False
+        finally:
+            probe.disable_monitor()
+            monitor.close(linger=0)
 
 
 def _mechanism(endpoint: str) -> str:
@@ -82,7 +111,7 @@ def _mechanism(endpoint: str) -> str:
         with sockets.socket(family, sockets.SOCK_STREAM) as probe:
             probe.settimeout(_PROBE_TIMEOUT_S)
             probe.connect(place if scheme == "ipc" else (host.strip("[]"), int(port)))
-            probe.sendall(_GREETING)
-            while len(received) < len(_GREETING) and (part := probe.recv(len(_GREETING) - len(received))):
+            probe.sendall(_VERSION)
+            while len(received) < _GREETING_BYTES and (part := probe.recv(_GREETING_BYTES - len(received))):
                 received += part
     return received[_MECHANISM].rstrip(b"\0").decode("ascii", "replace")
