@@ -15,6 +15,7 @@ from typing import Any
 
 import zmq
 
+from urlab.access import Role
 from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.guard import ConnectionGuard, GuardedSocket, source
 from urlab.transport.publisher import no_op
@@ -48,18 +49,20 @@ _KEEPALIVE = {
 """A machine that vanished without a word stops being a subscriber after 25 s."""
 
 
-def bind(guard: ConnectionGuard, kind: int, listener: ListeningSocket, **limits: int) -> tuple[Any, GuardedSocket]:
+def bind(
+    guard: ConnectionGuard, kind: int, listener: ListeningSocket, needs: Role = Role.OBSERVER, **limits: int
+) -> tuple[Any, GuardedSocket]:
     """A ZeroMQ socket that serves a listener from now on, and the account of its connections.
 
-    ``limits`` are further socket options by name. The listener has taken the port already, with our own words for what
-    can go wrong; ZeroMQ only gets the handle.
+    ``needs`` is the role that keys need, ``limits`` are further socket options by name. The listener has taken the port
+    already, with our own words for what can go wrong; ZeroMQ only gets the handle.
     """
     bound = guard.context.socket(kind)
     bound.setsockopt(zmq.LINGER, 0)
     bound.setsockopt(zmq.IPV6, int(listener.socket.family == socket.AF_INET6))
     for option, value in {**_KEEPALIVE, **{getattr(zmq, name): value for name, value in limits.items()}}.items():
         bound.setsockopt(option, value)
-    guarded = guard.guard(bound, listener.endpoint)
+    guarded = guard.guard(bound, listener.endpoint, needs)
     listener.socket.setblocking(False)
     bound.setsockopt(zmq.USE_FD, listener.socket.detach())
     bound.bind(listener.endpoint)
