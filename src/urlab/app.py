@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from urlab import plugins, robots
+from urlab import plugins, robots, watchdog
 from urlab.authoring import Importer, World
 from urlab.authoring.targets import is_of_project, open_targets
 from urlab.compile.library import Library
@@ -137,6 +137,7 @@ class Server:
     def open_sockets(self) -> None:
         """Serve, on ports that are bound now unless they were before, and in shared memory where there is any."""
         rpc = self._rpc or self.bind_sockets()
+        watchdog.start()
         if self.config.shm:
             self._open_shared_memory()
         rpc.start()

@@ -161,14 +161,12 @@ def serve(
     Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml --step-mode direct[/bold]
     puts a robot of yours into a fresh level.
     """
+    set_up_logging(log_level, log_format)
     if supervise:
-        set_up_logging(log_level, log_format)
         raise typer.Exit(run_supervised(sys.argv[1:], ready_file))
     with StopSignals() as stop:
-        set_up_logging(log_level, log_format)
-        resume = None if resume_file is None else ResumeFile(resume_file)
-        if resume is not None:
-            targets, play = resume.read(targets or [], play)
+        resume = ResumeFile(resume_file)
+        targets, play = resume.read(targets or [], play)
         config = ServerConfig(
             host=host,
             insecure=insecure,
@@ -188,7 +186,7 @@ def serve(
             camera_streams=camera_streams,
             rows=rows,
         )
-        _run(config, targets or [], stop, strict=strict, log_format=log_format, resume=resume)
+        _run(config, targets, stop, strict=strict, log_format=log_format, resume=resume)
 
 
 def _run(
@@ -198,7 +196,7 @@ def _run(
     *,
     strict: bool,
     log_format: LogFormat,
-    resume: ResumeFile | None,
+    resume: ResumeFile,
 ) -> None:
     """Serve until ``stop``, keeping what a successor needs in ``resume``.
 
@@ -209,8 +207,7 @@ def _run(
 
     _check_ready_file(config)
     server = Server(config, targets)
-    if resume is not None:
-        resume.follow(server.play)
+    resume.follow(server.play)
     try:
         _start(server, strict=strict)
         stop.hold()  # before the ready file, for a supervisor may send its signal as soon as that is there

@@ -28,6 +28,15 @@ def wait_until(holds: Callable[[], Any]) -> None:
         time.sleep(0.01)
 
 
+def read_until(server: Any, words: str) -> str:
+    """What the server says on stderr, up to the line with these words."""
+    said = ""
+    while words not in said:
+        said += (line := server.process.stderr.readline())
+        assert line, f"it ended without {words!r}: {said}"
+    return said
+
+
 def saved(server: Any) -> Path:
     return Path(server.project) / "Saved" / "URLab"
 
@@ -85,6 +94,7 @@ def test_a_disk_that_takes_no_more_costs_a_warning_and_neither_step_nor_recordin
         wait_until(lambda: frames_in_journal(server) == 10)
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1000, resource.RLIM_INFINITY))
         assert client.step(100)["step"] == 110
+        said = read_until(server, "goes on in memory only")
         with pytest.raises(URLabRPCError, match="File too large") as refused:
             client.recording.save("kept.json")
         assert refused.value.code == "path_not_writable"
@@ -92,7 +102,18 @@ def test_a_disk_that_takes_no_more_costs_a_warning_and_neither_step_nor_recordin
         resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         path = Path(client.recording.save("kept.json"))
     assert read_recording(path).frame_count == 110
-    code, said = server.end(signal.SIGTERM)
+    code, rest = server.end(signal.SIGTERM)
     assert code == 0
-    assert "goes on in memory only" in said
-    assert "Traceback" not in said
+    assert "Traceback" not in said + rest
+
+
+def test_a_thread_that_does_not_turn_is_named_in_the_log_with_its_op(serving: Any, arm: str) -> None:
+    server = serving(arm, "--step-mode", "direct")
+    with client_of(server, step_mode="direct", transport="shm") as client:
+        client.discover()
+        with pytest.raises(URLabRPCError, match="steps ran before the time limit"):
+            client.step(10**9)
+    said = read_until(server, "thread urlab-shm-rpc turns again, after ")
+    (line,) = (line for line in said.splitlines() if "has not turned" in line)
+    assert "thread urlab-shm-rpc has not turned for 1." in line
+    assert ": op step, in Engine." in line

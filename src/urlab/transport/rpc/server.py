@@ -26,6 +26,7 @@ from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.rpc import zmtp
 from urlab.transport.rpc.acceptor import Acceptor, BoundedLog
 from urlab.transport.rpc.connection import READ_BYTES, Connection, Message, RpcLimits, Traffic
+from urlab.watchdog import Turns
 from urlab_wire import ErrorCode, encode
 from urlab_wire.envelope import error
 from urlab_wire.shm_wait import AdaptiveSpin
@@ -143,9 +144,12 @@ class ZmqRpcServer:
     # -- the loop -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        watched = Turns("urlab-zmq-rpc").open()
         try:
             while not self._stopping:
-                for descriptor, events in self._next_events():
+                happened = self._next_events()
+                watched.busy()
+                for descriptor, events in happened:
                     connection = self._connections.get(descriptor)
                     if connection is not None:
                         self._attend(connection, events)
@@ -157,9 +161,11 @@ class ZmqRpcServer:
                     self._take_arrivals()
                 if self._silent:
                     self._drop_silent()
+                watched.idle()
             self._take_finished()
             self._linger()
         finally:
+            watched.close()
             self._close()
 
     def _next_events(self) -> list[tuple[int, int]]:

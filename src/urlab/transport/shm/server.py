@@ -11,6 +11,7 @@ from pathlib import Path
 from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.shm.folder import SHM_ROOT, OwnedRegion, ShmFolder, ShmUnavailable
 from urlab.transport.shm.streams import ShmStreams
+from urlab.watchdog import Turns
 from urlab_wire import ErrorCode, encode
 from urlab_wire.codec import looks_like_json
 from urlab_wire.enums import Encoding
@@ -99,12 +100,15 @@ class ShmRpcServer:
 
     def _run(self) -> None:
         requests, waiter = self._requests.region, self._waiter
-        seen = requests.sequence
+        seen, watched = requests.sequence, Turns("urlab-shm-rpc").open()
         while not waiter.stopped:
             if waiter.wait(seen) and (found := requests.read(seen)):
                 lost = (found[0] - seen - 1) & _SEQUENCE_MASK
                 seen, request = found
+                watched.busy()
                 self._serve(request, seen, lost)
+                watched.idle()
+        watched.close()
 
     def _serve(self, request: bytes, seen: int, lost: int) -> None:
         """Serve a request; ``lost`` ones before it were written over while this thread was busy."""

@@ -18,6 +18,7 @@ import zmq
 from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.guard import ConnectionGuard, GuardedSocket, source
 from urlab.transport.publisher import no_op
+from urlab.watchdog import Turns
 
 log = logging.getLogger("urlab.transport")
 
@@ -214,6 +215,7 @@ class PublishingThread:
         self._poller.register(self._wake_in.fileno(), zmq.POLLIN)
         self._asleep = False
         self._stopping = False
+        self._watched = Turns("urlab-publishing")
         self._thread = threading.Thread(target=self._run, name="urlab-publishing", daemon=True)
         self._thread.start()
 
@@ -238,10 +240,12 @@ class PublishingThread:
                 self._wake_out.send(b"!")
 
     def _run(self) -> None:
+        self._watched.open()
         try:
             while not self._stopping:
                 self._serve_once()
         finally:
+            self._watched.close()
             for one in (*self._sockets, *self._new):
                 one.close()
             self._wake_in.close()
@@ -253,6 +257,7 @@ class PublishingThread:
         busy = self._stopping or self._new or any(one.has_work for one in self._sockets)
         events = dict(self._poller.poll(0 if busy else None))
         self._asleep = False
+        self._watched.busy()
         if self._wake_in.fileno() in events:
             self._wake_in.recv(4096)
         while self._new:
@@ -262,6 +267,7 @@ class PublishingThread:
         for one in self._sockets:
             if one.has_work or one.socket in events:
                 self._serve(one, one.socket in events)
+        self._watched.idle()
 
     def _serve(self, one: PubSocket, has_subscriptions: bool) -> None:
         try:
