@@ -158,8 +158,7 @@ def serve(
 ) -> None:
     """Run the server until Ctrl-C, SIGTERM or SIGHUP.
 
-    Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml --step-mode direct[/bold]
-    puts a robot of yours into a fresh level.
+    Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml[/bold] plays one of yours.
     """
     set_up_logging(log_level, log_format)
     if supervise:
