@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from urlab import access, metrics
+from urlab import access
 from urlab.manager import Manager, Play
-from urlab.metrics import Figure, Sample, gauge, gauges
+from urlab.monitoring import metrics
+from urlab.monitoring.metrics import Figure, Sample, gauge, gauges
 from urlab.ops import Dispatcher
 from urlab.transport import Streams
 from urlab.transport.endpoint import listen

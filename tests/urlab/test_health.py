@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from urlab import metrics
+from urlab.monitoring import metrics
 from urlab_client import URLabClient
 
 from .cli.conftest import ARM, run, serving  # noqa: F401 - a fixture

@@ -119,7 +119,7 @@ def _file(path: str) -> Path:
     file = asked_path(path).file
     if file is None:
         raise ImportFailed(
-            f"{shortened(path)!r} is not an absolute path of a file; the Python client makes one of a path with a folder "
-            f"in it, such as './{shortened(path)}'"
+            f"{shortened(path)!r} is not an absolute path of a file; the Python client makes one of a path with a "
+            f"folder in it, such as './{shortened(path)}'"
         )
     return file

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from urlab.errors import NoViewport, OpTimeout
-from urlab.watchdog import Turns
+from urlab.monitoring.watchdog import Turns
 
 T = TypeVar("T")
 

@@ -11,8 +11,8 @@ import time
 from collections import deque
 
 from urlab.errors import OpTimeout, PhysicsError, PluginError
+from urlab.monitoring.watchdog import Turns
 from urlab.physics.engine import Engine
-from urlab.watchdog import Turns
 
 log = logging.getLogger("urlab.physics")
 

@@ -13,10 +13,10 @@ import pytest
 
 from urlab.app import Server
 from urlab.config import Ports, ServerConfig
-from urlab.transport.shm.folder import OwnedRegion
+from urlab.transport.shm.sealed import OwnedRegion
 from urlab_client import URLabClient, ZmqTransport
 from urlab_client.transports import ShmTransport
-from urlab_client.transports.shm_link import Unusable
+from urlab_client.transports.shm_file import Unusable
 from urlab_client.transports.shm_streams import CameraRegionSource, RegionStream, StateRegionSource
 from urlab_wire.codec import encode
 from urlab_wire.shm import STATE_FILE, camera_file, camera_meta_file
@@ -55,9 +55,9 @@ class Files:
         self.folder = folder
         self.open: dict[str, OwnedRegion] = {}
 
-    def make(self, *names: str) -> None:
+    def make(self, *names: str, peers_write: bool = False) -> None:
         for name in names:
-            self.open[name] = OwnedRegion(self.folder / name, 4096, 4)
+            self.open[name] = OwnedRegion(self.folder / name, 4096, 4, peers_write=peers_write)
 
     def write(self, name: str, payload: bytes) -> None:
         self.open[name].region.write(payload)
@@ -242,7 +242,7 @@ def test_without_a_region_it_is_a_stream_over_zeromq_and_back(files: Files, publ
     publisher, inbox = publish(), Inbox()
     transport = ShmTransport(ZmqTransport("tcp://127.0.0.1:1", state_endpoint=publisher.endpoint), str(tmp_path))
     handshake = {"shm_session_dir": "elsewhere"}
-    files.make("req.shm", "rep.shm")
+    files.make("req.shm", "rep.shm", peers_write=True)
     transport.absorb_handshake(handshake)
     transport.start_state_stream(inbox)
     transport.start_camera_stream("seer", "eye", publisher.endpoint, "seer/camera/eye", inbox)

@@ -15,10 +15,10 @@ from typing import Any
 
 import zmq
 
+from urlab.monitoring.watchdog import Turns
 from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.guard import ConnectionGuard, GuardedSocket, source
 from urlab.transport.publisher import no_op
-from urlab.watchdog import Turns
 
 log = logging.getLogger("urlab.transport")
 

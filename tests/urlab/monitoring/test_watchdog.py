@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from urlab import watchdog
-from urlab.watchdog import Turns, Watchdog
+from urlab.monitoring import watchdog
+from urlab.monitoring.watchdog import Turns, Watchdog
 
 PATIENCE_S = 10.0
 
