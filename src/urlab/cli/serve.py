@@ -36,6 +36,9 @@ _CLOSE_GRACE_S = 2.5
 _START_LIMIT_S = 30.0
 """For so long the banner waits for the level; compiling then goes on behind it."""
 _LABEL_WIDTH = 10
+_GL_WORDS = {
+    "", "disable", "disabled", "off", "false", "0", "enable", "enabled", "on", "true", "1", "glfw", "glx", "egl", "osmesa"
+}  # fmt: skip
 
 _sockets = partial(typer.Option, rich_help_panel="Sockets")
 _scene = partial(typer.Option, rich_help_panel="Simulation")
@@ -201,6 +204,7 @@ def _run(
 
     What cannot work raises a UrlabError before the ready file is there.
     """
+    _forget_unknown_gl()
     # MuJoCo comes in here, after the signals: a stop during its import is a clean one as well.
     from urlab.app import Server
 
@@ -231,6 +235,14 @@ def _start(server: "Server", *, strict: bool) -> None:
     if strict and server.config.play and status.state is not PIEState.READY:
         raise CommandError(f"the level {server.play.level.name} cannot be played (--strict): {status.compile_error}")
     server.open_sockets()
+
+
+def _forget_unknown_gl() -> None:
+    """MuJoCo cannot even be imported while MUJOCO_GL is a word that it does not know."""
+    word = os.environ.get("MUJOCO_GL", "").strip().lower()
+    if word not in _GL_WORDS:
+        log.warning("MUJOCO_GL=%s is none of %s, and is ignored", word, ", ".join(sorted(_GL_WORDS - {""})))
+        del os.environ["MUJOCO_GL"]
 
 
 def _check_ready_file(config: ServerConfig) -> None:

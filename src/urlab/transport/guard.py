@@ -12,6 +12,7 @@ ten times a second, what each connection has sent with what the socket's owner h
 
 import contextlib
 import errno
+import itertools
 import logging
 import os
 import socket as sockets
@@ -74,6 +75,7 @@ class GuardedSocket:
 
     endpoint: str
     monitor: Any
+    domain: bytes
     connections: dict[int, ConnectionUse] = field(default_factory=dict)
 
     def use_by(self, frame: zmq.Frame) -> ConnectionUse | None:
@@ -105,6 +107,7 @@ class ConnectionGuard:
         self.context = context
         self._share = share
         self._guarded: dict[bytes, GuardedSocket] = {}
+        self._domains = itertools.count()
         self._zap = context.socket(zmq.REP)
         self._zap.setsockopt(zmq.LINGER, 0)
         self._zap.bind(_ZAP_ENDPOINT)
@@ -116,14 +119,14 @@ class ConnectionGuard:
 
     def guard(self, socket: Any, endpoint: str) -> GuardedSocket:
         """Guard a socket that is about to be bound; on the thread that owns the socket."""
-        domain = f"urlab-{len(self._guarded)}"
+        domain = f"urlab-{next(self._domains)}"
         socket.setsockopt(zmq.ZAP_DOMAIN, domain.encode())
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         socket.monitor(f"inproc://{domain}", _EVENTS)
         monitor = self.context.socket(zmq.PAIR)
         monitor.setsockopt(zmq.LINGER, 0)
         monitor.connect(f"inproc://{domain}")
-        guarded = self._guarded[domain.encode()] = GuardedSocket(endpoint, monitor)
+        guarded = self._guarded[domain.encode()] = GuardedSocket(endpoint, monitor, domain.encode())
         self._wake()
         return guarded
 
@@ -201,6 +204,7 @@ class ConnectionGuard:
             elif event == zmq.EVENT_MONITOR_STOPPED:
                 one.monitor.close()
                 one.connections.clear()
+                self._guarded.pop(one.domain, None)
 
     def _judge(self, one: GuardedSocket, descriptor: int) -> None:
         one.connections[descriptor] = ConnectionUse()

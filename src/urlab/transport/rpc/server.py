@@ -357,10 +357,16 @@ class ZmqRpcServer:
         """Have a request served in a pool: one that was read, or, without ``running``, its bytes."""
         connection.busy = True
         self._running_in_pool += 1
+        begun = threading.Lock()
+
+        def serve() -> None:
+            if begun.acquire(blocking=False):
+                self._serve_in_pool(connection, delimited, request, running)
+
         try:
-            self._pools[pool].submit(self._serve_in_pool, connection, delimited, request, running)
-        except RuntimeError:  # the pool is closing
-            self._serve_in_pool(connection, delimited, request, running)
+            self._pools[pool].submit(serve)
+        except RuntimeError:  # the pool is closing, or gets no thread; then it may still begin with this later
+            serve()
 
     def _serve_in_pool(
         self, connection: Connection, delimited: bool, request: Any, running: RunningRequest | None

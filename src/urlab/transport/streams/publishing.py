@@ -208,6 +208,7 @@ class PublishingThread:
         self.guard = guard
         self._sockets: list[PubSocket] = []
         self._new: deque[PubSocket] = deque()
+        self._old: deque[tuple[PubSocket, threading.Event]] = deque()
         self._poller = zmq.Poller()
         self._wake_in, self._wake_out = socket.socketpair()
         for end in (self._wake_in, self._wake_out):
@@ -224,6 +225,13 @@ class PublishingThread:
         one.wake = self._wake
         self._new.append(one)
         self._wake()
+
+    def remove(self, one: PubSocket) -> None:
+        """Close a socket, and wait until its port is free; what was not sent by then is lost."""
+        closed = threading.Event()
+        self._old.append((one, closed))
+        self._wake()
+        closed.wait(_STOP_LIMIT_S)
 
     def close(self) -> None:
         """End the thread and close its sockets; what was not sent by then is lost. Once is enough."""
@@ -254,7 +262,7 @@ class PublishingThread:
     def _serve_once(self) -> None:
         self._asleep = True
         # What is offered from here on wakes this thread; what was offered before is seen now.
-        busy = self._stopping or self._new or any(one.has_work for one in self._sockets)
+        busy = self._stopping or self._new or self._old or any(one.has_work for one in self._sockets)
         events = dict(self._poller.poll(0 if busy else None))
         self._asleep = False
         self._watched.busy()
@@ -264,6 +272,12 @@ class PublishingThread:
             one = self._new.popleft()
             self._sockets.append(one)
             self._poller.register(one.socket, zmq.POLLIN)
+        while self._old:
+            one, closed = self._old.popleft()
+            self._sockets.remove(one)
+            self._poller.unregister(one.socket)
+            one.close()
+            closed.set()
         for one in self._sockets:
             if one.has_work or one.socket in events:
                 self._serve(one, one.socket in events)
