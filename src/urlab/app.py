@@ -28,6 +28,7 @@ from urlab.importing.hulls import Decomposer
 from urlab.importing.limited_process import WORK
 from urlab.manager import Manager, Play, StreamSource, ViewportSource
 from urlab.manager.play import DEFAULT_TIMEOUT_S
+from urlab.monitoring import watchdog
 from urlab.monitoring.metrics import RequestFigures
 from urlab.mujoco_versions import check_version
 from urlab.ops import Dispatcher, Parts, request_key
@@ -58,6 +59,9 @@ _FULL_TO_STANDARD = 8
 """No full observation is so many times larger than a standard one."""
 
 _THIS_MACHINE = "tcp://127.0.0.1"
+_DESCRIPTORS_PER_CAMERA = 6
+"""A ZeroMQ socket with its monitor, and two regions of shared memory."""
+
 _NO_STREAMS: dict[str, Any] = {"state": None, "control": None, "info": None, "cameras": {}}
 _SWITCH_INTERVAL_S = 0.0005
 """How long a Python thread may hold the interpreter: the default of 5 ms would ruin live pacing."""
@@ -156,6 +160,7 @@ class Server:
     def open_sockets(self) -> None:
         """Serve, on ports that are bound now unless they were before, and in shared memory where there is any."""
         rpc = self._rpc or self.bind_sockets()
+        watchdog.start()
         if self.config.shm:
             self._open_shared_memory()
         rpc.start()
@@ -178,12 +183,22 @@ class Server:
             self._attach(publisher, self.play.manager)
 
     def _attach_publishers(self, manager: Manager) -> None:
+        silent = len(manager.capture.cameras) - _most_streamed_cameras()
+        if silent > 0 and self.config.camera_streams:
+            log.warning(
+                "%d of %d cameras do not stream, as this process may open only %d files (ulimit -n); steps have their "
+                "pictures all the same",
+                silent,
+                len(manager.capture.cameras),
+                os.sysconf("SC_OPEN_MAX"),
+            )
         for publisher in self._publishers:
             self._attach(publisher, manager)
 
     def _attach(self, publisher: ScenePublisher, manager: Manager) -> None:
         capture = manager.capture
-        streamed = capture.cameras.values() if self.config.camera_streams else []
+        streamed = list(capture.cameras.values()) if self.config.camera_streams else []
+        streamed = streamed[: _most_streamed_cameras()]
         cameras = [StreamedCamera(one.name, one.topic, one.owner, one.key, one.frame_bytes) for one in streamed]
         publisher.attach(StreamSource(manager, self.config.rows), cameras)
         for camera in streamed:
@@ -362,6 +377,11 @@ def open_project(folder: Path) -> Project:
         shipped_models={name: robots.model_path(name) for name in robots.model_names()},
         shipped_levels={name: robots.level_path(name) for name in robots.level_names()},
     )
+
+
+def _most_streamed_cameras() -> int:
+    """So many that half of the file descriptors that this process may have are left for everything else."""
+    return int(os.sysconf("SC_OPEN_MAX")) // 2 // _DESCRIPTORS_PER_CAMERA
 
 
 def _warn_of_unwritable(folder: Path) -> None:

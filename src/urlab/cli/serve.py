@@ -36,6 +36,10 @@ _CLOSE_GRACE_S = 2.5
 _START_LIMIT_S = 30.0
 """For so long the banner waits for the level; compiling then goes on behind it."""
 _LABEL_WIDTH = 10
+_GL_WORDS = {
+    "", "disable", "disabled", "off", "false", "0", "enable", "enabled", "on", "true", "1", "glfw", "glx", "egl",
+    "osmesa",
+}  # fmt: skip
 
 _sockets = partial(typer.Option, rich_help_panel="Sockets")
 _scene = partial(typer.Option, rich_help_panel="Simulation")
@@ -168,17 +172,14 @@ def serve(
 ) -> None:
     """Run the server until Ctrl-C, SIGTERM or SIGHUP.
 
-    Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml --step-mode direct[/bold]
-    puts a robot of yours into a fresh level.
+    Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml[/bold] plays one of yours.
     """
+    set_up_logging(log_level, log_format)
     if supervise:
-        set_up_logging(log_level, log_format)
         raise typer.Exit(run_supervised(sys.argv[1:], ready_file))
     with StopSignals() as stop:
-        set_up_logging(log_level, log_format)
-        resume = None if resume_file is None else ResumeFile(resume_file)
-        if resume is not None:
-            targets, play = resume.read(targets or [], play)
+        resume = ResumeFile(resume_file)
+        targets, play = resume.read(targets or [], play)
         ports = Ports(step_port, state_port, control_port, info_port, camera_port)
         config = ServerConfig(
             host, ports, step_mode, play, project or default_project(),
@@ -188,7 +189,7 @@ def serve(
             plugins=tuple(plugin or ()), save_debug_xml=save_debug_xml, render_profile=render_profile,
             camera_streams=camera_streams, rows=rows,
         )  # fmt: skip
-        _run(config, targets or [], stop, strict=strict, log_format=log_format, resume=resume)
+        _run(config, targets, stop, strict=strict, log_format=log_format, resume=resume)
 
 
 def _run(
@@ -198,19 +199,19 @@ def _run(
     *,
     strict: bool,
     log_format: LogFormat,
-    resume: ResumeFile | None,
+    resume: ResumeFile,
 ) -> None:
     """Serve until ``stop``, keeping what a successor needs in ``resume``.
 
     What cannot work raises a UrlabError before the ready file is there.
     """
+    _forget_unknown_gl()
     # MuJoCo comes in here, after the signals: a stop during its import is a clean one as well.
     from urlab.app import Server
 
     _check_ready_file(config)
     server = Server(config, targets)
-    if resume is not None:
-        resume.follow(server.play)
+    resume.follow(server.play)
     try:
         _start(server, strict=strict)
         stop.hold()  # before the ready file, for a supervisor may send its signal as soon as that is there
@@ -235,6 +236,14 @@ def _start(server: "Server", *, strict: bool) -> None:
     if strict and server.config.play and status.state is not PIEState.READY:
         raise CommandError(f"the level {server.play.level.name} cannot be played (--strict): {status.compile_error}")
     server.open_sockets()
+
+
+def _forget_unknown_gl() -> None:
+    """MuJoCo cannot even be imported while MUJOCO_GL is a word that it does not know."""
+    word = os.environ.get("MUJOCO_GL", "").strip().lower()
+    if word not in _GL_WORDS:
+        log.warning("MUJOCO_GL=%s is none of %s, and is ignored", word, ", ".join(sorted(_GL_WORDS - {""})))
+        del os.environ["MUJOCO_GL"]
 
 
 def _check_ready_file(config: ServerConfig) -> None:

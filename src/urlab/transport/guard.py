@@ -15,6 +15,7 @@ ten times a second, what each connection has sent with what the socket's owner h
 
 import contextlib
 import errno
+import itertools
 import logging
 import os
 import socket as sockets
@@ -87,6 +88,7 @@ class GuardedSocket:
 
     endpoint: str
     monitor: Any
+    domain: bytes
     needs: Role = Role.OBSERVER
     has_keys: bool = False
     most_undelivered_bytes: int = 0
@@ -141,6 +143,7 @@ class ConnectionGuard:
         self._keys_version = 0
         self._on_connected = on_connected
         self._guarded: dict[bytes, GuardedSocket] = {}
+        self._domains = itertools.count()
         self._zap = context.socket(zmq.REP)
         self._zap.setsockopt(zmq.LINGER, 0)
         self._zap.bind(_ZAP_ENDPOINT)
@@ -160,7 +163,7 @@ class ConnectionGuard:
         if self._server_pair is not None:
             socket.curve_server = True
             socket.curve_secretkey = self._server_pair.secret.encode()
-        domain = f"urlab-{len(self._guarded)}"
+        domain = f"urlab-{next(self._domains)}"
         socket.setsockopt(zmq.ZAP_DOMAIN, domain.encode())
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         socket.monitor(f"inproc://{domain}", _EVENTS)
@@ -168,7 +171,12 @@ class ConnectionGuard:
         monitor.setsockopt(zmq.LINGER, 0)
         monitor.connect(f"inproc://{domain}")
         guarded = self._guarded[domain.encode()] = GuardedSocket(
-            endpoint, monitor, needs, self._keys is not None, most_undelivered_bytes or MOST_UNDELIVERED_BYTES
+            endpoint,
+            monitor,
+            domain.encode(),
+            needs,
+            self._keys is not None,
+            most_undelivered_bytes or MOST_UNDELIVERED_BYTES,
         )
         self._wake()
         return guarded
@@ -282,6 +290,7 @@ class ConnectionGuard:
             elif event == zmq.EVENT_MONITOR_STOPPED:
                 one.monitor.close()
                 one.connections.clear()
+                self._guarded.pop(one.domain, None)
 
     def _judge(self, one: GuardedSocket, descriptor: int) -> None:
         one.connections[descriptor] = ConnectionUse()

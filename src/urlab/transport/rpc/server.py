@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from urlab import access
 from urlab.access import RpcCaller
 from urlab.errors import ConfigError
+from urlab.monitoring.watchdog import Turns
 from urlab.transport.endpoint import listen
 from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.rpc import zmtp
@@ -144,9 +145,12 @@ class ZmqRpcServer:
     # -- the loop -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        watched = Turns("urlab-zmq-rpc").open()
         try:
             while not self._stopping:
-                for descriptor, events in self._next_events():
+                happened = self._next_events()
+                watched.busy()
+                for descriptor, events in happened:
                     connection = self._connections.get(descriptor)
                     if connection is not None:
                         self._attend(connection, events)
@@ -158,9 +162,11 @@ class ZmqRpcServer:
                     self._take_arrivals()
                 if self._silent:
                     self._drop_silent()
+                watched.idle()
             self._take_finished()
             self._linger()
         finally:
+            watched.close()
             self._close()
 
     def _next_events(self) -> list[tuple[int, int]]:
@@ -352,10 +358,16 @@ class ZmqRpcServer:
         """Have a request served in a pool: one that was read, or, without ``running``, its bytes."""
         connection.busy = True
         self._running_in_pool += 1
+        begun = threading.Lock()
+
+        def serve() -> None:
+            if begun.acquire(blocking=False):
+                self._serve_in_pool(connection, delimited, request, running)
+
         try:
-            self._pools[pool].submit(self._serve_in_pool, connection, delimited, request, running)
-        except RuntimeError:  # the pool is closing
-            self._serve_in_pool(connection, delimited, request, running)
+            self._pools[pool].submit(serve)
+        except RuntimeError:  # the pool is closing, or gets no thread; then it may still begin with this later
+            serve()
 
     def _serve_in_pool(
         self, connection: Connection, delimited: bool, request: Any, running: RunningRequest | None

@@ -16,6 +16,7 @@ from typing import Any
 import zmq
 
 from urlab.access import Role
+from urlab.monitoring.watchdog import Turns
 from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.guard import ConnectionGuard, GuardedSocket, source
 from urlab.transport.publisher import no_op
@@ -210,6 +211,7 @@ class PublishingThread:
         self.guard = guard
         self._sockets: list[PubSocket] = []
         self._new: deque[PubSocket] = deque()
+        self._old: deque[tuple[PubSocket, threading.Event]] = deque()
         self._poller = zmq.Poller()
         self._wake_in, self._wake_out = socket.socketpair()
         for end in (self._wake_in, self._wake_out):
@@ -217,6 +219,7 @@ class PublishingThread:
         self._poller.register(self._wake_in.fileno(), zmq.POLLIN)
         self._asleep = False
         self._stopping = False
+        self._watched = Turns("urlab-publishing")
         self._thread = threading.Thread(target=self._run, name="urlab-publishing", daemon=True)
         self._thread.start()
 
@@ -225,6 +228,13 @@ class PublishingThread:
         one.wake = self._wake
         self._new.append(one)
         self._wake()
+
+    def remove(self, one: PubSocket) -> None:
+        """Close a socket, and wait until its port is free; what was not sent by then is lost."""
+        closed = threading.Event()
+        self._old.append((one, closed))
+        self._wake()
+        closed.wait(_STOP_LIMIT_S)
 
     def close(self) -> None:
         """End the thread and close its sockets; what was not sent by then is lost. Once is enough."""
@@ -241,10 +251,12 @@ class PublishingThread:
                 self._wake_out.send(b"!")
 
     def _run(self) -> None:
+        self._watched.open()
         try:
             while not self._stopping:
                 self._serve_once()
         finally:
+            self._watched.close()
             for one in (*self._sockets, *self._new):
                 one.close()
             self._wake_in.close()
@@ -253,18 +265,26 @@ class PublishingThread:
     def _serve_once(self) -> None:
         self._asleep = True
         # What is offered from here on wakes this thread; what was offered before is seen now.
-        busy = self._stopping or self._new or any(one.has_work for one in self._sockets)
+        busy = self._stopping or self._new or self._old or any(one.has_work for one in self._sockets)
         events = dict(self._poller.poll(0 if busy else None))
         self._asleep = False
+        self._watched.busy()
         if self._wake_in.fileno() in events:
             self._wake_in.recv(4096)
         while self._new:
             one = self._new.popleft()
             self._sockets.append(one)
             self._poller.register(one.socket, zmq.POLLIN)
+        while self._old:
+            one, closed = self._old.popleft()
+            self._sockets.remove(one)
+            self._poller.unregister(one.socket)
+            one.close()
+            closed.set()
         for one in self._sockets:
             if one.has_work or one.socket in events:
                 self._serve(one, one.socket in events)
+        self._watched.idle()
 
     def _serve(self, one: PubSocket, has_subscriptions: bool) -> None:
         try:
