@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,13 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# What a user of this machine has saved and set is not a test's business, nor the other way round.
+_USER_FOLDERS = tempfile.TemporaryDirectory(prefix="urlab-tests-")
+os.environ["XDG_DATA_HOME"] = f"{_USER_FOLDERS.name}/data"
+os.environ["XDG_CONFIG_HOME"] = f"{_USER_FOLDERS.name}/config"
+for _name in [name for name in os.environ if name.startswith("URLAB_")]:
+    del os.environ[_name]
+
 LASTING_PORTS = range(10_000, 20_000)
 """The system gives none of these to a socket that binds to any port."""
 
@@ -36,6 +44,7 @@ STARTS_PROCESSES = (
     "client/test_following.py",
     "client/test_programs.py",
     "client/transports/test_repeated_blocks.py",
+    "client/transports/test_shm_attacks.py",
     "client/transports/test_shm_server.py",
     "compliance/test_documented_protocol.py",
     "compliance/test_hostile_requests.py",
@@ -44,6 +53,7 @@ STARTS_PROCESSES = (
     "pages",
     "soak",
     "urlab/authoring/test_world.py",
+    "urlab/test_health.py",
     "urlab/cameras/test_front_door.py",
     "urlab/cameras/test_gl_thread.py",
     "urlab/cli",
@@ -59,10 +69,12 @@ STARTS_PROCESSES = (
     "urlab/ros2/dds",
     "urlab/ros2/services",
     "urlab/ros2/test_bridge_processes.py",
+    "urlab/physics/test_worker_pool.py",
     "urlab/test_app.py",
     "urlab/test_child_process.py",
     "urlab/test_fork.py",
     "urlab/test_plugins.py",
+    "urlab/transport/test_guard.py",
     "wire/test_shm_wait.py",
 )
 """Folders and files whose tests start servers, workers or commands, or take long: `make test-fast` leaves them out."""
@@ -138,7 +150,7 @@ def logging_and_signals_as_before() -> Iterator[None]:
     """What a command sets up for its process, when it runs in that of the tests, ends with the test."""
     logger, client = logging.getLogger("urlab"), logging.getLogger("urlab_client")
     before = logger.level, logger.handlers[:], logger.propagate, client.parent
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     logger.setLevel(before[0])
     logger.handlers[:], logger.propagate, client.parent = before[1:]

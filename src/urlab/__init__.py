@@ -4,7 +4,7 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
 
 - `cli`: the command line, one file or folder per command.
 - `ros2`: the bridge to ROS 2, a client of a running server. `evaluation`: policies on manipulation tasks, over HTTP.
-- `app`: builds a server from the parts below.
+- `app`: builds a server from the parts below. `health`: what a server says of itself, over HTTP.
 - `transport`: frames in and out: ZeroMQ requests, streams, shared memory. `plugins`: what a user's plugin imports.
 - `ops`: sessions, the dispatcher and the handler of every op.
 - `manager`: one running scene: step modes, observations, the play lifecycle.
@@ -14,8 +14,8 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
 - `importing`: model files of others into the project.
 - `compile`: levels and models into one compiled scene.
 - `scene`: levels, actors and blueprints as data. `physics`: the owner of MjModel and MjData. `robots`: shipped models.
-- Shared ground, one file each: `geometry`, `config`, `access`, `files`, `numbers`, `toml_tables`, `child_process`,
-  `video`, `mujoco_versions`, `errors`.
+- Shared ground, one file each: `geometry`, `config`, `access`, `monitoring`, `files`, `numbers`, `toml_tables`,
+  `child_process`, `video`, `mujoco_versions`; below them `paths` and `errors`.
 """
 
 from typing import TYPE_CHECKING, Any

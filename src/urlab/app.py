@@ -6,27 +6,33 @@ import inspect
 import logging
 import os
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from urlab import plugins, robots
 from urlab.authoring import Importer, World
 from urlab.authoring.targets import is_of_project, open_targets
 from urlab.compile.library import Library
-from urlab.config import RenderProfile, ServerConfig
+from urlab.config import RenderProfile, ServerConfig, is_local
 from urlab.errors import ConfigError, OpTimeout
-from urlab.files import remove_ready_file, write_ready_file
+from urlab.files import remove_ready_file, sweep, write_ready_file
+from urlab.health import HealthReport, HealthServer
+from urlab.importing import sweep_imports
 from urlab.importing.hulls import Decomposer
+from urlab.importing.limited_process import WORK
 from urlab.manager import Manager, Play, StreamSource, ViewportSource
 from urlab.manager.play import DEFAULT_TIMEOUT_S
+from urlab.monitoring.metrics import RequestFigures
 from urlab.mujoco_versions import check_version
 from urlab.ops import Dispatcher, Parts
 from urlab.overlay import Overlay
 from urlab.physics.engine import route_mujoco_log
+from urlab.recording import recover_in_background
 from urlab.scene.project import Project
 from urlab.transport import (
     RequestRegistry,
@@ -49,6 +55,7 @@ _CLOSE_LIMIT_S = 2.0
 _FULL_TO_STANDARD = 8
 """No full observation is so many times larger than a standard one."""
 
+_THIS_MACHINE = "tcp://127.0.0.1"
 _NO_STREAMS: dict[str, Any] = {"state": None, "control": None, "info": None, "cameras": {}}
 _SWITCH_INTERVAL_S = 0.0005
 """How long a Python thread may hold the interpreter: the default of 5 ms would ruin live pacing."""
@@ -57,26 +64,32 @@ _SWITCH_INTERVAL_S = 0.0005
 class Server:
     """A project, a level, the ops on them; and, once started, the sockets."""
 
-    def __init__(self, config: ServerConfig, targets: Sequence[str | Path] = ()) -> None:
+    def __init__(self, config: ServerConfig, targets: Sequence[str | Path] = (), *, in_process: bool = False) -> None:
+        """``in_process``: all requests come from this process, so that file ops have its user's own rights."""
         check_version()
         route_mujoco_log()
         self.config = config.checked()
         callbacks = plugins.load(self.config.plugins)
         self.project = open_project(self.config.project)
+        roots = self.config.roots(in_process=in_process)
         _warn_of_unwritable(self.project.folder)
+        self._recovery = recover_in_background(self.project.journal_dir, self.project.replays_dir)
+        _sweep(self.project)
         self._decomposer = Decomposer(self.project.converted_meshes_dir)
-        library = Library(self.project.record, self._decomposer)
+        importer = Importer(self.project, roots)
+        library = Library(importer.find, self._decomposer)
         level = open_targets(self.project, targets, library)
+        importer.trust_only(level)
         self.world = World(
             self.project,
             level,
             library,
-            Importer(self.project, self.config.roots()),
+            importer,
             from_project=is_of_project(self.project, targets, level),
         )
         self.play = Play(
             self.world,
-            self.config.roots(),
+            roots,
             pinned_mode=None if self.config.step_mode is StepMode.AUTO else self.config.step_mode,
             render_profile=self.config.render_profile,
             save_debug=self.config.save_debug_xml,
@@ -93,6 +106,7 @@ class Server:
         self._rpc: ZmqRpcServer | None = None
         self._shm: SharedMemory | None = None
         self._streams: Streams | None = None
+        self._health: HealthServer | None = None
 
     def begin(self, mode: StepMode = StepMode.LIVE, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         """Prepare this process and, unless the config says no, start to play.
@@ -106,10 +120,19 @@ class Server:
     def bind_sockets(self) -> ZmqRpcServer:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
         base, ports = self.config.endpoint_base, self.config.ports
-        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry)
-        self._streams = self._parts.streams = Streams(base, ports)
+        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry, share=self.config.share)
+        self._streams = self._parts.streams = Streams(base, ports, share=self.config.share)
         self._add_publisher(self._streams)
+        if self.config.metrics_port is not None:
+            self._open_health(self.config.metrics_port)
         return self._rpc
+
+    def _open_health(self, port: int) -> None:
+        """On this machine only, unless everything is to be open to the network: it asks for no key."""
+        base = self.config.endpoint_base if self.config.insecure and not is_local(self.config.host) else _THIS_MACHINE
+        self.dispatcher.figures = RequestFigures()
+        report = HealthReport(self.play, self.dispatcher, self._streams, is_played=self.config.play)
+        self._health = HealthServer(base, port, report, share=self.config.share)
 
     def open_sockets(self) -> None:
         """Serve, on ports that are bound now unless they were before, and in shared memory where there is any."""
@@ -163,9 +186,15 @@ class Server:
             "step": self._rpc.endpoint if self._rpc is not None else None,
             **{name: streams[name] for name in ("state", "control", "info")},
             "web": None,
+            "metrics": self.metrics_url,
             "project": str(self.project.folder),
             "cameras": streams["cameras"],
         }
+
+    @property
+    def metrics_url(self) -> str | None:
+        """Where the health checks and figures are, if they were asked for."""
+        return self._health.url if self._health is not None else None
 
     @property
     def shm_folder(self) -> Path | None:
@@ -202,9 +231,26 @@ class Server:
         if self._streams is not None:
             self._streams.close()
             self._streams = self._parts.streams = None
+        if self._health is not None:
+            self._health.close()
+            self._health = None
         self._publishers.clear()
         self._viewport.close()
         self._decomposer.close()
+        if self._recovery is not None:
+            self._recovery.join(_CLOSE_LIMIT_S)
+
+
+_ROOTS = ("model_roots", "write_roots")
+
+
+class LaunchOptions(TypedDict, total=False):
+    """What `launch` takes beside its own arguments; `launch` says what each means."""
+
+    plugins: str | Sequence[str]
+    model_roots: str | Path | Sequence[str | Path]
+    write_roots: str | Path | Sequence[str | Path]
+    save_debug_xml: bool
 
 
 def launch(
@@ -217,7 +263,7 @@ def launch(
     play: bool = True,
     render_profile: RenderProfile | str = RenderProfile.AUTO,
     start_timeout_s: float | None = None,
-    **options: Any,
+    **options: Unpack[LaunchOptions],
 ) -> URLabClient:
     """Start a server inside this process and return a connected client; closing the client ends the server.
 
@@ -231,18 +277,20 @@ def launch(
     - ``project``: the folder for levels, imports and recordings; by default the per-user data folder.
     - ``play``: False stays in the editor, with nothing simulated until ``client.sim.start()``.
     - ``render_profile``: "auto" (default), "fast" or "quality".
-    - ``plugins``: names of modules to import first; see `urlab.plugins`.
+    - ``plugins``: the name of a module to import first, or several; see `urlab.plugins`.
     - ``start_timeout_s``: give up with `ConfigError` if compiling takes longer; by default it takes what it takes.
-    - ``model_roots``, ``write_roots`` (folders that file ops may read and write; by default home, current and temporary
-      folder and the project), ``save_debug_xml`` (False) and every other field of `urlab.config.ServerConfig`.
+    - ``model_roots``, ``write_roots``: folders that file ops may read and write; by default they have your own rights.
+    - ``save_debug_xml``: True writes the compiled scene to ``Saved/URLab`` of the project.
     """
-    options |= {"play": play, "render_profile": render_profile}
-    if project is not None:
-        options["project"] = Path(project)
     _refuse_unknown_options(options)
+    chosen: dict[str, Any] = {**options, "play": play, "render_profile": render_profile}
+    chosen |= {name: _several(value) for name, value in chosen.items() if name in ("plugins", *_ROOTS)}
+    chosen |= {name: tuple(Path(root) for root in chosen[name]) for name in _ROOTS if name in chosen}
+    if project is not None:
+        chosen["project"] = Path(project)
     mode = StepMode(step_mode)
-    targets = [target] if isinstance(target, str | Path) else list(target or [])
-    server = Server(replace(ServerConfig(), **options), targets)
+    targets = _several(target or ())
+    server = Server(replace(ServerConfig(), **chosen), targets, in_process=True)
     try:
         server.begin(mode, threading.TIMEOUT_MAX if start_timeout_s is None else start_timeout_s)
         _refuse_failed_start(server, start_timeout_s)
@@ -261,13 +309,23 @@ def launch(
     return client
 
 
+def _several(given: str | Path | Sequence[str | Path]) -> tuple[str | Path, ...]:
+    """One or several, as several."""
+    return (given,) if isinstance(given, str | Path) else tuple(given)
+
+
 def _refuse_unknown_options(options: Mapping[str, Any]) -> None:
-    fields = {field.name for field in dataclasses.fields(ServerConfig)}
+    fields = set(LaunchOptions.__annotations__)
+    of_sockets = {field.name for field in dataclasses.fields(ServerConfig)} - {*inspect.signature(launch).parameters}
     for name in options:
         if name in OPTION_FIELDS:
             raise TypeError(
                 f"launch() has no option {name!r}, which is one of the simulation: "
                 f"launch(..., sim_options={{{name!r}: ...}}), or client.runtime.set_sim_options({name}=...)"
+            )
+        if name in of_sockets - fields:
+            raise TypeError(
+                f"launch() has no option {name!r}: it is one of `urlab serve`, and launch() opens no sockets"
             )
         if name not in fields:
             exist = sorted({*inspect.signature(launch).parameters, *fields} - {"target", "options"})
@@ -279,7 +337,7 @@ def _refuse_unknown_options(options: Mapping[str, Any]) -> None:
 def open_project(folder: Path) -> Project:
     """The project in that folder, with what is shipped."""
     return Project(
-        folder,
+        folder.expanduser().resolve(),
         shipped_models={name: robots.model_path(name) for name in robots.model_names()},
         shipped_levels={name: robots.level_path(name) for name in robots.level_names()},
     )
@@ -293,6 +351,14 @@ def _warn_of_unwritable(folder: Path) -> None:
         writable = False
     if not writable:
         log.warning("the project folder %s cannot be written: nothing can be saved. Choose another: --project", folder)
+
+
+def _sweep(project: Project) -> None:
+    """Remove what killed processes of this user have left, here and among the temporary files."""
+    replays = [project.replays_dir, *(one for one in project.replays_dir.glob("**/") if not one.is_symlink())]
+    sweep([project.levels_dir, project.converted_meshes_dir, *replays])
+    sweep([Path(tempfile.gettempdir())], f"urlab-*-{WORK}*")
+    sweep_imports(project.imports_dir)
 
 
 def _largest_reply(manager: Manager) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from urlab.errors import ConfigError
+from urlab.paths import FileRoots
 from urlab_wire.enums import RowLayout, StepMode
 
 _DISTRIBUTION = "urlab-headless"
@@ -51,22 +52,6 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class FileRoots:
-    """The folders that file ops over the wire may read from and write to, judged after symlinks are resolved."""
-
-    read: tuple[Path, ...] = ()
-    write: tuple[Path, ...] = ()
-
-    def may_read(self, path: Path) -> bool:
-        """Whether a file may be read."""
-        return _inside(path, self.read)
-
-    def may_write(self, path: Path) -> bool:
-        """Whether a file may be written."""
-        return _inside(path, self.write)
-
-
-@dataclass(frozen=True, slots=True)
 class ServerConfig:
     """Everything that the options of `urlab serve` say."""
 
@@ -78,12 +63,18 @@ class ServerConfig:
     model_roots: tuple[Path, ...] | None = None
     write_roots: tuple[Path, ...] | None = None
     insecure: bool = False
+    share: bool = False
+    """Whether other users of this machine may connect."""
+
     shm: bool = sys.platform == "linux"
     render_profile: RenderProfile = RenderProfile.AUTO
     camera_streams: bool = True
     rows: RowLayout = RowLayout.V1
     save_debug_xml: bool = False
     ready_file: Path | None = None
+    metrics_port: int | None = None
+    """The port of the health checks and figures; None = there is none, 0 = any free one."""
+
     plugins: tuple[str, ...] = ()
     """Modules that are imported before anything else; see `urlab.plugins`."""
 
@@ -101,7 +92,8 @@ class ServerConfig:
                 f"--host {self.host} would let every machine on the network drive this server, which has no "
                 f"authentication. Use --host 127.0.0.1, or add --insecure if you mean it."
             )
-        for name, port in asdict(self.ports).items():
+        named = asdict(self.ports) | ({"metrics": self.metrics_port} if self.metrics_port is not None else {})
+        for name, port in named.items():
             if not 0 <= port <= _LAST_PORT:
                 raise ConfigError(f"--{name}-port {port} is not a port: use 1 to {_LAST_PORT}, or 0 for any free one")
         return replace(
@@ -112,11 +104,21 @@ class ServerConfig:
             rows=_word(RowLayout, "rows", self.rows),
         )
 
-    def roots(self) -> FileRoots:
-        """The folders in force: generous on loopback, the project alone elsewhere."""
-        local = (Path.home(), Path.cwd(), Path(tempfile.gettempdir())) if is_local(self.host) else ()
-        read = self.model_roots if self.model_roots is not None else local
-        write = self.write_roots if self.write_roots is not None else local
+    def roots(self, *, in_process: bool = False) -> FileRoots:
+        """The folders in force: those that the options name, or the usual ones; and the project, always.
+
+        Usually home, current and temporary folder are read, and the latter two written, on loopback. A current folder
+        that is the home folder, or holds it, is not one that is meant to be written; the whole file system is neither.
+        Requests from this very process have the rights of its user, unless the options name folders.
+        """
+        if in_process and self.model_roots is None and self.write_roots is None:
+            return FileRoots(own_rights=True)
+        home, here, temporary = (one.resolve() for one in (Path.home(), Path.cwd(), Path(tempfile.gettempdir())))
+        usual = (home, here, temporary) if is_local(self.host) else ()
+        read = self.model_roots if self.model_roots is not None else _narrow(usual)
+        write = self.write_roots
+        if write is None:
+            write = _narrow(usual[1 if not home.is_relative_to(here) else 2 :])
         return FileRoots(read=_resolved((*read, self.project)), write=_resolved((*write, self.project)))
 
 
@@ -170,9 +172,6 @@ def _resolved(folders: tuple[Path, ...]) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(folder.expanduser().resolve() for folder in folders))
 
 
-def _inside(path: Path, roots: tuple[Path, ...]) -> bool:
-    try:
-        real = path.resolve()
-    except (OSError, RuntimeError, ValueError):
-        return False  # a loop of symlinks, or no path at all
-    return any(real.is_relative_to(root) for root in roots)
+def _narrow(folders: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Those that are not the whole file system, where a service may have its current folder or its home."""
+    return tuple(one for one in folders if one != Path(one.anchor))

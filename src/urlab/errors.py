@@ -17,6 +17,7 @@ UrlabError
 ├── ViewError               a view that cannot be had
 │   └── NoViewport  InvalidMode
 ├── CompileError            a scene that MuJoCo refuses; names the actor
+├── PhysicsError            MuJoCo cannot step this state; a reset or a new start mends it
 ├── PluginError             a function of a plugin failed; the message names it
 ├── ChildFailed             a child process did not start, or ended before its work was done; has its last words
 └── ConfigError             the server was started with options that cannot work
@@ -312,6 +313,12 @@ class CompileError(UrlabError):
     """MuJoCo refuses the scene."""
 
     code = ErrorCode.NOT_READY
+
+
+class PhysicsError(UrlabError):
+    """MuJoCo cannot go on from this state."""
+
+    code = ErrorCode.PHYSICS_ERROR
 
 
 class PluginError(UrlabError):

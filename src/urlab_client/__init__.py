@@ -38,6 +38,7 @@ from urlab_client.errors import (
     URLabPIEError,
     URLabRPCError,
     URLabTimeoutError,
+    URLabValueError,
     URLabVersionMismatch,
 )
 from urlab_client.handles.articulation import URLabArticulation
@@ -143,6 +144,7 @@ __all__ = [
     "URLabReplayAPI",
     "URLabSpawnHandle",
     "URLabTimeoutError",
+    "URLabValueError",
     "URLabVersionMismatch",
     "ZmqTransport",
 ]

@@ -6,6 +6,7 @@ from typing import Any, Self
 import mujoco
 
 from urlab_client.enums import CameraTiming, ObservationLevel, StepMode, coerce, wire
+from urlab_client.errors import counted
 from urlab_client.handles.articulation import URLabArticulation
 from urlab_client.handles.entity import URLabEntity
 from urlab_client.html import client_html
@@ -150,7 +151,7 @@ class URLabClient(ClientSession):
             return (
                 f"URLabClient({self._address!r}, {self._step_mode.value}, {'closed' if self._closed else 'no session'})"
             )
-        scene = f"{len(self._articulations)} robots" if self._manager_present else "nothing plays"
+        scene = counted(len(self._articulations), "robot") if self._manager_present else "nothing plays"
         clock = f"step {self.step_count}, t={self.sim_time:.4g} s"
         closed = ", closed" if self._closed else ""
         return f"URLabClient({self._address!r}, {self._step_mode.value}, {scene}, {clock}{closed})"
@@ -341,5 +342,9 @@ def cameras_field(include_cameras: Cameras) -> bool | dict[str, str]:
         return include_cameras
     if isinstance(include_cameras, Mapping):
         return {name: wire(timing) for name, timing in include_cameras.items()}
+    if include_cameras is not None and not isinstance(include_cameras, Iterable):
+        raise TypeError(
+            f"include_cameras is a bool, a name, several names or {{name: timing}}, not {include_cameras!r}"
+        )
     names = [include_cameras] if isinstance(include_cameras, str) else list(include_cameras or ())
     return dict.fromkeys(names, _SYNC) if names else False

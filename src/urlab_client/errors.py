@@ -4,6 +4,7 @@
     ├── URLabRPCError             the server answered an error, or could not be asked
     │   ├── URLabTimeoutError     no answer in time (also a TimeoutError)
     │   ├── URLabPIEError         the simulation did not start
+    │   ├── URLabValueError       the server does not take a value: a word, a number, a length (also a ValueError)
     │   └── URLabControllerError  a controller does not take these params (also a ValueError)
     ├── URLabVersionMismatch      server and client run different MuJoCo builds
     └── URLabGoneError            a handle whose robot, body or camera is not in the running scene
@@ -12,8 +13,9 @@
     UserWarning
     └── URLabModeWarning          the step mode in force is not the one that was asked for
 
-Other wrong arguments are refused before anything is sent, with the builtin ValueError or TypeError; an attribute that
-an object does not have, or that is read-only, is an AttributeError. All of them survive pickling.
+Other wrong arguments are refused before anything is sent, with the builtin ValueError or TypeError; so a wrong value is
+a ValueError whichever side finds it. An attribute that an object does not have, or that is read-only, is an
+AttributeError. All of them survive pickling.
 """
 
 import re
@@ -108,6 +110,14 @@ class URLabControllerError(URLabRPCError, ValueError):
         super().__init__(ErrorCode.CONTROLLER_SCHEMA_VIOLATION.value, message, op=op)
 
 
+class URLabValueError(URLabRPCError, ValueError):
+    """The server does not take a value of this request; its code is one of `WRONG_VALUE`. Nothing was changed."""
+
+
+WRONG_VALUE = frozenset({ErrorCode.BAD_VALUE, ErrorCode.BAD_MODE, ErrorCode.INVALID_MODE, ErrorCode.DIM_MISMATCH})
+"""Codes of an unknown word, of a number that cannot be, of a vector of another length."""
+
+
 class URLabGoneError(PicklableError, RuntimeError):
     """A handle was used whose robot, body or camera is not in the running scene; the message says why."""
 
@@ -168,3 +178,8 @@ def listed(names: list[str]) -> str:
     """Names with commas between them; of very many the first ones."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return f"{', '.join(names[:_MOST_NAMES])}{more}"
+
+
+def counted(count: int, noun: str) -> str:
+    """``1 robot``, ``2 robots``."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

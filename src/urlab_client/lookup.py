@@ -40,6 +40,19 @@ class NamedTable(dict[str, Entry]):
         raise unknown_name(self.kind, name, self, owner=self.owner, empty=self.empty)
 
 
+class FixedTable(NamedTable[Entry]):
+    """A table that shows what a scene has: it cannot be changed; ``dict(table)`` is a copy that can."""
+
+    __slots__ = ()
+
+    def _refuse_change(self, *_: object, **__: object) -> NoReturn:
+        """Refused: the table is read-only."""
+        raise TypeError(f"this table ({self.kind} by name) is read-only: it has what the scene has")
+
+    __setitem__ = __delitem__ = __ior__ = _refuse_change
+    pop = popitem = clear = update = setdefault = _refuse_change
+
+
 class FixedAttributes:
     """Refuses to set attributes that an object does not have, and those that are read-only.
 
@@ -58,7 +71,11 @@ class FixedAttributes:
         object.__setattr__(self, name, value)
 
 
-_INSTEAD = {"step_mode": "call client.runtime.set_mode(...)", "data": "write into it: client.data.qpos[:] = ..."}
+_INSTEAD = {
+    "step_mode": "call client.runtime.set_mode(...)",
+    "data": "write into it: client.data.qpos[:] = ...",
+    "value": "call set_control(...)",
+}
 
 
 def _refuse(owner: object, name: str, exists: bool) -> NoReturn:

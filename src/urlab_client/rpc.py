@@ -15,9 +15,11 @@ from msgspec import inspect
 from urlab_client.errors import (
     TRANSPORT_ERROR,
     UNEXPECTED_REPLY_OP,
+    WRONG_VALUE,
     URLabControllerError,
     URLabRPCError,
     URLabTimeoutError,
+    URLabValueError,
 )
 from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, Transport, refuse_after_fork
 from urlab_wire.catalogue import CATALOGUE, DEFAULT_LIMIT_S
@@ -139,7 +141,7 @@ def _error(op: str, reply: Tree) -> URLabRPCError:
         message = f"{message} ({REJOIN_HINT})" if message else REJOIN_HINT
     if code == ErrorCode.CONTROLLER_SCHEMA_VIOLATION:
         return URLabControllerError(message, op=op)
-    return URLabRPCError(code, message, op=op)
+    return (URLabValueError if code in WRONG_VALUE else URLabRPCError)(code, message, op=op)
 
 
 _type_of = cache(inspect.type_info)

@@ -14,7 +14,7 @@ from urlab_client.handles import build
 from urlab_client.handles.articulation import URLabArticulation
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.entity import URLabEntity
-from urlab_client.lookup import NamedTable
+from urlab_client.lookup import FixedTable, NamedTable
 from urlab_client.mirror import LocalData
 from urlab_client.rpc import read_reply
 from urlab_client.types import SegmentInfo
@@ -241,7 +241,7 @@ class SceneState(LocalData):
         client = cast("URLabClient", self)
         articulations = build.build_articulations(hello, model, client, self._known)
         plain = build.build_entities(hello, client, self._known)
-        here = "in this scene none" if self._manager_present else "none: nothing plays, call sim.start()"
+        here = "none in this scene" if self._manager_present else "none: nothing plays, call sim.start()"
         cameras = build.build_cameras(hello.global_cameras or {}, self._data_lock, self._known, empty=here)
         self._use_handles(articulations, plain, cameras, here)
         reason = f"it is not in the scene that plays now; there are {listed(list(self._entities)) or 'no robots'}"
@@ -258,12 +258,12 @@ class SceneState(LocalData):
         cameras: build.CameraTable,
         empty: str,
     ) -> None:
-        self._articulations = NamedTable("articulation", articulations, empty=empty)
+        self._articulations = FixedTable("articulation", articulations, empty=empty)
         by_id = {one.actor_id: one for one in articulations.values() if one.actor_id}
-        self._articulations_by_id = NamedTable("articulation of the actor_id", by_id, empty=empty)
+        self._articulations_by_id = FixedTable("articulation of the actor_id", by_id, empty=empty)
         self._plain_entities = list(plain.values())
         both: dict[str, URLabEntity] = {**plain, **articulations}
-        self._entities = NamedTable("entity", both, empty=empty)
+        self._entities = FixedTable("entity", both, empty=empty)
         self._global_cameras: NamedTable[URLabCameraView] = cameras
         self._camera_keys = build.camera_keys(self._camera_views())
 

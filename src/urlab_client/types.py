@@ -161,7 +161,8 @@ class PIEStatus(ShortRepr):
     """Where the play lifecycle stands; ``sim_time`` in seconds while a simulation runs.
 
     What follows is there when the server tells it (an extension of ours): the pace of live physics in percent of real
-    time, the seed of the last reset that named one, and by prefix whose setpoints count, ``zmq`` or ``ui``.
+    time, the seed of the last reset that named one, by prefix whose setpoints count, ``zmq`` or ``ui``, and why the
+    last step failed, if it did (which pauses live physics).
     """
 
     state: PIEState
@@ -173,6 +174,7 @@ class PIEStatus(ShortRepr):
     speed_percent: float | None = None
     seed: int | None = None
     control_source: dict[str, str] | None = None
+    physics_error: str | None = None
 
 
 @dataclass(repr=False)

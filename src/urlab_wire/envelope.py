@@ -1,12 +1,26 @@
 """The frame around every op: requests carry ``op`` and ``session_id``, replies ``op``."""
 
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 
 from urlab_wire.errors import ErrorCode
 
 ERROR_OP = "error"
+
+MAX_NAME_LENGTH = 256
+MAX_TEXT_LENGTH = 4096
+MAX_TAGS = 100
+_MAX_MESSAGE_LENGTH = 10_000
+
+Name = Annotated[str, msgspec.Meta(max_length=MAX_NAME_LENGTH)]
+"""A name that a client chooses and the server keeps: of an actor, a tag, a recording, a state."""
+
+Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT_LENGTH)]
+"""A text that the server shows or takes for a path."""
+
+Tags = Annotated[list[Name], msgspec.Meta(max_length=MAX_TAGS)]
+"""All tags of an actor."""
 
 
 class Reply(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="op"):
@@ -43,5 +57,7 @@ def ok_op(op: str) -> str:
 
 
 def error(code: ErrorCode | str, message: str, **extra: Any) -> ErrorReply:
-    """Build an error reply."""
+    """Build an error reply; a message that repeats a request of any length is cut."""
+    if len(message) > _MAX_MESSAGE_LENGTH:
+        message = f"{message[:_MAX_MESSAGE_LENGTH]}... ({len(message)} characters in all)"
     return ErrorReply(code=str(code), message=message, **extra)

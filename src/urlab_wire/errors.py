@@ -74,4 +74,5 @@ class ErrorCode(StrEnum):
     REPLY_TOO_LARGE = "reply_too_large", "The reply does not fit this transport: ask again over ZMQ."
 
     OBSERVER_READ_ONLY = "observer_read_only", "An observer may look, but not drive or change the world."
+    PHYSICS_ERROR = "physics_error", "MuJoCo cannot step this state: reset it, or start the simulation again."
     INTERNAL_ERROR = "internal_error", "The server failed on this request; its log has the details."

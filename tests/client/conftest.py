@@ -247,7 +247,7 @@ class Publisher:
 
     def await_word(self) -> bytes:
         """The next subscription (first byte 1) or the end of one (first byte 0)."""
-        assert self.socket.poll(5000), "nobody came or went"
+        assert self.socket.poll(5000), "no peer came or went"
         return self.socket.recv()
 
     def await_subscribers(self, n_topics: int) -> set[bytes]:

@@ -102,7 +102,7 @@ def test_all_cameras_of_a_client_share_one_thread(
 
 
 @pytest.mark.parametrize("options", [{"step_mode": "direct"}, {"camera_streams": False}])
-def test_nobody_listens_in_stepped_modes_or_when_told_not_to(
+def test_the_client_does_not_listen_in_stepped_modes_or_when_told_not_to(
     make_client: Make, publisher: Any, options: dict[str, Any]
 ):
     make_client(**options).discover()

@@ -11,6 +11,7 @@ URLabEntity
 URLabLightHandle URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle
 URLabTimeoutError URLabVersionMismatch ZmqTransport
 AsyncURLabClient NamedTable StateFull URLabControllerError URLabGoneError URLabLookupError URLabModeWarning
+URLabValueError
 """
 
 CLIENT_ATTRIBUTES = """

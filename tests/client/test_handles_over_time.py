@@ -183,11 +183,13 @@ def test_a_relative_path_with_a_folder_is_meant_from_here(
     server.replies["recording_save"] = {"absolute_path": "/x"}
     client.scene.import_xml("models/arm.xml")
     client.scene.import_xml("arm.xml")
-    client.scene.import_xml("Imports/arm/arm.xml")
+    client.scene.import_xml("./arm.xml")
+    client.scene.import_xml("models/not_there.xml")
     assert [one["path"] for one in server.received if one["op"] == "import_xml"] == [
-        f"{here}/arm.xml", "arm.xml", "Imports/arm/arm.xml",
+        f"{here}/arm.xml", "arm.xml", f"{tmp_path}/arm.xml", f"{here}/not_there.xml",
     ]  # fmt: skip
-    for path, sent in (("run.json", "run.json"), ("out/run.json", f"{tmp_path}/out/run.json"), ("/a/b", "/a/b")):
+    written = {"run.json": "run.json", "out/run.json": f"{tmp_path}/out/run.json", "/a/b": "/a/b"}
+    for path, sent in {**written, "./run.json": f"{tmp_path}/run.json"}.items():
         client.recording.save(path)
         assert server.last("recording_save")["path"] == sent
     client.replay.load(Path("models/run.json"))

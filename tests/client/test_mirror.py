@@ -233,7 +233,7 @@ def test_an_error_reply_leaves_what_earlier_steps_told(client: URLabClient, serv
     assert client.data.time == 0.5
 
 
-def test_a_reset_forgets_what_nobody_looked_at(client: URLabClient, server: Any, state_reply: dict[str, Any]):
+def test_a_reset_forgets_what_was_never_looked_at(client: URLabClient, server: Any, state_reply: dict[str, Any]):
     client.step()
     server.replies["reset"] = {"time": 0.0, "per_articulation": {"arm": {"qpos": [0.1, 0.2], "qvel": [0.0, 0.0]}}}
     client.reset()
@@ -281,7 +281,7 @@ def test_after_a_look_at_the_model_or_the_data_everything_is_there(client: URLab
     assert client._watched is (look == "data")
 
 
-def test_data_that_somebody_keeps_follows_every_step_until_a_handshake_makes_a_new_one(
+def test_data_that_the_caller_keeps_follows_every_step_until_a_handshake_makes_a_new_one(
     client: URLabClient, server: Any, state_reply: dict[str, Any]
 ):
     kept = client.data
@@ -299,7 +299,7 @@ def test_data_that_somebody_keeps_follows_every_step_until_a_handshake_makes_a_n
     assert client.data.time == 0.75
 
 
-def test_the_caller_may_change_the_reply_before_anybody_looks(client: URLabClient):
+def test_the_caller_may_change_the_reply_before_it_looks_at_the_state(client: URLabClient):
     reply = client.step()
     reply["per_articulation"]["arm"]["qpos"][:] = [9.0, 9.0, 9.0]
     reply["per_articulation"]["dog"]["ctrl"].clear()

@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -241,6 +242,27 @@ def test_a_client_that_is_dropped_ends_its_threads_and_gives_its_mode_back(
     watcher.close()
     while threads() & {"urlab-leave", "urlab-states", "urlab-cameras"}:
         pass
+
+
+def test_a_cell_that_is_run_again_leaves_no_thread_of_the_old_client(
+    serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "ps1", "In [1]: ", raising=False)  # as notebooks do
+    server = serve(ports=Ports.any(), shm=False)
+    server.open_sockets()
+    base, _, port = str(server.endpoints()["step"]).rpartition(":")
+    gc.collect()
+    gc.disable()  # Python's collector may come by late: nothing here waits for it
+    try:
+        counts = set()
+        for _ in range(4):
+            client = URLabClient(base, step_port=int(port), step_mode="live")
+            client.discover()
+            counts.add(len([one for one in threading.enumerate() if one.name == "urlab-states"]))
+        client.close()
+        assert counts == {1}
+    finally:
+        gc.enable()
 
 
 def test_an_embedded_server_ends_with_its_dropped_client(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from urlab_client import (
     URLabTimeoutError,
     URLabVersionMismatch,
 )
-from urlab_client.errors import PicklableError, ServerEndedError
+from urlab_client.errors import PicklableError, ServerEndedError, counted
 
 
 def modules() -> list[Any]:
@@ -130,6 +130,7 @@ def test_a_misspelt_attribute_is_an_error_that_proposes_one(client: URLabClient)
         (client, "step_mod", "step_mode"), (arm, "ctrl_arry", "ctrl_array"), (arm, "control_mod", "control_mode"),
         (client.entities["box"], "actor_i", "actor_id"), (arm.cameras["eye"], "latest_fram", "latest_frame"),
         (arm.controller, "parms", "params"), (client.runtime, "set_mod", "set_mode"),
+        (arm.actuators["waist"], "vlue", "value"), (arm.joints["waist"], "rang", "range"),
     ):  # fmt: skip
         with pytest.raises(AttributeError, match=f"no attribute {wrong!r} to set: did you mean {right!r}"):
             setattr(owner, wrong, 1)
@@ -137,6 +138,62 @@ def test_a_misspelt_attribute_is_an_error_that_proposes_one(client: URLabClient)
         client.scene.create_levl  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(TypeError, match="step_mod"):
         URLabClient(step_mod="direct")  # type: ignore[call-arg]
+
+
+def test_what_the_model_says_of_a_part_is_read_only(client: URLabClient) -> None:
+    arm = client.articulations["arm"]
+    for part, name in (
+        (arm.actuators["waist"], "type"), (arm.actuators["waist"], "value"), (arm.sensors["tip"], "dim"),
+        (arm.bodies["hand"], "id"), (arm.joints["waist"], "range"),
+    ):  # fmt: skip
+        with pytest.raises(AttributeError, match=f"{name} is read-only"):
+            setattr(part, name, 1)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.update(x=1), lambda table: table.clear(), lambda table: table.pop(next(iter(table))),
+        lambda table: table.__setitem__("x", 1), lambda table: table.__delitem__(next(iter(table))),
+        lambda table: table.setdefault("x", 1), lambda table: table.popitem(), lambda table: table.__ior__({"x": 1}),
+    ],
+)  # fmt: skip
+def test_tables_of_what_the_scene_has_are_read_only(client: URLabClient, change: Any) -> None:
+    arm = client.articulations["arm"]
+    own = (arm.joints, arm.actuators, arm.sensors, arm.bodies, arm.cameras)
+    for table in (client.articulations, client.articulations_by_id, client.entities, client.global_cameras, *own):
+        before = dict(table)
+        with pytest.raises(TypeError, match="read-only"):
+            change(table)
+        assert dict(table) == before
+    values = arm.get_ctrl()
+    values["waist"] = 0.5
+    arm.set_ctrl(values)
+    assert arm.ctrl_array[0] == 0.5
+
+
+def test_what_a_controller_tells_of_its_params_is_a_copy(client: URLabClient) -> None:
+    controller = client.articulations["arm"].controller
+    assert controller is not None
+    controller.params["kp"]["waist"] = -1.0
+    controller.schema.clear()
+    assert controller.params["kp"]["waist"] == 300.0
+    assert controller.schema
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda c: c.step(include_cameras=3), "include_cameras is a bool, a name, several names or .*, not 3"),
+        (lambda c: c.runtime.restore_state(None), "the bytes of save_state or the name of a kept state, not None"),
+        (lambda c: c.runtime.set_sim_speed("fast"), "percent must be a finite number, not 'fast'"),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_told_with_what_it_may_be(
+    client: URLabClient, wrong: Any, message: str
+) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        wrong(client)
 
 
 def test_a_class_of_the_caller_may_have_attributes_of_its_own() -> None:
@@ -164,6 +221,7 @@ def exceptions() -> list[type[BaseException]]:
 MADE: dict[str, Any] = {
     "URLabRPCError": lambda kind: kind("bad_value", "no", op="step"),
     "URLabControllerError": lambda kind: kind("no", op="configure_controller"),
+    "URLabValueError": lambda kind: kind("bad_value", "no", op="step"),
     "URLabTimeoutError": lambda kind: kind("tcp://h:1", 2.5, connected=False, op="step"),
     "ServerEndedError": lambda kind: kind("tcp://h:1", 2.5),
     "URLabPIEError": lambda kind: kind(code="pie_timeout", message="slow", state=PIEState.TIMEOUT),
@@ -184,7 +242,7 @@ def test_every_exception_survives_pickling(kind: type[BaseException], protocol: 
 
 def test_the_errors_of_the_tree_are_all_tested_with_their_arguments() -> None:
     assert {URLabTimeoutError, URLabVersionMismatch, ServerEndedError, PicklableError} <= set(exceptions())
-    own = [kind.__name__ for kind in exceptions() if "__init__" in vars(kind)]
+    own = [kind.__name__ for kind in exceptions() if "__init__" in vars(kind) or issubclass(kind, URLabRPCError)]
     assert sorted(own) == sorted(MADE)
 
 
@@ -199,6 +257,17 @@ def test_a_refused_param_is_one_error_wherever_it_is_found(client: URLabClient, 
         assert raised.value.op == "configure_controller"
         assert isinstance(raised.value, ValueError)
         assert isinstance(raised.value, URLabRPCError)
+
+
+@pytest.mark.parametrize("code", ["bad_value", "bad_mode", "invalid_mode", "dim_mismatch"])
+def test_a_wrong_value_is_a_value_error_whichever_side_finds_it(client: URLabClient, server: Any, code: str) -> None:
+    with pytest.raises(ValueError, match="is no ObservationLevel"):
+        client.step(observations="all")
+    server.replies["reset"] = {"op": "error", "code": code, "message": "scope must be one of all, state, time"}
+    with pytest.raises(ValueError, match="scope must be one of") as raised:
+        client.reset(scope="everything")
+    assert isinstance(raised.value, URLabRPCError)
+    assert raised.value.code == code
 
 
 # -- what is shown -------------------------------------------------------------------------------------------------
@@ -226,6 +295,7 @@ def test_what_objects_say_of_themselves_fits_on_a_line(client: URLabClient, hand
     info = ActorInfo("a", "B", "c", True, False, (0.1, 0.2, 0.3), (0.0, 0.0, 0.0, 1.0))
     assert len(repr(info)) < 160
     assert "\n" not in repr(arm.controller)
+    assert (counted(1, "robot"), counted(0, "robot")) == ("1 robot", "0 robots")
     assert repr(URLabClient()) == "URLabClient('tcp://localhost', auto, no session)"
 
 

@@ -8,6 +8,7 @@ import ast
 import contextlib
 import dataclasses
 import inspect
+import re
 from collections.abc import Iterator
 from enum import Enum
 from typing import Any
@@ -24,81 +25,83 @@ CALLS = """
 59 client.close()
 106 client.step(n_steps=1, *, include_cameras=False, observations="standard")
 107 client.reset(keyframe_name=None, seed=None, per_articulation_qpos=None)
-135 client.scene.create_level(name, *, force_overwrite=False)
-136 client.scene.load_level(name_or_path)
-137 client.scene.save_level()
-138 client.scene.import_xml(xml_path, *, force_reimport=False)
-139 client.scene.spawn_actor(blueprint, actor_id, *, location=..., rotation_quat=..., rotation_euler=..., scale=...)
-140 client.scene.spawn_light(kind="directional", actor_id="", *, location=..., rotation_euler=..., intensity=5000.0, color=...)
-141 client.scene.destroy_actor(target, *, by_name=False)
-142 client.scene.set_actor_transform(target, *, by_name=False, location=None, rotation_quat=None, rotation_euler=None)
-143 client.scene.destroy_asset(asset_path)
-144 client.scene.current_level()
-145 client.scene.ensure_manager()
-146 client.scene.snapshot()
-147 client.scene.duplicate_actor(target, new_actor_id, *, by_name=False, location=None)
-148 client.scene.actor_hierarchy(target, *, by_name=False)
-149 client.scene.spawn_grid(blueprint, base_actor_id, count_x, count_y, *, spacing=(1, 1, 0), origin=(0, 0, 0), rotation_quat=None, rotation_euler=None, scale=(1, 1, 1))
-150 client.scene.apply_scene(level_name, assets, *, save=True)
-162 client.sim.start(level_path=None, *, timeout_s=30.0, raise_on_failure=True)
-163 client.sim.stop()
-164 client.sim.status()
-170 client.runtime.set_paused(paused)
-171 client.runtime.set_sim_speed(percent)
-172 client.runtime.set_control_source(source, *, articulation=None)
-173 client.runtime.set_twist(articulation, *, linear=(0, 0, 0), angular=(0, 0, 0))
-174 client.runtime.set_qpos(target, qpos, *, by_name=False)
-175 client.runtime.set_mocap_pose(body, *, pos=None, quat=None)
-176 client.runtime.read_mocap_pose(body)
-177 client.runtime.get_contacts(*, body1=None, body2=None, geom1=None, geom2=None, max_contacts=64)
-178 client.runtime.list_keyframes()
-179 client.runtime.set_sim_options(**opts)
-180 client.runtime.set_mode(mode)
-181 client.runtime.forward()
-191 client.outliner.list_actors()
-192 client.outliner.list_blueprints()
-193 client.outliner.find_actors(*, class_filter=None, tag=None, name_prefix=None, in_pie=False)
-194 client.outliner.get_actor_bounds(target, *, by_name=False, components_only=False)
-195 client.outliner.select_actor(target, *, by_name=False)
-196 client.outliner.add_quick_convert(target, *, by_name=False, static=False, complex_mesh=False, coacd_threshold=0.05, driven_by_unreal=False, friction=(1, 1, 1))
-197 client.outliner.remove_quick_convert(target, *, by_name=False)
-203 client.debug.draw_marker(location, color, *, ttl=0.0, label=None, tag=None)
-204 client.debug.draw_line(from_, to, color, *, ttl=0.0, thickness=1.0, tag=None)
-205 client.debug.draw_box(center, half_extents, color, *, rotation_quat=None, ttl=0.0, tag=None)
-206 client.debug.draw_arrow(from_, to, color, *, ttl=0.0, thickness=1.0, arrow_size=None, tag=None)
-207 client.debug.draw_axes(location, *, rotation_quat=None, rotation_euler=None, scale=0.2, ttl=0.0, tag=None)
-208 client.debug.clear_markers(*, tag=None)
-209 client.debug.set_overlay_text(text, *, anchor="top_left")
-215 client.viewport.set_camera(location, *, rotation_quat=None, rotation_euler=None, fov=None)
-216 client.viewport.get_camera()
-217 client.viewport.frame_actor(target, *, by_name=False)
-218 client.viewport.set_mode(mode)
-219 client.viewport.track_actor(target, *, by_name=False, offset=None, smoothing=0.0)
-220 client.viewport.untrack()
-226 client.recording.start(name=None, max_duration_s=None)
-227 client.recording.stop()
-228 client.recording.save(path=None)
-229 client.recording.clear()
-235 client.replay.load(path)
-236 client.replay.list_sessions()
-237 client.replay.set_active(name)
-238 client.replay.start()
-239 client.replay.stop()
-240 client.replay.play(path_or_name, loop=False)
+135 client.scene.create_level(name, *, force_overwrite=False) -> None
+136 client.scene.load_level(name_or_path) -> None
+137 client.scene.save_level() -> None
+138 client.scene.import_xml(xml_path, *, force_reimport=False) -> URLabBlueprint
+139 client.scene.spawn_actor(blueprint, actor_id, *, location=..., rotation_quat=..., rotation_euler=..., scale=...) -> URLabSpawnHandle
+140 client.scene.spawn_light(kind="directional", actor_id="", *, location=..., rotation_euler=..., intensity=5000.0, color=...) -> URLabLightHandle
+141 client.scene.destroy_actor(target, *, by_name=False) -> None
+142 client.scene.set_actor_transform(target, *, by_name=False, location=None, rotation_quat=None, rotation_euler=None) -> None
+143 client.scene.destroy_asset(asset_path) -> bool
+144 client.scene.current_level() -> str
+145 client.scene.ensure_manager() -> bool
+146 client.scene.snapshot() -> SceneSnapshot
+147 client.scene.duplicate_actor(target, new_actor_id, *, by_name=False, location=None) -> URLabSpawnHandle
+148 client.scene.actor_hierarchy(target, *, by_name=False) -> ActorHierarchyNode
+149 client.scene.spawn_grid(blueprint, base_actor_id, count_x, count_y, *, spacing=(1, 1, 0), origin=(0, 0, 0), rotation_quat=None, rotation_euler=None, scale=(1, 1, 1)) -> dict[str, URLabSpawnHandle]
+150 client.scene.apply_scene(level_name, assets, *, save=True) -> dict[str, URLabSpawnHandle]
+162 client.sim.start(level_path=None, *, timeout_s=30.0, raise_on_failure=True) -> PIEStartResult
+163 client.sim.stop() -> None
+164 client.sim.status() -> PIEStatus
+170 client.runtime.set_paused(paused) -> bool
+171 client.runtime.set_sim_speed(percent) -> float
+172 client.runtime.set_control_source(source, *, articulation=None) -> None
+173 client.runtime.set_twist(articulation, *, linear=(0, 0, 0), angular=(0, 0, 0)) -> None
+174 client.runtime.set_qpos(target, qpos, *, by_name=False) -> None
+175 client.runtime.set_mocap_pose(body, *, pos=None, quat=None) -> MocapPose
+176 client.runtime.read_mocap_pose(body) -> MocapPose
+177 client.runtime.get_contacts(*, body1=None, body2=None, geom1=None, geom2=None, max_contacts=64) -> ContactsResult
+178 client.runtime.list_keyframes() -> list[KeyframeInfo]
+179 client.runtime.set_sim_options(**opts) -> SimOptions
+180 client.runtime.set_mode(mode) -> StepMode
+181 client.runtime.forward() -> dict
+191 client.outliner.list_actors() -> list[ActorInfo]
+192 client.outliner.list_blueprints() -> list[BlueprintInfo]
+193 client.outliner.find_actors(*, class_filter=None, tag=None, name_prefix=None, in_pie=False) -> list[ActorInfo]
+194 client.outliner.get_actor_bounds(target, *, by_name=False, components_only=False) -> ActorBounds
+195 client.outliner.select_actor(target, *, by_name=False) -> None
+196 client.outliner.add_quick_convert(target, *, by_name=False, static=False, complex_mesh=False, coacd_threshold=0.05, driven_by_unreal=False, friction=(1, 1, 1)) -> None
+197 client.outliner.remove_quick_convert(target, *, by_name=False) -> None
+203 client.debug.draw_marker(location, color, *, ttl=0.0, label=None, tag=None) -> None
+204 client.debug.draw_line(from_, to, color, *, ttl=0.0, thickness=1.0, tag=None) -> None
+205 client.debug.draw_box(center, half_extents, color, *, rotation_quat=None, ttl=0.0, tag=None) -> None
+206 client.debug.draw_arrow(from_, to, color, *, ttl=0.0, thickness=1.0, arrow_size=None, tag=None) -> None
+207 client.debug.draw_axes(location, *, rotation_quat=None, rotation_euler=None, scale=0.2, ttl=0.0, tag=None) -> None
+208 client.debug.clear_markers(*, tag=None) -> None
+209 client.debug.set_overlay_text(text, *, anchor="top_left") -> None
+215 client.viewport.set_camera(location, *, rotation_quat=None, rotation_euler=None, fov=None) -> CameraPose
+216 client.viewport.get_camera() -> CameraPose
+217 client.viewport.frame_actor(target, *, by_name=False) -> CameraPose
+218 client.viewport.set_mode(mode) -> str
+219 client.viewport.track_actor(target, *, by_name=False, offset=None, smoothing=0.0) -> str
+220 client.viewport.untrack() -> bool
+226 client.recording.start(name=None, max_duration_s=None) -> RecordingHandle
+227 client.recording.stop() -> RecordingSummary
+228 client.recording.save(path=None) -> Path
+229 client.recording.clear() -> None
+235 client.replay.load(path) -> ReplaySession
+236 client.replay.list_sessions() -> list[str]
+237 client.replay.set_active(name) -> None
+238 client.replay.start() -> ReplayStatus
+239 client.replay.stop() -> None
+240 client.replay.play(path_or_name, *, loop=False) -> ReplaySession
 287 arm.apply_xfrc(body, force=..., torque=...)
 287 crate.apply_xfrc(force=..., torque=...)
 327 arm.set_ctrl(values)
-328 arm.get_ctrl()
-329 arm.get_qpos()
-330 arm.get_sensors()
+328 arm.get_ctrl() -> dict[str, float]
+329 arm.get_qpos() -> dict[str, float]
+330 arm.get_sensors() -> dict
 334 arm.resolve_joint(name)
 335 arm.resolve_actuator(name)
 351 actuator.set_control(v)
-401 controller.configure(**kwargs)
-402 controller.refresh()
-412 controller.set_gains(kp=None, kv=None, torque_limit=None)
-413 controller.set_defaults(kp=None, kv=None, torque_limit=None)
+401 controller.configure(**kwargs) -> dict[str, Any]
+402 controller.refresh() -> dict[str, Any]
+412 controller.set_gains(kp=None, kv=None, torque_limit=None) -> dict
+413 controller.set_defaults(kp=None, kv=None, torque_limit=None) -> dict
 480 handle.runtime(client)
+620 URLabRPCError(code, message, *, op=None)
+622 URLabPIEError(*, code, message, state)
 """  # noqa: E501
 
 VALUES = """
@@ -128,13 +131,13 @@ VALUES = """
 231 client.recording.last_saved_path Path|None
 242 client.replay.active_session str|None
 248 arm URLabEntity
-257 crate URLabEntity
-258 crate.root_pos_w float[3]
-259 crate.root_quat_w float[4]
-260 crate.has_free_base bool
-261 crate.free_joint str
-262 crate.qpos_offset int
-263 crate.qvel_offset int
+256 crate URLabEntity
+257 crate.root_pos_w float[3]
+258 crate.root_quat_w float[4]
+259 crate.has_free_base bool
+260 crate.free_joint str
+261 crate.qpos_offset int
+262 crate.qvel_offset int
 268 goal.qpos_offset None
 268 goal.qvel_offset None
 278 walker.root_pos_w float[3]
@@ -209,6 +212,7 @@ VALUES = """
 431 camera.dtype dtype
 432 camera.latest_frame uint8[48, 64, 4]
 433 camera.sim_time float
+500 result.is_ready bool
 """
 
 DATACLASSES = """
@@ -296,6 +300,7 @@ def scene(server: Any) -> Iterator[dict[str, Any]]:
             "crate": client.entities["crate"], "goal": client.entities["goal"], "actuator": arm.actuators["bend"],
             "joint": arm.joints["shoulder"], "sensor": arm.sensors["angle"], "body": arm.bodies["fore"],
             "camera": arm.cameras["eye"], "handle": urlab_client.URLabSpawnHandle("arm_0", "arm", "", ""),
+            "result": urlab_client.PIEStartResult(urlab_client.PIEState.READY),
         }  # fmt: skip
 
 
@@ -311,7 +316,9 @@ def found(scene: dict[str, Any], path: str) -> Any:
 @pytest.mark.parametrize("row", [*rows(CALLS), *rows(DATACLASSES)])
 def test_every_call_has_its_signature(scene: dict[str, Any], row: str) -> None:
     path, _, arguments = row.partition("(")
-    assert_accepts(inspect.signature(found(scene, path)), f"({arguments}")
+    signature = inspect.signature(found(scene, path))
+    assert_accepts(signature, f"({arguments}")
+    assert_returns(signature, f"({arguments}")
 
 
 @pytest.mark.parametrize("row", rows(DATACLASSES))
@@ -346,6 +353,17 @@ def test_what_the_reference_says_is_not_there_is_not(scene: dict[str, Any], row:
     assert not hasattr(found(scene, path), name)
 
 
+def test_what_is_documented_to_be_set_can_be_set(scene: dict[str, Any]) -> None:
+    """002:390 the control mode, by word; 002:18 a client closes at the end of a ``with``."""
+    walker = scene["walker"]
+    walker.control_mode = "raw"
+    assert walker.control_mode is urlab_client.ControlMode.RAW
+    walker.control_mode = "ue_controller"
+    with URLabClient() as client:
+        assert repr(client).endswith("no session)")
+    assert repr(client).endswith("closed)")
+
+
 def fits(value: Any, wanted: str) -> bool:
     """``None``, a class by name, ``dict[values]``, or an array as ``dtype[shape]``."""
     kind, _, inside = wanted.partition("[")
@@ -377,6 +395,14 @@ def assert_accepts(actual: inspect.Signature, documented: str) -> None:
         actual.parameters[name].default is not inspect.Parameter.empty or actual.parameters[name].kind in optional
         for name in extras
     )
+
+
+def assert_returns(actual: inspect.Signature, documented: str) -> None:
+    """The annotation is the documented type, or says more about it; modules do not count."""
+    expected = ast.parse(f"def call{documented}: ...").body[0].returns  # type: ignore[attr-defined]
+    if expected is not None:
+        annotated = re.sub(r"[\w.]+\.", "", inspect.formatannotation(actual.return_annotation))
+        assert annotated.startswith(ast.unparse(expected))
 
 
 def assert_default(parameter: inspect.Parameter, documented: ast.expr | None) -> None:

@@ -3,6 +3,7 @@
 The rows are in ``documented_protocol.toml``, with the document and line that state them. Here is how they are tried.
 """
 
+import base64
 import re
 import tomllib
 import uuid
@@ -59,6 +60,8 @@ TYPES: dict[str, Callable[[Any], bool]] = {
     "list": lambda value: isinstance(value, list),
     "dict": lambda value: isinstance(value, dict),
     "floats": lambda value: isinstance(value, list) and all(isinstance(one, float) for one in value),
+    "base64": lambda value: len(base64.b64decode(value, validate=True)) > 0,
+    "bgra8": lambda value: value == "bgra8",
     "uuid": lambda value: str(uuid.UUID(value)) == value,
     "version": lambda value: re.fullmatch(r"urlab/\d+\.\d+\.\d+\S*", value) is not None,
     "absolute path": lambda value: Path(value).is_absolute() and Path(value).exists(),
@@ -79,6 +82,7 @@ class Documented:
         """The reply to the sample of an op with these fields on top, after the requests that come before it."""
         row = TABLE[op]
         self.wire.play("arena")
+        request = self.filled(row.get("sample", {}) | fields)
         for one in row.get("before", []) if before is None else before:
             first = self.wire.ask(**self.filled(one))
             assert first["op"] != "error", first
@@ -88,7 +92,7 @@ class Documented:
             reply = self.wire.hello(**fields)
             self.wire.ask("set_mode", mode="direct")  # a play of this session begins in it; an observer has none
             return reply
-        return self.wire.ask(op, **self.filled(row.get("sample", {}) | fields))
+        return self.wire.ask(op, **request)
 
     def filled(self, fields: dict[str, Any]) -> dict[str, Any]:
         """With what the table has words for: files of this test, and vectors of the model's sizes."""
@@ -129,6 +133,11 @@ def rows(kind: str) -> list[Any]:
     ]
 
 
+def how(row: dict[str, Any]) -> str:
+    """What has to be asked to get a reply field; empty when the sample of the op will do."""
+    return str({name: row[name] for name in ("asked", "before", "mode") if name in row} or "")
+
+
 def error_rows() -> list[Any]:
     return [
         pytest.param(op, row, id=f"{op}-{row['code']}-{row['line']}-{number}")
@@ -164,7 +173,7 @@ def test_the_table_has_every_op() -> None:
 def test_the_table_has_every_field_of_a_request(op: str) -> None:
     """A field that no document has is an extension, and has its row as well."""
     known = {one.encode_name for one in msgspec.structs.fields(CATALOGUE[op].request)} - {"session_id"}
-    assert known == set(TABLE[op].get("request", {})) | set(TABLE[op].get("extensions", {}))
+    assert known == {field.partition(".")[0] for kind in ("request", "extensions") for field in TABLE[op].get(kind, {})}
 
 
 @pytest.mark.parametrize("op", TABLE)
@@ -187,9 +196,12 @@ FIELDS = [*rows("request"), *rows("extensions")]
 
 @pytest.mark.parametrize(("op", "field", "row"), FIELDS)
 def test_every_request_field_is_taken(documented: Documented, op: str, field: str, row: dict[str, Any]) -> None:
-    assert field in {one.encode_name for one in msgspec.structs.fields(CATALOGUE[op].request)}
-    reply = documented.reply(op, row.get("sample", {}) | {field: row["value"]}, mode=row.get("mode"))
+    name = row.get("field", field)
+    assert name in {one.encode_name for one in msgspec.structs.fields(CATALOGUE[op].request)}
+    reply = documented.reply(op, row.get("sample", {}) | {name: row["value"]}, mode=row.get("mode"))
     assert reply["op"] == TABLE[op].get("reply_op", f"{op}_ok"), reply
+    if row.get("echo"):
+        assert reply[name] | row["value"] == reply[name]
 
 
 @pytest.mark.parametrize(
@@ -204,11 +216,21 @@ def test_every_default_is_what_its_field_means_when_it_is_left_out(
     assert without_momentary(stated) == without_momentary(left_out)
 
 
-@pytest.mark.parametrize("op", [op for op, entry in TABLE.items() if "reply" in entry])
-def test_every_reply_field_is_there_with_its_type(documented: Documented, op: str) -> None:
-    reply = documented.reply(op, {})
+REPLIES = [
+    pytest.param(op, asked, [field for field in entry["reply"].items() if how(field[1]) == asked], id=f"{op}-{asked}")
+    for op, entry in TABLE.items()
+    for asked in dict.fromkeys(how(row) for row in entry.get("reply", {}).values())
+]
+
+
+@pytest.mark.parametrize(("op", "asked", "fields"), REPLIES)
+def test_every_reply_field_is_there_with_its_type(
+    documented: Documented, op: str, asked: str, fields: list[tuple[str, dict[str, Any]]]
+) -> None:
+    first = fields[0][1]
+    reply = documented.reply(op, first.get("asked", {}), before=first.get("before"), mode=first.get("mode"))
     wrong = {}
-    for path, row in TABLE[op]["reply"].items():
+    for path, row in fields:
         where = f"{row.get('line', 'extension')} {path}"
         try:
             values = at(reply, path.split("."))

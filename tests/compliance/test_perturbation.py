@@ -160,6 +160,8 @@ WRONG = [
     ({"body": "crate", "target": [0, 0, float("nan")]}, "bad_value", "target"),
     ({"body": "crate", "target_quat": [0, 0, 0, 0]}, "bad_value", "target_quat"),
     ({"body": "crate", "target": [0, 0, 1], "stiffness": 0}, "bad_value", "stiffness"),
+    ({"body": "crate", "force": [0, 0, 1], "stiffness": 5}, "bad_value", "a push has none"),
+    ({"body": "crate", "torque": [0, 0, 1], "point": [0, 0, 1]}, "bad_value", "point"),
 ]
 
 

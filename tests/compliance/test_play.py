@@ -1,6 +1,7 @@
 """The play lifecycle: begin_pie, stop_pie, pie_status."""
 
 import threading
+import time
 from typing import Any
 
 import pytest
@@ -199,3 +200,30 @@ def test_a_server_may_begin_in_the_editor(make_server: Any, connect: Any) -> Non
     assert wire.hello()["manager_present"] is False
     assert wire.ok("pie_status")["state"] == "off"
     assert wire.ok("begin_pie")["state"] == "ready"
+
+
+def test_a_state_that_mujoco_cannot_step_has_a_code_of_its_own_and_is_mended_by_a_reset(wire: Any, caplog: Any) -> None:
+    wire.play("heap")
+    reply = wire.ask("step", n_steps=400)
+    assert reply["code"] == "physics_error"
+    assert "out of memory" in reply["message"]
+    assert reply["message"].endswith("reset goes back to the start; begin_pie compiles the level anew")
+    assert wire.refused("step") == wire.refused("forward") == "physics_error"
+    assert "out of memory" in wire.ok("pie_status")["physics_error"]
+    assert not [record for record in caplog.records if record.exc_info], "no traceback for each request"
+    wire.ok("reset")
+    assert "physics_error" not in wire.ok("pie_status")
+    assert wire.ok("step", n_steps=10)["step"] == 10
+
+
+def test_in_live_mode_the_reason_of_a_failed_step_stands_in_the_status(wire: Any, caplog: Any) -> None:
+    wire.play("heap", "live")
+    while not (status := wire.ok("pie_status"))["paused"]:
+        time.sleep(0.001)
+    assert "out of memory" in status["physics_error"]
+    (line,) = (one.message for one in caplog.records if "live physics is paused" in one.message)
+    assert "out of memory" in line
+    wire.ok("reset")
+    wire.ok("set_paused", paused=False)
+    assert "physics_error" not in wire.ok("pie_status")
+    assert wire.play("solo")

@@ -206,8 +206,8 @@ def test_saving_outside_the_write_roots_is_refused(jailed: Any, tmp_path: Path) 
     for path in ("closed/a.json", "open/../closed/a.json", "open/door/a.json"):
         reply = jailed.ask("recording_save", path=os.path.join(tmp_path, path))  # noqa: PTH118 - keeps the ".."
         assert reply["code"] == "path_not_writable"
-        assert "--write-root" in reply["message"]
-        assert reply["absolute_path"] == str(tmp_path / "closed" / "a.json")
+        assert "--write-root" in reply["message"] or "link" in reply["message"]
+        assert reply["absolute_path"] == os.path.normpath(tmp_path / path)
     assert list((tmp_path / "closed").iterdir()) == []
 
 

@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import typer
 from typer.main import get_command
 
 from urlab.child_process import ServerProcess
 from urlab.cli.main import app
+from urlab.cli.settings import read_settings
 from urlab.scene.level_file import read_level
 from urlab.scene.sidecar import parse_sidecar
 from urlab_client import URLabClient
@@ -151,6 +153,10 @@ def test_every_file_can_be_read(block: Block, home: Path) -> None:
     path = home / (Path(name[1]).name if name else "level.toml")
     if path.name.endswith(".urlab.toml"):
         parse_sidecar(block.code, source=path.name)
+        return
+    if path.name == "lab.toml":
+        path.write_text(block.code)
+        assert read_settings(path, typer.main.get_command(app))
         return
     head = "" if "version = " in block.code else 'version = 1\nname = "level"\n'
     path.write_text(head + block.code)

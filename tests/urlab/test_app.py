@@ -5,15 +5,17 @@ import gc
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 
 import urlab
+from urlab.app import LaunchOptions
 from urlab.config import ServerConfig
 from urlab.errors import ConfigError
 from urlab.manager import Play
 from urlab.physics import Engine
+from urlab_client import URLabRPCError
 
 BALL = '<mujoco model="ball"><worldbody><body><freejoint/><geom size=".1"/></body></worldbody></mujoco>'
 
@@ -58,12 +60,26 @@ def test_a_scene_that_cannot_be_compiled_is_an_error(tmp_path: Path, project: Pa
         ("observation", "did you mean 'observations'?"),
         ("timestep", r"sim_options=\{'timestep': ...\}"),
         ("zzz", "There are: .*sim_options, start_timeout_s, step_mode"),
+        ("host", "one of `urlab serve`, and launch\\(\\) opens no sockets"),
+        ("ready_file", "one of `urlab serve`"),
     ],
 )
 def test_an_unknown_option_is_an_error_that_says_what_to_write(option: str, advice: str) -> None:
     options: dict[str, Any] = {option: 1}
     with pytest.raises(TypeError, match=advice):
         urlab.launch("box", **options)
+
+
+def test_one_plugin_or_one_root_needs_no_list(ball: Path, project: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no module 'not_there'"):
+        urlab.launch(ball, project=project, plugins="not_there")
+    (tmp_path / "out").mkdir()
+    with urlab.launch(ball, project=project, write_roots=str(tmp_path / "out")) as client:
+        client.recording.start()
+        client.step()
+        client.recording.save(tmp_path / "out" / "run.json")
+        with pytest.raises(URLabRPCError, match="path_not_writable"):
+            client.recording.save(tmp_path / "run.json")
 
 
 def test_physics_options_are_in_force_from_the_first_step(ball: Path, project: Path) -> None:
@@ -80,9 +96,11 @@ def test_physics_options_that_do_not_exist_are_refused(ball: Path, project: Path
 def test_its_help_tells_every_option_and_its_default() -> None:
     told = inspect.getdoc(urlab.launch) or ""
     parameters = [name for name in inspect.signature(urlab.launch).parameters if name != "options"]
-    without_sockets = {"model_roots", "write_roots", "save_debug_xml"}
-    assert [name for name in (*parameters, *without_sockets) if f"``{name}``" not in told] == []
-    assert without_sockets <= {field.name for field in dataclasses.fields(ServerConfig)}
+    assert [name for name in (*parameters, *LaunchOptions.__annotations__) if f"``{name}``" not in told] == []
+    assert (
+        inspect.signature(urlab.launch).parameters["options"].annotation == Unpack[LaunchOptions]
+    )  # for type checkers
+    assert set(LaunchOptions.__annotations__) <= {field.name for field in dataclasses.fields(ServerConfig)}
 
 
 @pytest.fixture

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from urlab.config import FileRoots, Ports, ServerConfig, default_project, is_local
+from urlab.config import Ports, ServerConfig, default_project, is_local
 from urlab.errors import ConfigError
+from urlab.paths import FileRoots
 
 LOCAL = ["127.0.0.1", "127.8.9.1", "::1", "[::1]", "localhost", "ipc:///run/urlab"]
 OPEN = ["0.0.0.0", "192.168.1.4", "::", "*", "", "example.org", "localhost.example.org"]
@@ -73,13 +74,41 @@ def test_the_default_project_is_in_the_users_data_folder(monkeypatch: pytest.Mon
     assert default_project() == tmp_path / ".local" / "share" / "urlab"
 
 
-def test_on_loopback_the_usual_folders_are_open(
-    config: ServerConfig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.fixture
+def at_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A home folder, with the current folder in it."""
+    home = tmp_path / "me"
+    (home / "work").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "work")
+    return home
+
+
+TEMPORARY = Path(tempfile.gettempdir()).resolve()
+
+
+def test_on_loopback_home_is_read_and_only_current_and_temporary_folder_are_written(
+    config: ServerConfig, at_home: Path
 ) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "me"))
-    monkeypatch.chdir(tmp_path)
-    usual = (tmp_path / "me", tmp_path, Path(tempfile.gettempdir()).resolve(), tmp_path / "project")
-    assert config.roots() == FileRoots(read=usual, write=usual)
+    here = at_home / "work"
+    assert config.roots() == FileRoots(
+        read=(at_home, here, TEMPORARY, config.project), write=(here, TEMPORARY, config.project)
+    )
+
+
+@pytest.mark.parametrize("here", [".", ".."])
+def test_a_current_folder_that_is_the_home_folder_or_above_it_is_not_written(
+    config: ServerConfig, at_home: Path, monkeypatch: pytest.MonkeyPatch, here: str
+) -> None:
+    monkeypatch.chdir(at_home / here)
+    assert config.roots().write == (TEMPORARY, config.project)
+
+
+def test_the_whole_file_system_is_never_open_by_default(
+    config: ServerConfig, at_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    assert config.roots() == FileRoots(read=(at_home, TEMPORARY, config.project), write=(TEMPORARY, config.project))
 
 
 def test_on_any_other_address_only_the_project_is_open(tmp_path: Path) -> None:
@@ -89,54 +118,9 @@ def test_on_any_other_address_only_the_project_is_open(tmp_path: Path) -> None:
 
 def test_named_roots_replace_the_usual_ones_but_never_the_project(config: ServerConfig, tmp_path: Path) -> None:
     named = ServerConfig(project=config.project, model_roots=(tmp_path / "m",), write_roots=())
-    assert named.roots() == FileRoots(read=(tmp_path / "m", config.project), write=(config.project,))
+    expected = FileRoots(read=(tmp_path / "m", config.project), write=(config.project,))
+    assert named.roots() == named.roots(in_process=True) == expected
 
 
-@pytest.fixture
-def jail(tmp_path: Path) -> FileRoots:
-    (tmp_path / "in" / "deep").mkdir(parents=True)
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "secret").write_text("s")
-    (tmp_path / "in" / "way_out").symlink_to(tmp_path / "out")
-    (tmp_path / "in" / "secret").symlink_to(tmp_path / "out" / "secret")
-    (tmp_path / "out" / "way_in").symlink_to(tmp_path / "in" / "deep")
-    (tmp_path / "in" / "loop").symlink_to(tmp_path / "in" / "loop")
-    return FileRoots(read=(tmp_path / "in",), write=(tmp_path / "in" / "deep",))
-
-
-@pytest.mark.parametrize(
-    "inside", ["in", "in/a.xml", "in/deep/b", "in/deep/../c", "in/./deep", "out/way_in/x", "out/../in/x"]
-)
-def test_what_is_in_a_root_may_be_read(inside: str, jail: FileRoots, tmp_path: Path) -> None:
-    assert jail.may_read(tmp_path / inside)
-
-
-@pytest.mark.parametrize(
-    "outside",
-    [
-        "", "out/secret", "in/../out/secret", "in/way_out/secret", "in/way_out/../in_not", "in/secret",
-        "in/deep/../../out", "inside", "in/loop", "in/a\0b",
-    ],
-)  # fmt: skip
-def test_what_leads_out_of_a_root_may_not(outside: str, jail: FileRoots, tmp_path: Path) -> None:
-    assert not jail.may_read(tmp_path / outside)
-    assert not jail.may_write(tmp_path / outside)
-
-
-def test_reading_and_writing_have_their_own_roots(jail: FileRoots, tmp_path: Path) -> None:
-    assert jail.may_read(tmp_path / "in" / "x")
-    assert not jail.may_write(tmp_path / "in" / "x")
-    assert jail.may_write(tmp_path / "in" / "deep" / "x")
-
-
-def test_relative_paths_count_from_the_current_folder(
-    jail: FileRoots, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path / "in")
-    assert jail.may_read(Path("deep/x"))
-    assert not jail.may_read(Path("../out/secret"))
-
-
-def test_no_roots_open_nothing(tmp_path: Path) -> None:
-    assert not FileRoots().may_read(tmp_path)
-    assert not FileRoots().may_write(tmp_path)
+def test_in_process_the_rights_are_the_callers_own(config: ServerConfig) -> None:
+    assert config.roots(in_process=True) == FileRoots(own_rights=True)

@@ -1,7 +1,7 @@
 """The other process of the shared-memory tests: ``shm_peer.py ROLE FOLDER NUMBER``.
 
 The roles ``hammer`` and ``echo`` use our own code. ``stranger`` does not: it is what the protocol describes, written
-down once more, and it neither wakes anybody nor waits to be woken.
+down once more, and it neither wakes its peer nor waits to be woken.
 """
 
 import mmap

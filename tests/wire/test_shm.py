@@ -204,7 +204,7 @@ def test_an_index_outside_the_region_is_skipped() -> None:
 
 
 class Meddling:
-    """Stands in for the view of the sequence: between two looks of a reader, somebody else writes."""
+    """Stands in for the view of the sequence: between two looks of a reader, a writer comes by."""
 
     def __init__(self, region: Region, writes: int) -> None:
         self._view, self._writer, self._writes = region._sequences, Region(region._whole), writes
@@ -226,7 +226,7 @@ def test_a_copy_counts_only_if_the_writer_cannot_have_come_round(n_buffers: int,
         assert (region.read(0) is not None) == (writes <= allowed), writes
 
 
-def test_a_peer_that_spoils_the_header_leads_nobody_astray() -> None:
+def test_a_peer_that_spoils_the_header_leads_no_reader_astray() -> None:
     buffer = empty()
     region = Region(buffer)
     region.write(b"good")

@@ -19,7 +19,7 @@ from urlab_wire.shm_wait import AdaptiveSpin, SequenceWaiter, wake
 
 PEER = Path(__file__).with_name("shm_peer.py")
 NO_HANG_S = 2.0
-has_futex = pytest.mark.skipif(shm_wait._FUTEX_NUMBER is None, reason="nobody can be woken on this system")
+has_futex = pytest.mark.skipif(shm_wait._FUTEX_NUMBER is None, reason="no waiter can be woken on this system")
 
 
 def new_region(n_buffers: int = 2) -> Region:
@@ -115,7 +115,7 @@ def test_waiting_in_vain_costs_next_to_nothing(region: Region) -> None:
     assert processor_share(lambda: waiter.wait(0, timeout_s=0.7)) < 0.005
 
 
-def test_a_slot_that_cannot_be_read_makes_nobody_spin(region: Region) -> None:
+def test_a_slot_that_cannot_be_read_makes_no_waiter_spin(region: Region) -> None:
     region.write(b"x")
     struct.pack_into("<I", region._whole, 64 + 64, 0)
     waiter = SequenceWaiter(region)
@@ -194,7 +194,7 @@ def test_sleeps_are_long_once_the_peer_has_proved_to_wake_us() -> None:
 
 
 @has_futex
-def test_sleeps_are_short_for_a_while_after_a_change_that_nobody_announced() -> None:
+def test_sleeps_are_short_for_a_while_after_a_change_that_was_not_announced() -> None:
     region = new_region()
     waiter = SequenceWaiter(region, spin_s=0)
     pace = waiter._sleeper.pace
@@ -210,7 +210,7 @@ def test_sleeps_are_short_for_a_while_after_a_change_that_nobody_announced() -> 
 
 
 @has_futex
-def test_nobody_need_be_there_to_be_woken() -> None:
+def test_no_waiter_need_be_there_to_be_woken() -> None:
     region = new_region()
     wake(region)
     region.release()
@@ -299,7 +299,7 @@ def test_two_processes_take_thousands_of_turns(tmp_path: Path, channel: tuple[Re
             assert (seen, answer) == (number + 1, question[::-1])
 
 
-def test_a_peer_that_never_wakes_anybody_is_served(tmp_path: Path, channel: tuple[Region, Region]) -> None:
+def test_a_peer_that_never_wakes_its_peer_is_served(tmp_path: Path, channel: tuple[Region, Region]) -> None:
     requests, replies = channel
     waiter, seen, rounds = SequenceWaiter(requests), 0, 400
     with peer("stranger", tmp_path, rounds):

@@ -6,14 +6,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from urlab.config import FileRoots
 from urlab.errors import ImportFailed, ShuttingDown
 from urlab.geometry import Vec3
 from urlab.importing import StopSwitch, add_import, import_file
-from urlab.importing.heightfields import heightfield_bundle, heights_from_image
-from urlab.scene.blueprint_record import BlueprintRecord, word_of
+from urlab.importing.heightfields import heightfield_bundle, image_bundle
+from urlab.importing.sources import SourceFiles
+from urlab.paths import FileRoots, shortened
+from urlab.scene.blueprint_record import BlueprintRecord, asked_path
+from urlab.scene.level import Level
 from urlab.scene.project import Project
 
 
@@ -25,13 +26,14 @@ class Importer:
         self._roots = roots
         self._under_way: set[StopSwitch] = set()
         self._closed = False
+        self._trusted: frozenset[str] | None = None
+        self._kept: dict[str, BlueprintRecord | ImportFailed] = {}
 
     def import_file(self, path: str, *, force: bool = False) -> tuple[BlueprintRecord, bool]:
         """Import a model, mesh or heightfield file; whether that was necessary. ImportFailed says why not."""
-        if not Path(path).is_absolute():
-            raise ImportFailed(f"{path!r} is not an absolute path")
+        file = _file(path)
         with self._stoppable(path):
-            return import_file(Path(path), self._project, self._roots, force=force)
+            return import_file(file, self._project, self._roots, force=force)
 
     def import_heights(self, name: str, heights: Sequence[Sequence[float]], size_m: Vec3) -> BlueprintRecord:
         """Import ground from rows of numbers; the first row is at -y."""
@@ -40,24 +42,59 @@ class Importer:
         except ValueError as ragged:
             raise ImportFailed(f"heights must be rows of one length: {ragged}") from ragged
         digest = hashlib.sha256(field.tobytes() + repr((field.shape, size_m)).encode()).hexdigest()
-        return self._import_field(name, field, size_m, f"heights {name} {digest}")
+        with self._stoppable(name):
+            bundle = heightfield_bundle(name, field, size_m)
+            return add_import(bundle, f"heights {name} {digest}", self._project)[0]
 
     def import_image(self, name: str, image: str, size_m: Vec3) -> BlueprintRecord:
         """Import ground from a grey picture; its upper edge is at +y."""
-        if not Path(image).is_absolute():
-            raise ImportFailed(f"{image!r} is not an absolute path")
-        source = f"{image} as {name}, {' x '.join(map(str, size_m))} m"
-        return self._import_field(name, heights_from_image(Path(image), self._roots), size_m, source)
-
-    def _import_field(self, name: str, field: NDArray[np.float64], size_m: Vec3, source: str) -> BlueprintRecord:
+        file, source = _file(image), f"{image} as {name}, {' x '.join(map(str, size_m))} m"
         with self._stoppable(name):
-            return add_import(heightfield_bundle(name, field, size_m), source, self._project)[0]
+            bundle = image_bundle(name, file, size_m, SourceFiles(self._roots))
+            return add_import(bundle, source, self._project)[0]
 
     def resolve(self, blueprint: str) -> BlueprintRecord:
         """What a request calls a blueprint: a class path, a name, or a file, which is imported."""
-        if Path(blueprint).is_absolute() and word_of(blueprint) == blueprint and not blueprint.startswith("/Game/"):
+        if asked_path(blueprint).file is not None:
             return self.import_file(blueprint)[0]
-        return self._project.record(blueprint)
+        return self._project.record_named(blueprint)
+
+    # -- files that levels name -----------------------------------------------------------------------------------
+
+    def trust_only(self, level: Level) -> None:
+        """From now on, of the files that levels name, use only those of this level where they stand.
+
+        It is the level that the server's user named. Every other may be opened by a client: what it names becomes an
+        import first, so it is judged by the roots and compiled in the limited child process.
+        """
+        self._trusted = frozenset(actor.blueprint for actor in level.actors)
+
+    def find(self, word: str) -> BlueprintRecord:
+        """What a level's word for a blueprint stands for; ImportFailed when nothing, or nothing that may be used."""
+        record = self._project.record(word) if self._is_trusted(word) else None
+        if record is not None:
+            return record
+        kept = self._kept.get(word)
+        if kept is None:
+            kept = self._kept[word] = self._brought_in(word)
+        if isinstance(kept, ImportFailed):
+            raise ImportFailed(kept.message) from kept
+        return kept
+
+    def forget_files(self) -> None:
+        """Look again at the files that levels name: they may have changed."""
+        self._kept = {}
+
+    def _is_trusted(self, word: str) -> bool:
+        if self._trusted is None or word in self._trusted or self._roots.own_rights:
+            return True
+        return asked_path(word).file is None
+
+    def _brought_in(self, word: str) -> BlueprintRecord | ImportFailed:
+        try:
+            return self.import_file(word)[0]
+        except ImportFailed as failed:
+            return failed
 
     def close(self) -> None:
         """End the imports that are under way; they fail, and so do later ones."""
@@ -76,3 +113,13 @@ class Importer:
                 yield
         finally:
             self._under_way.discard(switch)
+
+
+def _file(path: str) -> Path:
+    file = asked_path(path).file
+    if file is None:
+        raise ImportFailed(
+            f"{shortened(path)!r} is not an absolute path of a file; the Python client makes one of a path with a "
+            f"folder in it, such as './{shortened(path)}'"
+        )
+    return file

@@ -130,10 +130,10 @@ def _box(actor: Actor, library: Library) -> Aabb | None:
     """The space that an actor takes for itself; None for surroundings, and for a model that cannot be used."""
     try:
         blueprint = library.blueprint(actor)
-        box = inspect(blueprint).aabb(actor.pose, colliding_only=True)
+        stands_still = not blueprint.is_articulation and not blueprint.spec.joints
+        box = inspect(blueprint).aabb(actor.pose, colliding_only=True, with_ground=stands_still)
     except UrlabError:
         return None  # compiling the level says why
-    stands_still = not blueprint.is_articulation and not blueprint.spec.joints
     if box is None or (stands_still and min(box.half_size[:2]) * 2 > _ROOM_M):
         return None
     return box

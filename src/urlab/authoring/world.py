@@ -64,7 +64,11 @@ LIGHT_CLASSES = {
 
 
 class World:
-    """Owns the edited level. Methods may be called from any thread; each is done whole or not at all."""
+    """Owns the edited level. Methods may be called from any thread; each is done whole or not at all.
+
+    Models are loaded before the lock is taken, as that may take seconds; inside they are found loaded. So who only
+    looks at the level never waits for a model.
+    """
 
     def __init__(
         self, project: Project, level: Level, library: Library, importer: Importer, *, from_project: bool = False
@@ -135,6 +139,11 @@ class World:
             self._index, self._home = ActorIndex(level), level.name
             return level
 
+    def forget_files(self) -> None:
+        """Read those models again that are files outside the imports: they may have changed."""
+        self.importer.forget_files()
+        self.library.forget_files()
+
     def ensure_manager(self) -> bool:
         """Put the manager into the level; whether it was there."""
         with self._lock:
@@ -151,7 +160,10 @@ class World:
         with self._lock:
             if asset_path.startswith(LEVELS_PACKAGE):
                 return self._destroy_level(undoubled(asset_path.removeprefix(LEVELS_PACKAGE)))
-            folder, _, name = word_of(asset_path).rpartition("/")
+            try:
+                folder, _, name = word_of(asset_path).rpartition("/")
+            except ImportFailed:
+                return DestroyedAsset()  # no path that an import could have
             return self._destroy_import(name) if folder == IMPORTS_FOLDER else DestroyedAsset()
 
     # -- actors -------------------------------------------------------------------------------------------------
@@ -159,19 +171,17 @@ class World:
     def spawn(self, wanted: SpawnSpec) -> Spawned:
         """Put an actor into the level, or bring the one of that id to the state that is wanted."""
         record = self.importer.resolve(wanted.blueprint)
-        with self._edit() as index:
-            return self._spawn(index, wanted, record)
+        return self._spawn(wanted, record)
 
     def spawn_grid(self, blueprint: str, cells: Sequence[tuple[str, SpawnSpec]]) -> list[Spawned]:
         """Spawn many of one kind. When one fails, those before it stay; the error says which one it was."""
         record = self.importer.resolve(blueprint)
         spawned = []
-        with self._lock:
-            for cell, wanted in cells:
-                try:
-                    spawned.append(self._spawn(self._index, wanted, record))
-                except UrlabError as failed:
-                    raise EditError(f"cell {cell}: {failed.message}") from failed
+        for cell, wanted in cells:
+            try:
+                spawned.append(self._spawn(wanted, record))
+            except UrlabError as failed:
+                raise EditError(f"cell {cell}: {failed.message}") from failed
         return spawned
 
     def spawn_light(self, wanted: Light) -> Light:
@@ -199,6 +209,7 @@ class World:
 
     def duplicate(self, target: str, actor_id: str, location: Vec3 | None, *, by_name: bool = False) -> Placed:
         """Copy an actor or a light, under an id that is free."""
+        self._name_for(self.find(target, by_name=by_name))
         with self._edit() as index:
             original = index.find(target, by_name=by_name)
             if actor_id and index.with_id(actor_id) is not None:
@@ -217,20 +228,20 @@ class World:
 
     def quick_convert(self, target: str, wanted: QuickConvert | None, *, by_name: bool = False) -> Actor:
         """Let a static mesh take part in physics, or (None) no longer."""
+        changed = self._converted(self.find(target, by_name=by_name), wanted)
+        if wanted is not None:
+            self.library.prepare(changed)  # what cannot be converted is refused here
         with self._edit() as index:
-            actor = index.find(target, by_name=by_name)
-            if (
-                not isinstance(actor, Actor)
-                or self.project.record(actor.blueprint).kind is not BlueprintKind.STATIC_MESH
-            ):
-                raise EditError(f"{actor.name!r} is not a static mesh: only those are converted (.stl, .obj, .glb)")
-            if wanted is None and actor.quick_convert is None:
-                raise EditError(f"{actor.name!r} has not been converted")
-            changed = replace(actor, quick_convert=wanted)
-            if wanted is not None:
-                self.library.prepare(changed)  # what cannot be converted is refused here
+            changed = self._converted(index.find(target, by_name=by_name), wanted)
             index.put(changed)
             return changed
+
+    def _converted(self, actor: Placed, wanted: QuickConvert | None) -> Actor:
+        if not isinstance(actor, Actor) or self.project.record(actor.blueprint).kind is not BlueprintKind.STATIC_MESH:
+            raise EditError(f"{actor.name!r} is not a static mesh: only those are converted (.stl, .obj, .glb)")
+        if wanted is None and actor.quick_convert is None:
+            raise EditError(f"{actor.name!r} has not been converted")
+        return replace(actor, quick_convert=wanted)
 
     def _destroy_level(self, name: str) -> DestroyedAsset:
         if file_name_problem(name) is not None:
@@ -282,20 +293,29 @@ class World:
         except ImportFailed:
             return False
 
-    def _spawn(self, index: ActorIndex, wanted: SpawnSpec, record: BlueprintRecord) -> Spawned:
+    def _spawn(self, wanted: SpawnSpec, record: BlueprintRecord) -> Spawned:
+        with self._lock:
+            planned = self._planned(self._index, wanted, record)
+        self._check(planned, record)
+        with self._edit() as index:
+            existing = index.with_id(wanted.actor_id) is not None
+            actor = self._planned(index, wanted, record)
+            blueprint = self._check(actor, record)
+            if not existing:
+                actor = replace(actor, name=index.take_name(blueprint.model_name))
+            index.put(actor)
+            return Spawned(actor, record, existing)
+
+    def _planned(self, index: ActorIndex, wanted: SpawnSpec, record: BlueprintRecord) -> Actor:
+        """The actor as it is wanted: a new one, still without a name, or the one of that id."""
         existing = index.with_id(wanted.actor_id)
         if existing is None:
-            actor = _updated(Actor("", record.word, wanted.actor_id), wanted)
-            actor = replace(actor, name=index.take_name(self._check(actor, record).model_name))
-        elif isinstance(existing, Actor) and existing.blueprint == record.word:
-            actor = _updated(existing, wanted)
-            self._check(actor, record)
-        else:
-            raise EditError(
-                f"actor_id {wanted.actor_id!r} belongs to {existing.name!r}, which is not a {record.short_name}"
-            )
-        index.put(actor)
-        return Spawned(actor, record, existing is not None)
+            return _updated(Actor("", record.word, wanted.actor_id), wanted)
+        if isinstance(existing, Actor) and existing.blueprint == record.word:
+            return _updated(existing, wanted)
+        raise EditError(
+            f"actor_id {wanted.actor_id!r} belongs to {existing.name!r}, which is not a {record.short_name}"
+        )
 
     def _check(self, actor: Actor, record: BlueprintRecord) -> Blueprint:
         """The actor's model in the shape that it wants, if that can be had."""

@@ -1,11 +1,14 @@
 """What a user sees of a command: data on stdout; the log, and errors as one line with advice, on stderr.
 
-Both are plain unless they go to a terminal. A traceback is shown only with ``--log-level debug``.
+Both are plain unless they go to a terminal. The log is bounded, so that no client can fill a disk with it. A
+traceback is shown only with ``--log-level debug``.
 """
 
 import json
 import logging
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Mapping
 from enum import StrEnum
@@ -19,6 +22,9 @@ from urlab.errors import UrlabError
 FAILED, WRONG_USE = 1, 2
 DOCTOR_HINT = "`urlab doctor` checks the installation; with --log-level debug you get the details"
 
+_BURST, _WINDOW_S = 50, 10.0
+_MAX_KINDS = 1000
+_LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 _PLAIN_WIDTH = 200
 """Columns when the output is not a terminal: wide, so that lines stay whole for grep."""
 
@@ -30,6 +36,13 @@ class LogLevel(StrEnum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
+
+
+class LogFormat(StrEnum):
+    """Lines for people, or one JSON object a line for programs."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 def stdout() -> Console:
@@ -59,23 +72,73 @@ def robot_counts(robot: Any) -> dict[str, int]:
     return {things: len(getattr(robot, things)) for things in ("joints", "actuators", "sensors", "cameras")}
 
 
-def set_up_logging(level: LogLevel) -> None:
+def set_up_logging(level: LogLevel, form: LogFormat = LogFormat.TEXT) -> None:
     """Send our log to stderr."""
+    handler = _handler(form)
+    handler.addFilter(RateLimit())
     logger = logging.getLogger("urlab")
     logger.setLevel(level.value.upper())
-    logger.handlers[:] = [_handler()]
+    logger.handlers[:] = [handler]
     logger.propagate = False
     logging.getLogger("urlab_client").parent = logger
 
 
-def _handler() -> logging.Handler:
-    if not sys.stderr.isatty():
-        plain = logging.StreamHandler()
-        plain.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
-        return plain
-    from rich.logging import RichHandler
+def _handler(form: LogFormat) -> logging.Handler:
+    if form is LogFormat.TEXT and sys.stderr.isatty():
+        from rich.logging import RichHandler
 
-    return RichHandler(console=stderr(), show_path=False, log_time_format="[%X]", omit_repeated_times=False)
+        return RichHandler(console=stderr(), show_path=False, log_time_format="[%X]", omit_repeated_times=False)
+    plain = logging.StreamHandler()
+    plain.setFormatter(JsonLines() if form is LogFormat.JSON else logging.Formatter(_LINE))
+    return plain
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time (UTC, ISO 8601), level, logger, message, thread; data and exception if any."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+        line: dict[str, Any] = {
+            "time": f"{moment}.{int(record.msecs):03d}Z",
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            "thread": record.threadName,
+        }
+        line |= {"data": record.data} if hasattr(record, "data") else {}
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+class RateLimit(logging.Filter):
+    """Lets so many lines of one kind through per window, and tells with the next one how many it kept back.
+
+    A kind is the logger and the text before its values are put in. A line that is told less than a burst within the
+    window is never kept back.
+    """
+
+    def __init__(self, burst: int = _BURST, window_s: float = _WINDOW_S) -> None:
+        super().__init__()
+        self._burst, self._window_s = burst, window_s
+        self._lock = threading.Lock()
+        self._counts: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        kind, now = (record.name, str(record.msg)), time.monotonic()
+        with self._lock:
+            if len(self._counts) > _MAX_KINDS:
+                self._counts.clear()
+            since, count = self._counts.get(kind, (now, 0))
+            kept_back = max(0, count - self._burst)
+            if now - since > self._window_s:
+                since, count = now, 0
+            self._counts[kind] = (since, count + 1)
+        if count >= self._burst:
+            return False
+        if count == 0 and kept_back:
+            record.msg, record.args = f"{record.getMessage()} ({kept_back} more such lines were kept back)", None
+        return True
 
 
 class CommandError(Exception):

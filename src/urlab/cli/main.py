@@ -17,6 +17,7 @@ from urlab.cli.ops import ops
 from urlab.cli.ping import ping
 from urlab.cli.ros2 import ros2
 from urlab.cli.serve import serve
+from urlab.cli.settings import config, listen_to_environment, use_default_file
 from urlab.cli.watch import watch
 
 app = typer.Typer(
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (serve, demo, ping, ops, watch, ros2, doctor, bench):
+for _command in (serve, demo, ping, ops, watch, ros2, doctor, bench, config):
     app.command()(_command)
 for _group in (levels, evaluation):
     app.add_typer(_group)
@@ -43,16 +44,19 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _urlab(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback has taken it
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the versions and exit.")
     ] = False,
 ) -> None:
-    pass
+    use_default_file(context)
 
 
 def main() -> None:
     """Run a command of this process's arguments, and exit with its code."""
     try:
-        app(prog_name="urlab")
+        command = typer.main.get_command(app)
+        listen_to_environment(command)
+        command(prog_name="urlab")
     except Exception as failed:  # noqa: BLE001 - the last place where an error can be told in a sentence
         sys.exit(report_error(failed))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from urlab.cli.console import WRONG_USE, CommandError, LogLevel
+from urlab.cli.console import WRONG_USE, CommandError, LogFormat, LogLevel
 
 if TYPE_CHECKING:
     from urlab_client import ZmqTransport
@@ -22,6 +22,7 @@ TimeoutS = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 Log = Annotated[LogLevel, typer.Option("--log-level", help="How much is told; debug shows tracebacks.")]
+Format = Annotated[LogFormat, typer.Option("--log-format", help="Log lines for people, or as JSON for programs.")]
 
 DEFAULT_ADDRESS = "tcp://127.0.0.1"
 DEFAULT_STEP_PORT = 5559

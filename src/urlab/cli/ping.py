@@ -9,13 +9,17 @@ from rich.table import Table
 from rich.text import Text
 
 from urlab.cli import options as opt
-from urlab.cli.console import LogLevel, in_words, print_json, robot_counts, set_up_logging, stdout
+from urlab.cli.console import CommandError, LogLevel, in_words, print_json, robot_counts, set_up_logging, stdout
 from urlab.cli.options import connected
+from urlab_wire.enums import PIEState
 
 if TYPE_CHECKING:
     from urlab_client import URLabClient, ZmqTransport
 
 ROUND_TRIPS = 20
+_LOOK_AGAIN_S = 0.1
+_READY = (PIEState.READY, PIEState.OFF)
+_ON_ITS_WAY = (PIEState.COMPILING, PIEState.TIMEOUT)
 
 
 def ping(
@@ -27,20 +31,25 @@ def ping(
 ) -> None:
     """Ask a server what it is doing, without disturbing the client that drives it.
 
-    Exit code 1: no server answers.
+    Exit code 0: it is ready, that is, a client can step its scene (or edit, if it was started with --no-play). Exit
+    code 1: no server answers, or it is not ready; one that is compiling is waited for, as long as --timeout says.
 
     Example: [bold]urlab ping --step-port 5559[/bold]; in a script: [bold]urlab ping --json | jq .state[/bold]
     """
     set_up_logging(log_level)
+    deadline = time.monotonic() + timeout_s
     with connected(address, step_port, timeout_s) as transport:
-        report = {"endpoint": transport.step_endpoint, **_report(transport)}
+        report = {"endpoint": transport.step_endpoint, **_report(transport, deadline)}
     if as_json:
         print_json(report)
     else:
         _show(report)
+    if not report["ready"]:
+        reason = report["compile_error"] or f"its state is {report['state']}"
+        raise CommandError(f"the server at {report['endpoint']} is not ready: {reason}")
 
 
-def _report(transport: "ZmqTransport") -> dict[str, Any]:
+def _report(transport: "ZmqTransport", deadline: float) -> dict[str, Any]:
     from urlab_client import URLabClient
 
     client = URLabClient(transport=transport, observer=True, mujoco_version_check=False, camera_streams=False)
@@ -48,7 +57,11 @@ def _report(transport: "ZmqTransport") -> dict[str, Any]:
         warnings.simplefilter("always")
         client.discover()
     status = client.sim.status()
+    while status.state in _ON_ITS_WAY and time.monotonic() < deadline:
+        time.sleep(_LOOK_AGAIN_S)
+        status = client.sim.status()
     return {
+        "ready": status.state in _READY,
         "urlab_version": client.urlab_version,
         "mujoco_version": client.mujoco_version,
         "state": status.state.value,

@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,10 +14,13 @@ import typer
 from rich.text import Text
 
 from urlab import __version__
-from urlab.cli.console import LogLevel, in_words, robot_counts, set_up_logging, stderr
-from urlab.cli.options import Log
+from urlab.cli.console import CommandError, LogFormat, LogLevel, in_words, robot_counts, set_up_logging, stderr
+from urlab.cli.options import Format, Log
+from urlab.cli.settings import ConfigFile
 from urlab.cli.signals import StopSignals
-from urlab.config import Ports, RenderProfile, ServerConfig, default_project
+from urlab.cli.supervise import ResumeFile
+from urlab.cli.supervise import supervise as run_supervised
+from urlab.config import Ports, RenderProfile, ServerConfig, default_project, is_local
 from urlab.errors import ConfigError
 from urlab_wire.enums import PIEState, RowLayout, StepMode
 
@@ -29,6 +33,8 @@ log = logging.getLogger("urlab.cli")
 
 _CLOSE_GRACE_S = 2.5
 """How long a compilation may hold up the end; it cannot be interrupted, and nothing of it is worth keeping."""
+_START_LIMIT_S = 30.0
+"""For so long the banner waits for the level; compiling then goes on behind it."""
 _LABEL_WIDTH = 10
 
 _sockets = partial(typer.Option, rich_help_panel="Sockets")
@@ -48,6 +54,7 @@ Targets = Annotated[
 
 Host = Annotated[str, _sockets("--host", help="Bind address, or ipc:///PATH for a local socket file.")]
 Insecure = Annotated[bool, _sockets("--insecure", help="Allow a --host that others on the network can reach.")]
+Share = Annotated[bool, _sockets("--share", help="Let other users of this machine connect.")]
 StepPort = Annotated[int, _sockets("--step-port", help="Requests and replies; 0 = any free port.")]
 StatePort = Annotated[int, _sockets("--state-port", help="Live state (PUB); 0 = any free port.")]
 ControlPort = Annotated[int, _sockets("--control-port", help="Live control (SUB); 0 = any free port.")]
@@ -55,9 +62,18 @@ InfoPort = Annotated[int, _sockets("--info-port", help="Actuator lists (PUB); 0 
 CameraPort = Annotated[
     int, _sockets("--camera-port", help="First camera's stream, the others upward; 0 = any free ports.")
 ]
+MetricsPort = Annotated[
+    int | None,
+    _sockets(
+        "--metrics-port",
+        help="Health checks and figures for Prometheus, over HTTP on this machine; 0 = any free port. Default: none.",
+        show_default=False,
+    ),
+]
 Shm = Annotated[bool, _sockets("--shm/--no-shm", help="Shared-memory transport for clients on this machine")]
 
 Mode = Annotated[StepMode, _scene("--step-mode", help="Anything but auto pins the mode for all clients.")]
+Strict = Annotated[bool, _scene("--strict", help="End with exit code 1 if the level cannot be compiled at the start.")]
 PlayAtStart = Annotated[bool, _scene("--play/--no-play", help="Simulate from the start, or wait for a client.")]
 
 ProjectDir = Annotated[
@@ -81,7 +97,7 @@ WriteRoots = Annotated[
     _files(
         "--write-root",
         metavar="DIR",
-        help="Clients may write files there; may be repeated. Default: as for --model-root.",
+        help="Clients may write files there; may be repeated. Default on loopback: current and temporary folder.",
     ),
 ]
 Plugins = Annotated[
@@ -92,6 +108,10 @@ ReadyFile = Annotated[
     Path | None,
     _files("--ready-file", metavar="FILE", help="Write pid and endpoints there, as JSON, once everything is up."),
 ]
+Supervise = Annotated[
+    bool, _scene("--supervise/--no-supervise", help="Start the server again, with its level, when it dies.")
+]
+ResumeTo = Annotated[Path | None, _files("--resume-file", hidden=True)]
 SaveDebugXml = Annotated[
     bool, _files("--save-debug-xml", help="Keep the compiled scene in the project folder.", show_default=True)
 ]
@@ -110,36 +130,51 @@ def serve(
     targets: Targets = None,
     host: Host = "127.0.0.1",
     insecure: Insecure = False,
+    share: Share = False,
     step_port: StepPort = 5559,
     state_port: StatePort = 5555,
     control_port: ControlPort = 5556,
     info_port: InfoPort = 5557,
     camera_port: CameraPort = 5558,
+    metrics_port: MetricsPort = None,
     shm: Shm = sys.platform == "linux",
     step_mode: Mode = StepMode.AUTO,
     play: PlayAtStart = True,
+    strict: Strict = False,
     plugin: Plugins = None,
+    supervise: Supervise = False,
     project: ProjectDir = None,
     model_root: ModelRoots = None,
     write_root: WriteRoots = None,
     ready_file: ReadyFile = None,
+    resume_file: ResumeTo = None,
     save_debug_xml: SaveDebugXml = False,
     render_profile: Profile = RenderProfile.AUTO,
     camera_streams: CameraStreams = True,
     rows: Rows = RowLayout.V1,
+    config_file: ConfigFile = None,  # noqa: ARG001 - its callback has taken it
     log_level: Log = LogLevel.INFO,
+    log_format: Format = LogFormat.TEXT,
 ) -> None:
-    """Run the server until Ctrl-C or SIGTERM.
+    """Run the server until Ctrl-C, SIGTERM or SIGHUP.
 
     Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml --step-mode direct[/bold]
     puts a robot of yours into a fresh level.
     """
+    if supervise:
+        set_up_logging(log_level, log_format)
+        raise typer.Exit(run_supervised(sys.argv[1:], ready_file))
     with StopSignals() as stop:
-        set_up_logging(log_level)
+        set_up_logging(log_level, log_format)
+        resume = None if resume_file is None else ResumeFile(resume_file)
+        if resume is not None:
+            targets, play = resume.read(targets or [], play)
         config = ServerConfig(
             host=host,
             insecure=insecure,
+            share=share,
             ports=Ports(step_port, state_port, control_port, info_port, camera_port),
+            metrics_port=metrics_port,
             shm=shm,
             step_mode=step_mode,
             play=play,
@@ -153,21 +188,36 @@ def serve(
             camera_streams=camera_streams,
             rows=rows,
         )
-        _run(config, targets or [], stop)
+        _run(config, targets or [], stop, strict=strict, log_format=log_format, resume=resume)
 
 
-def _run(config: ServerConfig, targets: Sequence[str], stop: StopSignals) -> None:
-    """Serve until ``stop``. What cannot work raises a UrlabError before the ready file is there."""
+def _run(
+    config: ServerConfig,
+    targets: Sequence[str],
+    stop: StopSignals,
+    *,
+    strict: bool,
+    log_format: LogFormat,
+    resume: ResumeFile | None,
+) -> None:
+    """Serve until ``stop``, keeping what a successor needs in ``resume``.
+
+    What cannot work raises a UrlabError before the ready file is there.
+    """
     # MuJoCo comes in here, after the signals: a stop during its import is a clean one as well.
     from urlab.app import Server
 
     _check_ready_file(config)
     server = Server(config, targets)
+    if resume is not None:
+        resume.follow(server.play)
     try:
-        _start(server)
+        _start(server, strict=strict)
         stop.hold()  # before the ready file, for a supervisor may send its signal as soon as that is there
         server.write_ready_file()
-        if log.isEnabledFor(logging.INFO):
+        if log_format is LogFormat.JSON:
+            log.info("serving level %s", server.play.level.name, extra={"data": server.endpoints()})
+        elif log.isEnabledFor(logging.INFO):
             _print_banner(server)
         log.info("%s: stopping", stop.wait())
     finally:
@@ -177,10 +227,13 @@ def _run(config: ServerConfig, targets: Sequence[str], stop: StopSignals) -> Non
     log.info("stopped")
 
 
-def _start(server: "Server") -> None:
+def _start(server: "Server", *, strict: bool) -> None:
     server.remove_ready_file()
     server.bind_sockets()
-    server.begin()
+    server.begin(timeout_s=threading.TIMEOUT_MAX if strict else _START_LIMIT_S)
+    status = server.play.status()
+    if strict and server.config.play and status.state is not PIEState.READY:
+        raise CommandError(f"the level {server.play.level.name} cannot be played (--strict): {status.compile_error}")
     server.open_sockets()
 
 
@@ -225,11 +278,22 @@ def _lines(server: "Server") -> list[Text]:
     lines += [
         _line("step", str(server.endpoints()["step"]), "green"),
         _line("streams", _streams(server)),
+        *([_line("metrics", f"{server.metrics_url}/metrics")] if server.metrics_url is not None else []),
+        _line("access", *_access(server.config)),
         _line("memory", str(server.shm_folder or "none: clients use ZeroMQ")),
         _line("project", _short(server.project.folder)),
         Text("Stop with Ctrl-C.", "dim"),
     ]
     return lines
+
+
+def _access(config: ServerConfig) -> tuple[str, str]:
+    """Who may connect, and how to show it."""
+    if not is_local(config.host):
+        return "EVERY MACHINE that reaches this address may drive this server (--insecure)", "bold red"
+    if config.share:
+        return "every user of this machine (--share)", "yellow"
+    return "this user and root; --share lets other users of this machine in", ""
 
 
 def _streams(server: "Server") -> str:

@@ -1,11 +1,12 @@
-"""SIGINT and SIGTERM as a request to stop."""
+"""SIGINT, SIGTERM and SIGHUP as a request to stop."""
 
 import queue
 import signal
 from types import FrameType
 from typing import Self
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
+"""SIGHUP comes when the terminal or the connection to this machine is closed."""
 
 
 class Stopped(BaseException):
@@ -25,8 +26,9 @@ class StopSignals:
         self._held = False
 
     def __enter__(self) -> Self:
-        for one in _SIGNALS:
-            signal.signal(one, self._receive)
+        for one in STOP_SIGNALS:
+            if signal.getsignal(one) is not signal.SIG_IGN:  # what nohup or a shell's & has switched off stays off
+                signal.signal(one, self._receive)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *failure: object) -> bool:

@@ -33,15 +33,18 @@ class Aabb:
         return _vec3((np.array(self.upper) - np.array(self.lower)) / 2)
 
 
-def actor_aabb(model: Any, data: Any, pose: Pose, *, colliding_only: bool = False) -> Aabb | None:
+def actor_aabb(
+    model: Any, data: Any, pose: Pose, *, colliding_only: bool = False, with_ground: bool = True
+) -> Aabb | None:
     """The box around an actor that stands at ``pose``; None when it has no geometry of finite size.
 
     ``model`` is its blueprint compiled alone, ``data`` is as ``mj_kinematics`` left it; both are only read. Geoms,
     flexes and skins count, visible or not; infinite planes do not. With ``colliding_only``, only what can touch
-    something counts (``contype`` or ``conaffinity`` is set), which leaves skins out.
+    something counts (``contype`` or ``conaffinity`` is set), which leaves skins out. Without ``with_ground``,
+    planes and heightfields that cannot move do not count: the floor that a robot's file brings.
     """
     axes = np.array([rotate(pose.quat_wxyz, axis) for axis in np.eye(3).tolist()]).T
-    extents = list(_extents(model, data, axes, colliding_only))
+    extents = list(_extents(model, data, axes, colliding_only, with_ground))
     if not extents:
         return None
     lower = np.min([extent[0] for extent in extents], axis=0)
@@ -77,9 +80,11 @@ def world_shapes(model: Any, data: Any) -> Iterator[ShapeBox]:
         yield ShapeBox(body, -1, False, vertices.min(axis=0) - radius, vertices.max(axis=0) + radius)
 
 
-def _extents(model: Any, data: Any, axes: Array, colliding_only: bool) -> Iterator[Extent]:
+def _extents(model: Any, data: Any, axes: Array, colliding_only: bool, with_ground: bool) -> Iterator[Extent]:
     """One per shape, from the actor's origin; ``axes`` has the actor's own axes as columns."""
     for geom in _chosen(model.geom_contype, model.geom_conaffinity, colliding_only):
+        if not with_ground and int(model.geom_type[geom]) in _GROUND and not model.body_weldid[model.geom_bodyid[geom]]:
+            continue
         found = _extent(model, geom, axes @ data.geom_xmat[geom].reshape(3, 3))
         if found is not None:
             center = axes @ data.geom_xpos[geom]

@@ -42,9 +42,9 @@ class Inspection:
     sensors: list[str] = field(default_factory=list)
     cameras: list[str] = field(default_factory=list)
 
-    def aabb(self, pose: Pose, *, colliding_only: bool = False) -> Aabb | None:
-        """The box around its geometry when it stands at ``pose``; None when it has none."""
-        return actor_aabb(self.model, self.data, pose, colliding_only=colliding_only)
+    def aabb(self, pose: Pose, *, colliding_only: bool = False, with_ground: bool = True) -> Aabb | None:
+        """The box around its geometry when it stands at ``pose``, see `actor_aabb`; None when it has none."""
+        return actor_aabb(self.model, self.data, pose, colliding_only=colliding_only, with_ground=with_ground)
 
     def tree(self, pose: Pose) -> BodyNode:
         """The model when it stands at ``pose``: its world body, which holds all others."""

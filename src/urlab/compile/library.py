@@ -19,13 +19,15 @@ Find = Callable[[str], BlueprintRecord]
 
 
 class Library:
-    """Loads blueprints. Any thread may call it; one that is being loaded is waited for."""
+    """Loads blueprints. Any thread may call it; one that is being loaded is waited for, and no other."""
 
     def __init__(self, find: Find, hull_source: HullSource | None = None) -> None:
         self._find = find
         self._hull_source = hull_source
         self._loaded: dict[tuple[Any, ...], Blueprint] = {}
-        self._lock = threading.RLock()
+        self._loading: dict[tuple[Any, ...], threading.Lock] = {}
+        self._forgotten = 0
+        self._lock = threading.Lock()
 
     def blueprint(self, actor: Actor) -> Blueprint:
         """The actor's model, scaled, configured and converted as the actor says; ImportFailed or EditError if not."""
@@ -37,12 +39,26 @@ class Library:
         if convert is not None and convert.complex_mesh and self._hull_source is not None:
             # Without the lock, so that other threads can load something else meanwhile.
             self._hull_source.hulls(mesh_file(record), convert.coacd_threshold)
+        config = json.dumps(actor.config, sort_keys=True, default=str) if actor.config else ""
+        key = (record.word, record.content, actor.scale, actor.quick_convert, config)
         with self._lock:
-            config = json.dumps(actor.config, sort_keys=True, default=str) if actor.config else ""
-            key = (record.word, record.content, actor.scale, actor.quick_convert, config)
-            if key not in self._loaded:
-                self._loaded[key] = self._load(record, actor)
-            return self._loaded[key]
+            found = self._loaded.get(key)
+            if found is not None:
+                return found
+            turn = self._loading.setdefault(key, threading.Lock())
+        with turn:
+            return self._loaded.get(key) or self._load_and_keep(key, record, actor)
+
+    def _load_and_keep(self, key: tuple[Any, ...], record: BlueprintRecord, actor: Actor) -> Blueprint:
+        before, blueprint = self._forgotten, None
+        try:
+            blueprint = self._load(record, actor)
+            return blueprint
+        finally:
+            with self._lock:
+                self._loading.pop(key, None)
+                if blueprint is not None and before == self._forgotten:
+                    self._loaded[key] = blueprint
 
     def prepare(self, actor: Actor) -> None:
         """Load an actor's model; what would take long, cutting up its mesh, only begins, in the background."""
@@ -67,6 +83,7 @@ class Library:
     def forget_files(self) -> None:
         """Read those models again that are used where they stand: they may have changed."""
         with self._lock:
+            self._forgotten += 1
             self._loaded = {key: one for key, one in self._loaded.items() if one.record.content}
 
     def _load(self, record: BlueprintRecord, actor: Actor) -> Blueprint:

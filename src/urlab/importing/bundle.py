@@ -1,6 +1,7 @@
 """What an import will hold, before it is written anywhere: its files, under names that every file system takes."""
 
 import hashlib
+import json
 import posixpath
 import re
 import unicodedata
@@ -9,7 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
+from typing import Any
 
+from urlab.errors import ImportFailed
+from urlab.importing.mjcf_document import NotXml
 from urlab.scene.blueprint_record import BlueprintKind
 from urlab.scene.names import MAX_NAME_BYTES, file_name_problem
 
@@ -101,3 +105,45 @@ def _candidates(file_name: str) -> Iterator[str]:
 def _add(digest: "hashlib._Hash", part: bytes) -> None:
     digest.update(len(part).to_bytes(8, "little"))
     digest.update(part)
+
+
+# -- from a child process to its parent ---------------------------------------------------------------------------
+#
+# The length of a header, the header in JSON, which keeps names that are not UTF-8, and the bytes of all files.
+
+_LENGTH_BYTES = 8
+
+
+def packed(bundle: Bundle, original: Original | None = None) -> bytes:
+    """A bundle and its original as bytes."""
+    header = {
+        "stem": bundle.stem,
+        "main": bundle.main,
+        "kind": bundle.kind.value,
+        "files": [(name, len(content)) for name, content in bundle.files.items()],
+        "original": None if original is None else [dict(original.files), dict(original.missing)],
+    }
+    return packed_failure(header, b"".join(bundle.files.values()))
+
+
+def packed_failure(header: Mapping[str, Any], content: bytes = b"") -> bytes:
+    """That there is none: ``failed`` with a reason, or ``not_xml`` with ``line`` and the text."""
+    line = json.dumps(header).encode()
+    return len(line).to_bytes(_LENGTH_BYTES, "little") + line + content
+
+
+def unpacked(source: Path, result: bytes) -> tuple[Bundle, Original | None]:
+    """What was packed, read from ``source``; ImportFailed or NotXml when there is none."""
+    view = memoryview(result)
+    start = int.from_bytes(view[:_LENGTH_BYTES], "little") + _LENGTH_BYTES
+    said = json.loads(bytes(view[_LENGTH_BYTES:start]))
+    if "failed" in said:
+        raise ImportFailed(said["failed"])
+    if "not_xml" in said:
+        raise NotXml(said["not_xml"], said["line"], bytes(view[start:]))
+    files = {}
+    for name, length_bytes in said["files"]:
+        files[name] = bytes(view[start : start + length_bytes])
+        start += length_bytes
+    bundle = Bundle(said["stem"], said["main"], files, BlueprintKind(said["kind"]))
+    return bundle, None if said["original"] is None else Original(source, *said["original"])

@@ -14,7 +14,7 @@ _CHILD = python_module("urlab.importing.check_child")
 
 
 class CheckRequest(msgspec.Struct):
-    """Either ``text``, a file that is no XML and that MuJoCo shall explain, or an import to be judged.
+    """Either ``text``, one that is no XML and that MuJoCo shall explain (in Latin-1), or an import to be judged.
 
     ``imported`` is its model file; ``original`` the one that it must be equal to, if there is one, and ``files`` what
     the original's URIs mean.
@@ -46,9 +46,9 @@ def check_import(
         raise ImportFailed(problem)
 
 
-def explanation(text: Path, limits: ProcessLimits) -> str | None:
-    """What MuJoCo says of a model file that is no XML; None when it has no complaint."""
-    return _ask(CheckRequest(text=str(text)), limits)
+def explanation(text: bytes, limits: ProcessLimits) -> str | None:
+    """What MuJoCo says of the text of a model file that is no XML; None when it has no complaint."""
+    return _ask(CheckRequest(text=text.decode("latin-1")), limits)
 
 
 def _ask(request: CheckRequest, limits: ProcessLimits) -> str | None:

@@ -27,12 +27,12 @@ def check(task: bytes) -> bytes:
     """Serve one `CheckRequest` with the problem that it found, or None, both as JSON."""
     log_without_files()
     request: CheckRequest = decoded(task, CheckRequest)
-    return encoded(_said_of(Path(request.text)) if request.text is not None else _wrong_with(request))
+    return encoded(_said_of(request.text.encode("latin-1")) if request.text is not None else _wrong_with(request))
 
 
-def _said_of(path: Path) -> str | None:
+def _said_of(text: bytes) -> str | None:
     """What MuJoCo says of a text that is no XML. Nothing that it refers to is looked at."""
-    text = _LOADING.sub(rb"\1_", path.read_bytes())
+    text = _LOADING.sub(rb"\1_", text)
     try:
         mujoco.MjSpec.from_string(text.decode(errors="replace"))
     except MUJOCO_ERRORS as refused:

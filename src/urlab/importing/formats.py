@@ -1,8 +1,10 @@
 """The file formats that can be imported: model files and mesh files. Declaring an `ImportFormat` registers it."""
 
 import importlib.util
+import json
 import struct
 from abc import ABC, abstractmethod
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import unquote
@@ -12,12 +14,12 @@ import msgspec
 import numpy as np
 
 from urlab.errors import ChildFailed, ImportFailed
-from urlab.importing.bundle import Bundle, Original, safe_file_name
+from urlab.importing.bundle import Bundle, Original, safe_file_name, unpacked
 from urlab.importing.check import explanation
 from urlab.importing.limited_process import LimitedProcess, ProcessLimits, python_module
 from urlab.importing.mjcf_document import NotXml
 from urlab.importing.model_rewriter import ModelRewriter
-from urlab.importing.sources import SourceFiles
+from urlab.importing.sources import SourceFiles, TooMuchText
 from urlab.scene.blueprint_record import MODEL_SUFFIXES, BlueprintKind
 from urlab.scene.names import legal_name
 from urlab.scene.sidecar import SIDECAR_SUFFIX, sidecar_path
@@ -65,18 +67,44 @@ class ModelFormat(ImportFormat):
     def read(self, source: Path, sources: SourceFiles) -> tuple[Bundle, Original]:
         """What only MuJoCo can judge, a missing mesh for one, is left for it to judge."""
         try:
-            return model_bundle(source, sources)
+            try:
+                return model_bundle(source, sources)
+            except TooMuchText:
+                return _read_in_child(source, sources)
         except NotXml as broken:
-            said = explanation(Path(broken.path), sources.limits)
+            said = explanation(broken.text, sources.limits) if len(broken.text) <= _EXPLAINED_BYTES else None
             raise ImportFailed(f"{broken.path}: {said}" if said else str(broken)) from broken
+
+
+_EXPLAINED_BYTES = 1 << 20
+_READING_CHILD = python_module("urlab.importing.reading_child", "model")
+
+
+def _read_in_child(source: Path, sources: SourceFiles) -> tuple[Bundle, Original]:
+    """What `model_bundle` gives or raises, from a child process: tags take many times the memory of their text."""
+    limits, roots = sources.limits, sources.roots
+    task = {
+        "source": str(source),
+        "read": [str(root) for root in roots.read],
+        "own_rights": roots.own_rights,
+        "limits": asdict(limits),
+    }
+    child_limits = replace(limits, written_bytes=limits.total_bytes + 2 * limits.text_bytes)
+    try:
+        result = LimitedProcess(_READING_CHILD, json.dumps(task).encode(), child_limits).result()
+    except ChildFailed as failed:
+        raise ImportFailed(f"reading {source} failed: {failed}") from failed
+    bundle, original = unpacked(source, result)
+    return bundle, original or Original(source)
 
 
 def model_bundle(source: Path, sources: SourceFiles) -> tuple[Bundle, Original]:
     """The import of a model file, and what to compare it with.
 
-    ImportFailed when a file that it needs may not or cannot be read; NotXml when a text is none.
+    ImportFailed when a file that it needs may not or cannot be read; NotXml when a text is none; TooMuchText when this
+    process should not read it.
     """
-    text = sources.read(str(source), "this import")
+    text = sources.read(str(source), "this import", is_text=True)
     if text is None:
         raise ImportFailed(f"there is no file {source}")
     rewriter = ModelRewriter(str(source), text, sources)
@@ -88,10 +116,14 @@ def model_bundle(source: Path, sources: SourceFiles) -> tuple[Bundle, Original]:
 
 
 def _sidecar(source: Path, stem: str, sources: SourceFiles) -> dict[str, bytes]:
-    content = sources.read(str(sidecar_path(source)), str(source))
+    path = sidecar_path(source)
+    content = sources.read(str(path), str(source))
+    if content is not None and len(content) > MAX_SIDECAR_BYTES:
+        raise ImportFailed(f"{path} is too large: a sidecar may have {MAX_SIDECAR_BYTES >> 10} KiB")
     return {} if content is None else {f"{stem}{SIDECAR_SUFFIX}": content}
 
 
+MAX_SIDECAR_BYTES = 256 << 10
 MAX_MESH_BYTES = 128 << 20
 
 _CHILD = python_module("urlab.importing.mesh_child")

@@ -1,18 +1,23 @@
 """Ground from heights: an array or a grey picture becomes an import that MuJoCo can stand things on."""
 
+import io
+import json
+import math
 import struct
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import numpy as np
+from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 from PIL import Image
 
-from urlab.config import FileRoots
-from urlab.errors import ImportFailed
+from urlab.errors import ChildFailed, ImportFailed
 from urlab.geometry import Vec3
-from urlab.importing.bundle import Bundle
+from urlab.importing.bundle import Bundle, unpacked
+from urlab.importing.limited_process import LimitedProcess, ProcessLimits, python_module
+from urlab.importing.sources import SourceFiles
 from urlab.scene.blueprint_record import BlueprintKind
 from urlab.scene.names import legal_name
 
@@ -20,6 +25,8 @@ MIN_SAMPLES, MAX_SAMPLES = 2, 4096
 _BASE_OF_HEIGHT, _LEAST_BASE_M, _LEAST_HEIGHT_M = 0.1, 0.01, 0.001
 _MAX_ARRAY_BYTES = MAX_SAMPLES * MAX_SAMPLES * 16 + 4096
 _GREY_MODES = ("1", "L", "I", "I;16", "I;16B", "I;16L")
+_CHILD = python_module("urlab.importing.reading_child", "heights")
+_CHILD_LIMITS = ProcessLimits(written_bytes=256 << 20)
 _COLOUR_MODES = ("LA", "P", "RGB", "RGBA")
 
 
@@ -38,17 +45,28 @@ def heightfield_bundle(name: str, heights: NDArray[Any], size_m: Vec3) -> Bundle
     return Bundle(stem=name, main=main, files=files, kind=BlueprintKind.HEIGHTFIELD)
 
 
-def heights_from_image(path: Path, roots: FileRoots) -> NDArray[np.float64]:
-    """The heights in a grey PNG (8 or 16 bits) or a NumPy file, (rows, columns), in the file's own unit.
+def image_bundle(name: str, path: Path, size_m: Vec3, sources: SourceFiles) -> Bundle:
+    """A heightfield of the heights in a file, read in a child process; ImportFailed says what cannot be used.
+
+    The file is a grey PNG (8 or 16 bits) or a NumPy file, of plain numbers in any unit.
+    """
+    content = sources.read(str(path), f"the heightfield {name}")
+    if content is None:
+        raise ImportFailed(f"{path} does not exist, or is no file")
+    task = json.dumps({"name": name, "path": str(path), "size_m": size_m}).encode() + b"\n" + content
+    try:
+        return unpacked(path, LimitedProcess(_CHILD, task, _CHILD_LIMITS).result())[0]
+    except ChildFailed as failed:
+        raise ImportFailed(f"{path} cannot be used as a heightfield: {failed}") from failed
+
+
+def heights_of(path: Path, content: bytes) -> NDArray[np.float64]:
+    """The heights in the content of a PNG or NumPy file, (rows, columns), in the file's own unit.
 
     North is up in a picture: its top row is the last row here, at +y. The rows of a NumPy file are taken as they
-    are. ImportFailed when the file may not be read or holds anything else.
+    are. ImportFailed when the file holds anything else. It may take much memory.
     """
-    if not roots.may_read(path):
-        raise ImportFailed(f"{path} may not be read here: --model-root {path.parent} would allow it")
-    if not path.is_file():
-        raise ImportFailed(f"{path} does not exist, or is no file")
-    heights = _from_numpy(path) if path.suffix.lower() == ".npy" else _from_png(path)
+    heights = _from_numpy(path, content) if path.suffix.lower() == ".npy" else _from_png(path, content)
     return _checked(str(path), heights)
 
 
@@ -94,20 +112,31 @@ def _mjcf(stem: str, data: str, size: tuple[float, ...]) -> bytes:
     return ET.tostring(root) + b"\n"
 
 
-def _from_numpy(path: Path) -> NDArray[Any]:
+def _from_numpy(path: Path, content: bytes) -> NDArray[Any]:
+    if len(content) > _MAX_ARRAY_BYTES:
+        raise ImportFailed(f"{path} is larger than {MAX_SAMPLES} x {MAX_SAMPLES} heights can be")
     try:
-        if path.stat().st_size > _MAX_ARRAY_BYTES:
-            raise ImportFailed(f"{path} is larger than {MAX_SAMPLES} x {MAX_SAMPLES} heights can be")
-        # Mapped, so that a header that promises more than the file holds costs no memory.
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        _check_header(path, content)
+        array: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
     except (OSError, ValueError, EOFError) as refused:
         raise ImportFailed(f"{path} is not a NumPy file of plain numbers: {refused}") from refused
     return array
 
 
-def _from_png(path: Path) -> NDArray[Any]:
+def _check_header(path: Path, content: bytes) -> None:
+    """Before memory is taken for what it promises."""
+    file = io.BytesIO(content)
+    read_header = {1: npy_format.read_array_header_1_0, 2: npy_format.read_array_header_2_0}
+    version = npy_format.read_magic(file)
+    if version[0] in read_header:
+        shape, _, dtype = read_header[version[0]](file)
+        if math.prod(shape) * dtype.itemsize > len(content):
+            raise ImportFailed(f"{path} is not a NumPy file of plain numbers: it ends too early for its shape {shape}")
+
+
+def _from_png(path: Path, content: bytes) -> NDArray[Any]:
     try:
-        with Image.open(path, formats=("PNG",)) as image:
+        with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
             _check_picture(path, image)
             return _grey(path, image)[::-1]
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as bomb:

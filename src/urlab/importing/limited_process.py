@@ -22,6 +22,7 @@ from typing import Self
 
 from urlab.child_process import how_it_ended, last_line
 from urlab.errors import ChildFailed
+from urlab.files import owned_name
 
 _CONFINE = Path(__file__).with_name("confine.py")
 _OUT_OF_MEMORY = (b"MemoryError", b"bad_alloc", b"allocate memory", b"out of memory")
@@ -29,6 +30,8 @@ _UNEXPLAINED = b"Caught an unknown exception"
 """What Python sees of an allocation that failed inside MuJoCo."""
 
 _TAIL_BYTES = 4000
+WORK = "work-"
+"""In the names of the folders, in the one for temporary files, where children work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +121,7 @@ class LimitedProcess:
 
     def _start(self, command: Sequence[str], task: bytes) -> None:
         enter = self._streams.enter_context
-        folder = enter(tempfile.TemporaryDirectory(prefix="urlab-work-", ignore_cleanup_errors=True))
+        folder = enter(tempfile.TemporaryDirectory(prefix=f"{owned_name()}{WORK}", ignore_cleanup_errors=True))
         asked, self._said, self._complained = (enter(tempfile.TemporaryFile()) for _ in range(3))  # noqa: SIM115
         asked.write(task)
         asked.seek(0)

@@ -23,23 +23,28 @@ _REFERENCES = {
     "model": ("file",),
 }
 """The attributes that name files, by element."""
+_INCLUDE = "include"
+_MATTERING = frozenset((*_REFERENCES, _INCLUDE, "compiler", "visual"))
+_MOST_TAGS = 2_000_000
+"""Far above any real model, and read within seconds."""
 _ABSOLUTE = re.compile(r"/|\\|[^/\\]*:[/\\]")
 
 
 class NotXml(Exception):
     """The text of a model file is no XML, from ``line`` on; MuJoCo can say more about it."""
 
-    def __init__(self, path: str, line: int) -> None:
+    def __init__(self, path: str, line: int, text: bytes) -> None:
         super().__init__(f"{path}: line {line} is not XML")
-        self.path, self.line = path, line
+        self.path, self.line, self.text = path, line, text
 
 
 @dataclass(frozen=True)
 class Document:
     """One file. ``folder`` is its own folder when it was included, None when it is the model itself.
 
-    ``tags`` are those of its first element, which is all that MuJoCo looks at; ``included`` has documents by the
-    index of the tag that includes them.
+    ``tags`` are those of its first element, which is all that MuJoCo looks at: the first and the last one, those that
+    can matter here, and each that follows an include. ``included`` has documents by the index of the tag that includes
+    them.
     """
 
     path: str
@@ -65,11 +70,11 @@ class Document:
 def read_document(path: str, text: bytes, folder: str | None = None) -> Document:
     """A file by itself; NotXml when it is no XML."""
     if b"\0" in text:
-        raise NotXml(path, text.count(b"\n", 0, text.index(b"\0")) + 1)
+        raise NotXml(path, text.count(b"\n", 0, text.index(b"\0")) + 1, text)
     try:
-        return Document(path, text, _first_element(list(tags(text))), folder)
+        return Document(path, text, _first_element(path, tags(text)), folder)
     except BrokenXml as broken:
-        raise NotXml(path, broken.line) from broken
+        raise NotXml(path, broken.line, text) from broken
 
 
 def add_includes(document: Document, model_folder: str, sources: SourceFiles) -> None:
@@ -85,7 +90,7 @@ def _add_includes(
     document: Document, model_folder: str, sources: SourceFiles, chain: tuple[str, ...], found: list[str]
 ) -> None:
     for index, tag in enumerate(document.tags):
-        if tag.name.lower() != "include" or tag.is_end or "file" not in tag.attributes:
+        if tag.name.lower() != _INCLUDE or tag.is_end or "file" not in tag.attributes:
             continue
         path = _find(tag, document, model_folder, sources)
         if path is None or path in chain or not _is_childless(document.tags, index):
@@ -93,7 +98,7 @@ def _add_includes(
         found.append(path)
         if len(found) > _MOST_INCLUDES:
             raise ImportFailed(f"{chain[0]} includes more than {_MOST_INCLUDES} files")
-        text = sources.read(path, document.path) or b""
+        text = sources.read(path, document.path, is_text=True) or b""
         inner = read_document(path, text, joined(path, ".."))
         if inner.tags:
             document.included[index] = inner
@@ -122,13 +127,22 @@ def _is_childless(every: list[Tag], index: int) -> bool:
     return every[index].is_empty or (index + 1 < len(every) and every[index + 1].is_end)
 
 
-def _first_element(every: list[Tag]) -> list[Tag]:
-    depth = 0
-    for index, tag in enumerate(every):
+def _first_element(path: str, every: Iterable[Tag]) -> list[Tag]:
+    """Most tags of a large model name no file, and are let go at once."""
+    depth, kept, newest, follows_include = 0, list[Tag](), None, False
+    for number, tag in enumerate(every):
+        if number == _MOST_TAGS:
+            raise ImportFailed(f"{path} has more than {_MOST_TAGS} tags")
+        newest, name = tag, tag.name.lower()
+        if number == 0 or follows_include or name in _MATTERING:
+            kept.append(tag)
+        follows_include = name == _INCLUDE
         depth += 0 if tag.is_empty else -1 if tag.is_end else 1
         if depth <= 0:
-            return every[: index + 1]
-    return every
+            break
+    if newest is not None and newest is not kept[-1]:
+        kept.append(newest)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,8 @@ class ModelRewriter:
             name = self.assets.take(path, file)
             content = self._sources.read(path, model.chain[-1]) or b""
             is_text = tag.name == "model" and content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"<")
+            if is_text:
+                self._sources.take_text(path, len(content))
             self.assets.files[name] = self._sub_model(path, content, name, model) if is_text else content
         return name
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-from urlab.config import FileRoots
 from urlab.errors import ImportFailed
 from urlab.importing.bundle import Bundle, Original
 from urlab.importing.check import check_import
@@ -11,6 +10,7 @@ from urlab.importing.formats import format_of, suffixes
 from urlab.importing.mjcf_document import last
 from urlab.importing.sources import DEFAULT_LIMITS, ImportLimits, SourceFiles
 from urlab.importing.store import store
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.project import Project
 

@@ -6,11 +6,11 @@ import fcntl
 import itertools
 import os
 import shutil
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from urlab.errors import ImportFailed
+from urlab.files import PART_SUFFIX, part_name
 from urlab.importing.bundle import Bundle, folded, safe_file_name
 from urlab.scene.blueprint_record import IMPORT_FILE, BlueprintRecord, import_text, read_import
 from urlab.scene.names import MAX_NAME_BYTES
@@ -19,8 +19,8 @@ from urlab.scene.project import Project
 _ROOM_FOR_NUMBER = 10
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
-_STAGED, _REPLACED, _DELETED = ".part", ".old", ".gone"
-"""Ends of the hidden folders: not yet in place, about to be replaced, about to be deleted."""
+_REPLACED, _DELETED = ".old", ".gone"
+"""Ends of hidden folders that are about to be replaced or deleted; those not yet in place end in ``.part``."""
 
 Check = Callable[[Path], None]
 """Judges a model file before its folder takes its place; ImportFailed when it will not do."""
@@ -78,7 +78,7 @@ def _free_name(stem: str, project: Project) -> str:
 
 
 def _written(bundle: Bundle, source: str, folder: Path, check: Check) -> BlueprintRecord:
-    staged = folder.parent / f".{uuid.uuid4().hex}{_STAGED}"
+    staged = folder.parent / part_name()
     try:
         for name, content in bundle.files.items():
             _write(staged / name, content)
@@ -110,13 +110,21 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def sweep_imports(imports_dir: Path) -> None:
+    """Put right what a killed process left in the folder of imports; nothing while a process imports there."""
+    with contextlib.suppress(OSError):
+        if imports_dir.is_dir():
+            with _locked(imports_dir, wait=False):
+                pass
+
+
 @contextlib.contextmanager
-def _locked(imports_dir: Path) -> Iterator[None]:
+def _locked(imports_dir: Path, *, wait: bool = True) -> Iterator[None]:
     """One import at a time into that folder, in all threads and processes; leftovers are gone. May raise OSError."""
     imports_dir.mkdir(parents=True, exist_ok=True)
     handle = os.open(imports_dir / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         _tidy(imports_dir)
         yield
     finally:
@@ -128,7 +136,7 @@ def _tidy(imports_dir: Path) -> None:
         home = imports_dir / leftover.name.removeprefix(".").removesuffix(_REPLACED)
         if leftover.suffix == _REPLACED and not home.exists():
             leftover.rename(home)
-        elif leftover.suffix in (_STAGED, _REPLACED, _DELETED):
+        elif leftover.suffix in (PART_SUFFIX, _REPLACED, _DELETED):
             shutil.rmtree(leftover, ignore_errors=True)
 
 

@@ -42,7 +42,7 @@ class Perturbation:
         self.torque = _three("torque", request.torque)
         self.target = _three("target", request.target)
         self.target_quat = _quat(request.target_quat)
-        self._check_kind()
+        self._check_kind(request)
         own_point = _three("point", request.point)
         self.point: Vector = model.body_ipos[body_id].copy() if own_point is None else own_point
         given = None if request.stiffness is None else _above_zero(request.stiffness)
@@ -51,13 +51,17 @@ class Perturbation:
         self._turn_inertia: float = 1 / max(_TINY, model.body_invweight0[body_id, 1])
         self._mass: float | None = None  # that is felt at the point, where the stepping thread took hold of it
 
-    def _check_kind(self) -> None:
+    def _check_kind(self, request: PerturbRequest) -> None:
         pushed = self.force is not None or self.torque is not None
         dragged = self.target is not None or self.target_quat is not None
         if pushed and dragged:
             raise BadValue("a perturbation is a push (force, torque) or a drag (target, target_quat), not both at once")
         if not pushed and not dragged:
             raise MissingField("perturb needs force, torque, target or target_quat")
+        if pushed and request.stiffness is not None:
+            raise BadValue("stiffness is that of the spring of a drag (target, target_quat); a push has none")
+        if request.point is not None and self.force is None and self.target is None:
+            raise BadValue("point is where a force acts or the spring to a target begins; a torque has no such point")
 
     def wrench(self, model: Any, data: Any) -> Wrench:
         """What acts on the body's centre of mass in this state; the caller holds the physics lock."""

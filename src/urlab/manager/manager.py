@@ -11,7 +11,7 @@ from typing import Any
 
 from urlab.cameras import Capture
 from urlab.compile import CompiledScene
-from urlab.config import STEP_TIME_LIMIT_S, FileRoots, RenderProfile
+from urlab.config import STEP_TIME_LIMIT_S, RenderProfile
 from urlab.control import TwistCommand
 from urlab.errors import BadValue, ModeLocked, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation, go_to_start
@@ -23,6 +23,7 @@ from urlab.manager.observation import Observation, ObservedArrays, Observer, Pla
 from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
 from urlab.manager.states import StateCodec, StateSlots
+from urlab.paths import FileRoots
 from urlab.physics import NO_CALLBACKS, Engine, PhysicsLoop, StepCallbacks
 from urlab.physics.queries import ContactNames, compiled_name, find_keyframes
 from urlab_wire.enums import ControlSource, ResetScope, StepMode
@@ -90,8 +91,12 @@ class Manager:
         pinned_mode: StepMode | None = None,
         render_profile: RenderProfile = RenderProfile.AUTO,
         callbacks: StepCallbacks = NO_CALLBACKS,
+        journal_dir: Path | None = None,
     ) -> None:
-        """``callbacks`` are functions of plugins, called before and after every sub-step."""
+        """``callbacks`` are functions of plugins, called before and after every sub-step.
+
+        Frames of an unsaved recording are kept below ``journal_dir``, if there is one.
+        """
         self.scene = scene
         self.counter = counter
         self.pinned_mode = pinned_mode
@@ -107,7 +112,7 @@ class Manager:
             )
             for row, one in enumerate(scene.articulations)
         }
-        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self._about_recording)
+        self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self._about_recording, journal_dir)
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
         self._observer = Observer(scene, self.arrays)
         self.packed = PackedObserver(scene, self.arrays)

@@ -8,7 +8,7 @@ state; the server shows it, without integrating.
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
-from urlab.errors import BadValue, PluginError, ShuttingDown, StateError, StepTimeout
+from urlab.errors import BadValue, PhysicsError, PluginError, ShuttingDown, StateError, StepTimeout
 from urlab.numbers import finite_number, finite_numbers
 from urlab_wire.enums import StepMode
 from urlab_wire.ops.stepping import StepRequest
@@ -67,7 +67,7 @@ class DirectMode(SteppingMode):
         manager.wrenches.begin_window(command.wrenches)
         try:
             ran = manager.engine.advance(n_steps, deadline)
-        except PluginError:
+        except (PhysicsError, PluginError):
             manager.engine.publish()
             raise
         finally:

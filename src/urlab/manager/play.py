@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from urlab.authoring import World
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.export import save_debug_files
-from urlab.config import FileRoots, RenderProfile
+from urlab.config import RenderProfile
 from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
 from urlab.manager.manager import Manager, StepCounter
+from urlab.paths import FileRoots
 from urlab.physics import NO_CALLBACKS, QUICK_STEP_S, StepCallbacks, give_memory_back
 from urlab.scene.level import Level
 from urlab_wire.enums import ControlSource, PIEState, StepMode
@@ -30,7 +31,8 @@ copies of its model; the collector's own rule counts objects, of which a large m
 class PlayStatus:
     """Where the lifecycle stands; ``compile_error`` is empty unless the last compilation failed.
 
-    ``seed`` is that of the last reset that named one; ``control_source`` is by prefix.
+    ``seed`` is that of the last reset that named one; ``control_source`` is by prefix; ``physics_error`` is why the
+    last step failed.
     """
 
     state: PIEState
@@ -41,6 +43,7 @@ class PlayStatus:
     speed_percent: float | None = None
     seed: int | None = None
     control_source: Mapping[str, ControlSource] | None = None
+    physics_error: str | None = None
 
 
 class Play:
@@ -82,6 +85,11 @@ class Play:
             raise NoActiveManager("no simulation is running: call begin_pie (client.sim.start()) first")
         return manager
 
+    @property
+    def running(self) -> Manager | None:
+        """The running scene, if there is one."""
+        return self._manager
+
     def seconds_per_step(self) -> float:
         """What an mj_step of the running scene has cost of late, for all that is known."""
         manager = self._manager
@@ -106,6 +114,7 @@ class Play:
             speed_percent=manager.loop.speed_percent,
             seed=manager.seed,
             control_source={prefix: one.staged.source for prefix, one in manager.articulations.items()},
+            physics_error=manager.engine.failure or None,
         )
 
     def switch_cameras(self, on: bool) -> None:
@@ -183,7 +192,7 @@ class Play:
     def _compile(self) -> CompiledScene:
         if not self.level.actors:
             log.info("level %r is empty", self.level.name)
-        self.world.library.forget_files()
+        self.world.forget_files()
         scene = compile_scene(self.level, self.world.library)
         for note in scene.notes:
             log.warning("level %r: %s", self.level.name, note)
@@ -202,6 +211,7 @@ class Play:
                 pinned_mode=self._pinned_mode,
                 render_profile=self._render_profile,
                 callbacks=self._callbacks,
+                journal_dir=self.world.project.journal_dir,
             )
         except UrlabError as failed:
             raise CompileError(failed.message) from failed

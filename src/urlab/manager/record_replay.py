@@ -10,10 +10,20 @@ from typing import Any
 import mujoco
 
 from urlab.compile import CompiledScene
-from urlab.config import FileRoots
 from urlab.errors import FileError, ReplayRequiresStepped, UrlabError
+from urlab.paths import FileRoots
 from urlab.physics import Engine
-from urlab.recording import LIVE, Recorder, ReplayPlayer, load_path, read_recording, save_path, write_json
+from urlab.recording import (
+    LIVE,
+    Journal,
+    JournalHeader,
+    Recorder,
+    ReplayPlayer,
+    load_path,
+    read_recording,
+    save_path,
+    write_json,
+)
 from urlab.scene.names import legal_name
 from urlab_wire.ops.stepping import ReplayBlock
 
@@ -40,8 +50,12 @@ class RecordReplay:
         replays_dir: Path,
         roots: FileRoots,
         about: Callable[[], Mapping[str, Any]] = dict,
+        journal_dir: Path | None = None,
     ) -> None:
-        """``about`` tells what is kept with every recording: how cameras are drawn, the seed of the last reset."""
+        """``about`` tells what is kept with every recording: how cameras are drawn, the seed of the last reset.
+
+        Frames that are not saved yet are kept below ``journal_dir`` as well, if there is one.
+        """
         self._engine = engine
         self._about = about
         self._metadata: dict[str, Any] = {}
@@ -53,6 +67,8 @@ class RecordReplay:
         """Whether steps show recorded frames."""
 
         self._unsaved = False
+        self._journal_dir = journal_dir
+        self._journal: Journal | None = None
 
     # -- recording ----------------------------------------------------------------------------------------------
 
@@ -64,7 +80,9 @@ class RecordReplay:
             self.is_playing = False
             self._engine.post_step.append(self._capture)
             self._unsaved = False
-            return started
+            given_up, self._journal = self._journal, self._begin_journal()
+        _discard(given_up)
+        return started
 
     def stop_recording(self) -> RecordingState:
         """End; the frames stay."""
@@ -72,6 +90,8 @@ class RecordReplay:
             self._recorder.stop()
             self._engine.post_step.remove(self._capture)
             self._metadata = self._metadata_now()
+            if self._journal is not None:
+                self._journal.finish()
             return self.recording_state()
 
     def recording_state(self) -> RecordingState:
@@ -88,36 +108,66 @@ class RecordReplay:
         with self._engine.locked():
             recording, metadata = self._recorder.recording(), self._metadata_to_keep()
             self._unsaved = False
+            journal = self._journal
+            mark = journal.mark() if journal is not None else 0
         named = None if recording.name == LIVE else f"{legal_name(recording.name)}.json"
         try:
-            where = save_path(path or named, self._replays_dir, self._roots.may_write)
+            where = save_path(path or named, self._replays_dir, self._roots)
             write_json(recording, where, metadata=metadata)
         except UrlabError:
             self._unsaved = True
             raise
+        self._note_saved(journal, mark)
         return where
+
+    def _note_saved(self, journal: Journal | None, mark: int) -> None:
+        with self._engine.locked():
+            if journal is None or journal is not self._journal:
+                return
+            if self._recorder.is_active:
+                journal.saved(mark)
+                return
+            if self._unsaved:  # frames came after the copy, and then it was stopped
+                return
+            self._journal = None
+        journal.discard()
 
     def clear_recording(self) -> None:
         """Forget the frames."""
         with self._engine.locked():
             self._recorder.clear()
             self._unsaved = False
+            given_up, self._journal = self._journal, self._begin_journal() if self._recorder.is_active else None
+        _discard(given_up)
 
     def autosave(self) -> Path | None:
         """Write unsaved frames to ``autosave-<time>.json``, when the simulation ends."""
         with self._engine.locked():
-            if not (self._unsaved and self._recorder.has_frames):
-                return None
-            recording, metadata = self._recorder.recording(), self._metadata_to_keep()
+            journal, self._journal = self._journal, None
+            wanted = self._unsaved and self._recorder.has_frames
+            if wanted:
+                recording, metadata = self._recorder.recording(), self._metadata_to_keep()
             self._unsaved = False
+        if not wanted:
+            _discard(journal)
+            return None
         where = self._replays_dir / f"autosave-{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**6:06d}.json"
         try:
             write_json(recording, where, metadata=metadata)
         except FileError as failed:
-            log.error("an unsaved recording of %d frames is lost: %s", recording.frame_count, failed.message)
+            fate = "stays in its journal for the next server" if journal is not None and journal.leave() else "is lost"
+            log.error("an unsaved recording of %d frames %s: %s", recording.frame_count, fate, failed.message)
             return None
+        _discard(journal)
         log.info("unsaved recording of %d frames kept as %s", recording.frame_count, where)
         return where
+
+    def _begin_journal(self) -> Journal | None:
+        recorder = self._recorder
+        if self._journal_dir is None:
+            return None
+        header = JournalHeader(recorder.name, recorder.joints, recorder.window_s, self._metadata_now())
+        return Journal(self._journal_dir, header, recorder.chunks)
 
     def _capture(self) -> None:
         data = self._engine.data
@@ -146,7 +196,7 @@ class RecordReplay:
 
     def load(self, path: str) -> tuple[str, int]:
         """Read a recording; returns its name and how many frames it has."""
-        where = load_path(path, self._replays_dir, self._roots.may_read)
+        where = load_path(path, self._replays_dir, self._roots)
         recording = read_recording(where)
         with self._engine.locked():
             session = self._player.load(recording, where.stem)
@@ -194,6 +244,11 @@ class RecordReplay:
             self._engine.jump()
         self._engine.forward()
         self._engine.publish()
+
+
+def _discard(journal: Journal | None) -> None:
+    if journal is not None:
+        journal.discard()
 
 
 def _metadata(model: Any) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Frame in, frame out. Every failure becomes an error reply; nothing that a client sends ends the server."""
 
 import logging
+import time
 from typing import NamedTuple, cast
 
 from urlab.errors import (
@@ -16,6 +17,7 @@ from urlab.errors import (
     UrlabError,
     known,
 )
+from urlab.monitoring.metrics import RequestFigures
 from urlab.ops.context import HANDLERS, Context, Parts
 from urlab.ops.parsing import SPEC_OF, decode_request, peek, read_envelope, read_request
 from urlab.ops.session import Session, SessionTable
@@ -24,18 +26,21 @@ from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION
 from urlab_wire.codec import looks_like_json
 from urlab_wire.enums import Encoding, OpCategory
 from urlab_wire.envelope import error
-from urlab_wire.ops.session import HelloRequest
 from urlab_wire.ops.stepping import StepRequest
 
 log = logging.getLogger("urlab.ops")
 
 
 class Call(NamedTuple):
-    """A request as it was read. ``request`` is None when its frame is not in order, and has to be looked into."""
+    """A request as it was read. ``request`` is None when its frame is not in order, and has to be looked into.
+
+    ``pool`` says what it would wait for: "simulation", "reading" (only for a thread) or "editing".
+    """
 
     frame: bytes
     request: Request[Reply] | None
     takes_long: bool = False
+    pool: str = "simulation"
 
 
 class Dispatcher:
@@ -46,6 +51,9 @@ class Dispatcher:
         self._parts = parts
         self._play = parts.play
         self._draining = False
+        self.figures: RequestFigures | None = None
+        """Counts requests, if the server's figures were asked for."""
+
         self.sessions.on_end.append(self._let_go)
 
     def _let_go(self, ended: Session) -> None:
@@ -61,20 +69,48 @@ class Dispatcher:
         """What a frame asks, and whether serving it may take so long that others should not wait behind it."""
         request = decode_request(frame)
         if type(request) is StepRequest:
-            return Call(frame, request, self._is_long(request.n_steps))
+            return Call(frame, request, self._is_long(request.n_steps) or bool(request.include_cameras))
         if request is not None:
-            long = SPEC_OF[type(request)].limit_s > DEFAULT_LIMIT_S and not isinstance(request, HelloRequest)
-            return Call(frame, request, long)
+            spec = SPEC_OF[type(request)]
+            return Call(frame, request, _takes_long(spec), _pool_of(spec))
         op, n_steps = peek(frame)
-        return Call(frame, None, op == "step" and self._is_long(n_steps))
+        if op not in CATALOGUE:
+            return Call(frame, None, pool="reading")
+        spec = CATALOGUE[op]
+        return Call(frame, None, self._is_long(n_steps) if op == "step" else _takes_long(spec), _pool_of(spec))
 
     def handle(self, frame: bytes) -> bytes:
         """Serve one request frame."""
         return self.serve(Call(frame, decode_request(frame)))
 
+    def serve_now(self, call: Call) -> bytes | None:
+        """Serve what does not take long; None, and nothing is done, if it would have to wait for the simulation.
+
+        What needs the simulation is served with the physics lock held, so that nothing comes between.
+        """
+        manager = self._play.running if call.pool == "simulation" else None
+        if manager is None:
+            return self.serve(call)
+        if not manager.engine.try_lock():
+            return None
+        try:
+            return self.serve(call)
+        finally:
+            manager.engine.unlock()
+
     def serve(self, call: Call) -> bytes:
         """Serve what was read."""
+        if self.figures is None:
+            return self._serve(call)[0]
+        begin = time.perf_counter()
+        reply, op, outcome = self._serve(call)
+        self.figures.add(op, outcome, time.perf_counter() - begin)
+        return reply
+
+    def _serve(self, call: Call) -> tuple[bytes, str, str]:
+        """The reply, the op ("" when there is none of that name), and "ok" or the error's code."""
         session = spec = None
+        outcome = "ok"
         try:
             if self._draining:
                 raise ShuttingDown("the server is stopping")
@@ -87,14 +123,16 @@ class Dispatcher:
                 session, request, spec = self._diagnose(call.frame)
                 reply = self._run(spec, request, session)
             if isinstance(reply, bytes):
-                return reply
+                return reply, spec.name if spec is not None else "", outcome
         except UrlabError as failed:
-            reply = _failure(failed, spec)
+            reply, outcome = _failure(failed, spec), failed.code.value
         except Exception as crashed:
             op = spec.name if spec is not None else "?"
             log.exception("op %r crashed", op)
             reply = error(ErrorCode.INTERNAL_ERROR, f"{op}: {type(crashed).__name__}: {crashed}")
-        return self._encode(reply, session.encoding if session is not None else _encoding_of(call.frame))
+            outcome = ErrorCode.INTERNAL_ERROR.value
+        encoding = session.encoding if session is not None else _encoding_of(call.frame)
+        return self._encode(reply, encoding), spec.name if spec is not None else "", outcome
 
     def _is_long(self, n_steps: float | None) -> bool:
         return n_steps is not None and n_steps > _LONG_S / self._play.seconds_per_step()
@@ -137,6 +175,24 @@ class Dispatcher:
 
 
 _LONG_S = 0.02
+_IMMEDIATE = frozenset({"meta", "pie_status"})
+"""Ops that wait for nothing and are done at once, beside those of the running scene."""
+
+_ELSEWHERE = frozenset({"set_camera_mode", "set_camera_streaming"})
+"""Ops of the running scene that have to do with other threads than that of the simulation."""
+
+
+def _takes_long(spec: OpSpec) -> bool:
+    """Whether an op may take long, or wait for something else than the simulation."""
+    return spec.name not in _IMMEDIATE and _pool_of(spec) != "simulation"
+
+
+def _pool_of(spec: OpSpec) -> str:
+    if spec.category is OpCategory.MANAGER_REQUIRED and spec.namespace in ("", "runtime"):
+        return "editing" if spec.name in _ELSEWHERE else "simulation"
+    if spec.reads and (spec.limit_s <= DEFAULT_LIMIT_S or spec.name in PRE_SESSION):
+        return "reading"
+    return "editing"
 
 
 def _encoding_of(frame: bytes) -> Encoding:

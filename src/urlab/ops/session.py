@@ -59,6 +59,13 @@ class SessionTable:
             for listener in self.on_end:
                 listener(one)
 
+    def counts(self) -> dict[str, int]:
+        """How many sessions of each kind are open."""
+        with self._lock:
+            beside = list(self._beside.values())
+        operators = sum(one.operator for one in beside)
+        return {"driver": int(self._driver is not None), "operator": operators, "observer": len(beside) - operators}
+
     def wanted_mode(self, session: Session) -> StepMode | None:
         """The mode in which a play that this session begins is wanted: an operator begins it for the plain one."""
         whose = self._driver if session.operator else session

@@ -21,9 +21,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from urlab.errors import OpTimeout
-from urlab.mujoco_versions import log_without_console, log_without_files, set_worker_threads
+from urlab.errors import OpTimeout, PhysicsError
+from urlab.mujoco_versions import log_without_console, log_without_files
 from urlab.physics.snapshot import ContactSnapshot, Snapshot, SnapshotTaker
+from urlab.physics.worker_pool import Call, PooledCalls, in_one_line, too_many_lost
 
 log = logging.getLogger("urlab.physics")
 
@@ -112,11 +113,16 @@ class Engine:
         self.worker_threads = 0
         """How many threads MuJoCo uses inside one step beside the caller's; `set_worker_threads` changes it."""
 
+        self.failure = ""
+        """Why the last step or evaluation failed; empty when it did not. Any thread may read it."""
+
+        self._pooled: PooledCalls | None = None
+
         self.model_lock = threading.Lock()
         """Held while the model's options change, by the owner of the physics lock; and by a thread that saves it."""
 
         self._binary: bytes | None = None
-        mujoco.mj_forward(model, self.data)
+        self.forward()
         self._taker = SnapshotTaker(model)
         self._snapshot = self._taker.take(self.data, 0)
         self._contacts = ContactSnapshot(model, self.data, 0)
@@ -125,6 +131,14 @@ class Engine:
     def locked(self, timeout_s: float = _LOCK_S) -> TimedLock:
         """Hold model and data; OpTimeout when another thread does not let go in time."""
         return self._lock if timeout_s == _LOCK_S else TimedLock(self._rlock, timeout_s)
+
+    def try_lock(self) -> bool:
+        """Hold model and data until `unlock`, if no other thread does at this moment; whether that is so."""
+        return self._rlock.acquire(blocking=False)
+
+    def unlock(self) -> None:
+        """End what `try_lock` began, on the same thread."""
+        self._rlock.release()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -184,10 +198,16 @@ class Engine:
         self.interrupted = True
 
     def step_once(self) -> None:
-        """One mj_step with its hooks."""
+        """One mj_step with its hooks; PhysicsError when MuJoCo cannot, and then `failure` says why."""
         for hook in self.pre_step:
             hook()
-        mujoco.mj_step(self.model, self.data)
+        if self.failure or self._pooled is not None:
+            self._call(mujoco.mj_step)
+        else:
+            try:
+                mujoco.mj_step(self.model, self.data)
+            except mujoco.FatalError as failed:
+                raise self._failed(failed) from None
         for hook in self.post_step:
             hook()
 
@@ -197,8 +217,29 @@ class Engine:
             hook()
 
     def forward(self) -> None:
-        """Recompute everything that follows from the state, without moving time."""
-        mujoco.mj_forward(self.model, self.data)
+        """Recompute everything that follows from the state, without moving time; PhysicsError when MuJoCo cannot."""
+        self._call(mujoco.mj_forward)
+
+    def _call(self, function: Call) -> None:
+        """Run a function of MuJoCo on model and data, on the thread for it where there are worker threads."""
+        try:
+            if self._pooled is not None:
+                self._pooled.call(function)
+            else:
+                function(self.model, self.data)
+        except (mujoco.FatalError, PhysicsError) as failed:
+            raise self._failed(failed) from None
+        self.failure = ""
+
+    def _failed(self, failure: Exception) -> PhysicsError:
+        """Keep the reason, and make the data usable again: an error leaves MuJoCo's stack as it stood."""
+        self.data.pstack = self.data.pbase = 0
+        if isinstance(failure, PhysicsError):
+            self._pooled, self.worker_threads = None, 0
+            self.failure = failure.message
+            return failure
+        self.failure = f"MuJoCo cannot step this state: {in_one_line(failure)}"
+        return PhysicsError(f"{self.failure}. reset goes back to the start; begin_pie compiles the level anew")
 
     def publish(self) -> None:
         """Make the state as it is now the published one. It is copied when a thread asks for the snapshot."""
@@ -225,6 +266,7 @@ class Engine:
 
     def reset(self, keyframe_id: int | None = None) -> None:
         """Back to the model's start, or to a keyframe; warm start, forces and controls are cleared."""
+        self.failure = ""
         if keyframe_id is None:
             mujoco.mj_resetData(self.model, self.data)
         else:
@@ -234,8 +276,18 @@ class Engine:
 
     def set_worker_threads(self, wanted: int) -> None:
         """Resize MuJoCo's pool, within 0 and the number of cores; the caller holds the lock."""
-        self.worker_threads = max(0, min(wanted, max_worker_threads()))
-        set_worker_threads(self.data, self.worker_threads)
+        count = max(0, min(wanted, max_worker_threads()))
+        if count == self.worker_threads:
+            return
+        if count and (reason := too_many_lost()):
+            log.warning("no worker threads: %s", reason)
+            count = 0
+        if self._pooled is not None:
+            self._pooled.close()
+            self._pooled, self.worker_threads = None, 0
+        if count:
+            self._pooled = PooledCalls(self.model, self.data, count)
+            self.worker_threads = count
 
     def options_changed(self) -> None:
         """Forget what was derived from the model's options; the caller holds the `model_lock`."""

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 
-from urlab.errors import OpTimeout, PluginError
+from urlab.errors import OpTimeout, PhysicsError, PluginError
 from urlab.physics.engine import Engine
 
 log = logging.getLogger("urlab.physics")
@@ -76,12 +76,16 @@ class PhysicsLoop:
                 self._run_on_schedule()
             except OpTimeout:
                 log.debug("live physics gave way to a long request")
-            except PluginError as failed:
+            except (PhysicsError, PluginError) as failed:
                 log.error("%s; live physics is paused", failed.message, exc_info=failed.__cause__)
-                self.set_paused(True)
-            except Exception:
+                self._halt(failed.message)
+            except Exception as failed:
                 log.exception("live physics failed and is paused")
-                self.set_paused(True)
+                self._halt(f"{type(failed).__name__}: {failed}")
+
+    def _halt(self, reason: str) -> None:
+        self._engine.failure = reason
+        self.set_paused(True)
 
     def _wait_until_wanted(self) -> bool:
         with self._changed:

@@ -1,10 +1,12 @@
 """Recording and replay: states in while the simulation steps, files and frames to show again out.
 
-`recorder` copies one frame per mj_step; a `recording` is what was captured. `files` finds one that a client names and
+`recorder` copies one frame per mj_step, and `journal` has them on disk as they come; a `recording` is what was
+captured. `files` finds one that a client names and
 reads it, as JSON (`json_format`) or CSV; `player` shows it frame by frame, on the joints that it matches.
 """
 
 from urlab.recording.files import load_path, read_recording, save_path
+from urlab.recording.journal import Journal, JournalHeader, recover_in_background
 from urlab.recording.json_format import write_json
 from urlab.recording.player import ReplayPlayer
 from urlab.recording.recorder import Recorder
@@ -12,12 +14,15 @@ from urlab.recording.recording import LIVE, RecordedJoint, Recording
 
 __all__ = [
     "LIVE",
+    "Journal",
+    "JournalHeader",
     "RecordedJoint",
     "Recorder",
     "Recording",
     "ReplayPlayer",
     "load_path",
     "read_recording",
+    "recover_in_background",
     "save_path",
     "write_json",
 ]

@@ -3,20 +3,28 @@
 import codecs
 import csv
 import io
-import os.path
+import os
 import re
-import stat
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from urlab.errors import BadValue, PathNotReadable, PathNotWritable
-from urlab.recording.json_format import parse_json
+from urlab.files import not_writable
+from urlab.paths import (
+    READ_OPTION,
+    WRITE_OPTION,
+    BadPath,
+    FileRoots,
+    OutsideRoots,
+    open_to_read,
+    outside_words,
+    read_path,
+    shortened,
+)
+from urlab.recording.json_format import RECORDING, parse_json
 from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, FloatArray, RecordedJoint, Recording
-
-Allow = Callable[[Path], bool]
-"""Judges a path with all symlinks resolved: may it be used?"""
 
 DEFAULT_FILE = "recording.json"
 
@@ -30,57 +38,55 @@ _ROW_PERIOD_S = 0.002
 _INDEXED = re.compile(r"(?P<name>.+)\[(?P<index>\d+)\]")
 
 
-def save_path(asked: str | None, replay_dir: Path, allow: Allow) -> Path:
-    """Where to write: absolute, symlinks resolved, inside what ``allow`` permits; else PathNotWritable.
+def save_path(asked: str | None, replay_dir: Path, roots: FileRoots) -> Path:
+    """Where to write: absolute, inside the folders for that; else PathNotWritable.
 
     An absolute path stays what it is; any other is under ``replay_dir`` and gets ``.json`` when it has no suffix.
-    None is ``recording.json``.
+    None is ``recording.json``. Whether something is there that must stay is seen when it is written.
     """
     path = _absolute(asked if asked is not None else DEFAULT_FILE, replay_dir)
     if path is None:
-        raise PathNotWritable(_escape(asked, replay_dir, "--write-root"), absolute_path=asked)
-    if path.suffix.lower() == ".csv":
-        raise PathNotWritable(f"cannot write {path}: recordings are saved as .json", absolute_path=str(path))
-    if not allow(path):
-        raise PathNotWritable(_outside("write", path, "--write-root"), absolute_path=str(path))
-    return path
+        raise PathNotWritable(_escape(asked, replay_dir, WRITE_OPTION), absolute_path=asked)
+    path = Path(os.path.normpath(path))
+    if path.suffix.lower() != RECORDING.suffix:
+        raise not_writable(path, f"a recording ends in {RECORDING.suffix} (.mcap will be the other suffix, not yet)")
+    try:
+        return roots.to_write(path)
+    except OutsideRoots as outside:
+        raise not_writable(path, outside_words("written", path, WRITE_OPTION)) from outside
+    except BadPath as bad:
+        raise not_writable(path, str(bad)) from bad
 
 
-def load_path(asked: str, replay_dir: Path, allow: Allow) -> Path:
-    """Where to read, by the rules of ``save_path``; PathNotReadable when it is not allowed."""
+def load_path(asked: str, replay_dir: Path, roots: FileRoots) -> Path:
+    """Where to read, by the rules of ``save_path``; links are resolved. PathNotReadable when it is not allowed."""
     path = _absolute(asked, replay_dir)
     if path is None:
-        raise PathNotReadable(_escape(asked, replay_dir, "--model-root"))
-    if not allow(path):
-        raise PathNotReadable(_outside("read", path, "--model-root"))
-    return path
+        raise PathNotReadable(_escape(asked, replay_dir, READ_OPTION))
+    try:
+        return roots.to_read(path)
+    except OutsideRoots as outside:
+        raise _not_readable(path, outside_words("read", path, READ_OPTION)) from outside
 
 
 def _absolute(asked: str, replay_dir: Path) -> Path | None:
-    """The path with symlinks resolved; None when a relative one leaves ``replay_dir``."""
-    path = Path(os.path.normpath(asked))
-    if not path.name:
-        raise BadValue(f"path is {asked!r}; it must name a file")
-    if path.is_absolute():
-        return _resolved(Path(asked))
-    if path.parts[0] == "..":
-        return None
-    return _resolved(replay_dir / (path if path.suffix else path.with_name(f"{path.name}.json")))
-
-
-def _resolved(path: Path) -> Path:
+    """The path that is meant; None when a relative one leaves ``replay_dir``."""
     try:
-        return path.resolve()
-    except (ValueError, OSError, RuntimeError) as problem:
-        raise BadValue(f"path {str(path)!r} cannot be used: {problem}") from problem
+        path = read_path(asked)
+    except BadPath as bad:
+        raise BadValue(f"path {shortened(asked)!r} cannot be used: {bad}") from bad
+    if path.virtual:
+        raise BadValue(f"path {shortened(asked)!r} cannot be used: recordings are files, with paths of their own")
+    if path.file is not None:
+        return path.file
+    name = Path(path.relative)
+    if name.parts[0] == "..":
+        return None
+    return replay_dir / (name if name.suffix else name.with_name(f"{name.name}.json"))
 
 
 def _escape(asked: str | None, replay_dir: Path, option: str) -> str:
     return f"path {asked!r} leaves the replay folder {replay_dir}; use an absolute path in a folder of {option}"
-
-
-def _outside(verb: str, path: Path, option: str) -> str:
-    return f"cannot {verb} {path}: it is outside the allowed folders; {option} {path.parent} would allow it"
 
 
 # -- reading ------------------------------------------------------------------------------------------------------
@@ -89,7 +95,7 @@ def _outside(verb: str, path: Path, option: str) -> str:
 def read_recording(path: Path) -> Recording:
     """The recording in ``path``, named after the file: CSV when its suffix says so, else JSON.
 
-    PathNotReadable tells what is wrong and where.
+    The path is absolute and has no links, as `load_path` gives it. PathNotReadable tells what is wrong and where.
     """
     parse = _parse_csv if path.suffix.lower() == ".csv" else parse_json
     try:
@@ -112,8 +118,11 @@ def _not_readable(path: Path, reason: str) -> PathNotReadable:
 
 def _utf8(path: Path) -> bytes:
     """The file as UTF-8 without a byte order mark; UTF-16 is recognised by its mark and converted."""
-    _check_readable(path)
-    data = path.read_bytes()
+    with open_to_read(path) as file:
+        length_bytes = os.fstat(file.fileno()).st_size
+        if length_bytes > MAX_FILE_BYTES:
+            raise ValueError(f"it is too large: {length_bytes} bytes, the limit is {MAX_FILE_BYTES}")
+        data = file.read(MAX_FILE_BYTES)
     if not data:
         raise ValueError("the file is empty (half-written?)")
     if data.startswith(_UTF16_MARKS):
@@ -121,16 +130,6 @@ def _utf8(path: Path) -> bytes:
     data = data.removeprefix(codecs.BOM_UTF8)
     data.decode()
     return data
-
-
-def _check_readable(path: Path) -> None:
-    status = path.stat()
-    if stat.S_ISDIR(status.st_mode):
-        raise ValueError("it is a folder; name a file in it")
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError("it is not a regular file")
-    if status.st_size > MAX_FILE_BYTES:
-        raise ValueError(f"it is too large: {status.st_size} bytes, the limit is {MAX_FILE_BYTES}")
 
 
 # -- CSV: a header row, one row per frame, positions only ---------------------------------------------------------

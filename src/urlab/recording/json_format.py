@@ -14,9 +14,14 @@ import numpy as np
 
 from urlab.errors import known
 from urlab.files import not_writable, replacing
+from urlab.paths import FileKind
 from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, RecordedJoint, Recording
 
 FORMAT_VERSION = 1
+
+_BEGINNING = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*"(urlab|frames)"\s*:', re.IGNORECASE)
+RECORDING = FileKind("a recording", ".json", lambda head: _BEGINNING.match(head) is not None)
+"""Known by how it begins, ours and those of other writers of the format."""
 
 _NO_CAMERA = {
     "cameraPosition": {"x": 0.0, "y": 0.0, "z": 0.0},
@@ -175,7 +180,7 @@ def write_json(recording: Recording, path: Path, metadata: Mapping[str, Any] | N
     if not finite.size:
         captured = recording.frame_count
         raise not_writable(path, f"the recording has no frames with finite numbers ({captured} captured)")
-    with replacing(path) as file:
+    with replacing(path, RECORDING) as file:
         file.write(b'{"urlab":' + _about(recording, len(finite), metadata or {}) + b',\n"Frames":[')
         separator = b"\n"
         for frame in _encoded_frames(recording, finite.tolist()):

@@ -8,18 +8,26 @@ import numpy as np
 
 from urlab.compile.compiled_scene import JointSlot
 from urlab.errors import BadValue, RecordingAlreadyActive, RecordingNotActive
-from urlab.recording.recording import LIVE, FloatArray, Recording, recorded_joints
+from urlab.recording.recording import LIVE, FloatArray, RecordedJoint, Recording, recorded_joints
+from urlab_wire.envelope import MAX_NAME_LENGTH
 
 _CHUNK_BYTES = 1 << 20
 _MAX_CHUNK_ROWS = 4096
 
 
-class _Chunk:
-    """``rows`` frames, not yet written. ``elapsed`` is simulated time that never goes backwards."""
+class FrameChunk:
+    """Room for ``rows`` frames, of which ``fill`` are there; the first is number ``first`` since the store was cleared.
 
-    __slots__ = ("elapsed", "qpos", "qvel", "times")
+    ``elapsed`` is simulated time that never goes backwards. Another thread than the recorder's may read the frames
+    below ``fill``: what it has copied is good if ``first`` is the same afterwards, for a chunk is used again for later
+    frames when its own have been dropped.
+    """
+
+    __slots__ = ("elapsed", "fill", "first", "qpos", "qvel", "times")
 
     def __init__(self, rows: int, nq: int, nv: int) -> None:
+        self.first = 0
+        self.fill = 0
         self.times = np.empty(rows)
         self.elapsed = np.empty(rows)
         self.qpos = np.empty((rows, nq))
@@ -38,14 +46,19 @@ class FrameStore:
         self._rows = min(max(min(_CHUNK_BYTES, max_bytes // 8) // row_bytes, 1), _MAX_CHUNK_ROWS)
         self._chunk_bytes = self._rows * row_bytes
         self._max_chunks = max(max_bytes // self._chunk_bytes, 2)
-        self._spare: _Chunk | None = None
+        self._spare: FrameChunk | None = None
+        self._full = FrameChunk(0, nq, nv)
+        self._full.fill = self._rows
         self.clear()
 
     def clear(self) -> None:
         """Forget all frames."""
-        self._chunks: deque[_Chunk] = deque()
+        self.chunks: deque[FrameChunk] = deque()
+        """The chunks that hold frames, oldest first. After `clear` it is another one, and this one stays as it is."""
+
         self._head = 0
-        self._fill = self._rows
+        self._last = self._full
+        self._total = 0
         self._oldest_elapsed = np.inf
         self.count = 0
         """How many frames it holds. Any thread may read it."""
@@ -53,18 +66,19 @@ class FrameStore:
     @property
     def nbytes(self) -> int:
         """Bytes that are allocated for frames."""
-        return (len(self._chunks) + (self._spare is not None)) * self._chunk_bytes
+        return (len(self.chunks) + (self._spare is not None)) * self._chunk_bytes
 
     def append(self, time_s: float, elapsed_s: float, qpos: FloatArray, qvel: FloatArray) -> None:
         """Copy one frame to the end."""
-        if self._fill == self._rows:
-            self._open_chunk(elapsed_s)
-        chunk, row = self._chunks[-1], self._fill
+        chunk = self._last
+        if chunk.fill == self._rows:
+            chunk = self._open_chunk(elapsed_s)
+        row = chunk.fill
         chunk.times[row] = time_s
         chunk.elapsed[row] = elapsed_s
         chunk.qpos[row] = qpos
         chunk.qvel[row] = qvel
-        self._fill = row + 1
+        chunk.fill = row + 1
         self.count += 1
 
     def drop_before(self, elapsed_s: float) -> None:
@@ -74,16 +88,15 @@ class FrameStore:
             self.count -= 1
             if self._head == self._rows:
                 self._retire_oldest_chunk()
-            self._oldest_elapsed = float(self._chunks[0].elapsed[self._head])
+            self._oldest_elapsed = float(self.chunks[0].elapsed[self._head])
 
     def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Copies: times (n,), qpos (n, nq), qvel (n, nv)."""
         count, head = self.count, self._head
         times, qpos, qvel = np.empty(count), np.empty((count, self._nq)), np.empty((count, self._nv))
         begin = 0
-        for number, chunk in enumerate(self._chunks, start=1):
-            stop = self._fill if number == len(self._chunks) else self._rows
-            rows, end = slice(head, stop), begin + stop - head
+        for chunk in self.chunks:
+            rows, end = slice(head, chunk.fill), begin + chunk.fill - head
             times[begin:end], qpos[begin:end], qvel[begin:end] = (
                 chunk.times[rows],
                 chunk.qpos[rows],
@@ -92,19 +105,23 @@ class FrameStore:
             begin, head = end, 0
         return times, qpos, qvel
 
-    def _open_chunk(self, elapsed_s: float) -> None:
-        if len(self._chunks) == self._max_chunks:
+    def _open_chunk(self, elapsed_s: float) -> FrameChunk:
+        if len(self.chunks) == self._max_chunks:
             self.count -= self._rows - self._head
             self._retire_oldest_chunk()
-            self._oldest_elapsed = float(self._chunks[0].elapsed[0])
-        if not self._chunks:
+            self._oldest_elapsed = float(self.chunks[0].elapsed[0])
+        if not self.chunks:
             self._oldest_elapsed = elapsed_s
-        self._chunks.append(self._spare or _Chunk(self._rows, self._nq, self._nv))
+        chunk = self._spare or FrameChunk(self._rows, self._nq, self._nv)
         self._spare = None
-        self._fill = 0
+        chunk.first, chunk.fill = self._total, 0
+        self._total += self._rows
+        self.chunks.append(chunk)
+        self._last = chunk
+        return chunk
 
     def _retire_oldest_chunk(self) -> None:
-        self._spare = self._chunks.popleft()
+        self._spare = self.chunks.popleft()
         self._head = 0
 
 
@@ -113,7 +130,7 @@ UNLIMITED_S = 3.4028234663852886e38
 
 _DEFAULT_MAX_BYTES = 1 << 30
 # Times are sums of timesteps: without a little room, rounding would decide whether the oldest frame stays.
-_WINDOW_SLACK = 1.0 + 1e-9
+WINDOW_SLACK = 1.0 + 1e-9
 # Time of the last frame, and what resets took back in all: time plus this offset never goes backwards.
 _FRESH_CLOCK = (-math.inf, 0.0)
 
@@ -145,6 +162,21 @@ class Recorder:
         return stopped.frame_count if stopped is not None else self._store.count
 
     @property
+    def chunks(self) -> deque[FrameChunk]:
+        """The frames since the recording began or was cleared, for a thread that copies them while they grow."""
+        return self._store.chunks
+
+    @property
+    def joints(self) -> tuple[RecordedJoint, ...]:
+        """What a frame consists of."""
+        return self._joints
+
+    @property
+    def window_s(self) -> float:
+        """How much of simulated time the recording keeps."""
+        return self._window_s
+
+    @property
     def has_frames(self) -> bool:
         """Whether there is anything to save or to replay."""
         return self.frame_count > 0
@@ -169,7 +201,7 @@ class Recorder:
         self._last_time_s = time_s
         elapsed_s = time_s + self._offset_s
         self._store.append(time_s, elapsed_s, qpos, qvel)
-        self._store.drop_before(elapsed_s - self._window_s * _WINDOW_SLACK)
+        self._store.drop_before(elapsed_s - self._window_s * WINDOW_SLACK)
 
     def stop(self) -> Recording:
         """End the running recording; it stays until it is cleared or another one begins."""
@@ -201,6 +233,11 @@ def _checked_name(name: str | None) -> str:
         return LIVE
     if not name.strip():
         raise BadValue(f"name is {name!r}; a recording needs a name that is not empty, or none at all")
+    if len(name) > MAX_NAME_LENGTH or not name.isprintable():
+        raise BadValue(
+            f"name is {name[:MAX_NAME_LENGTH]!r}; a recording's has at most {MAX_NAME_LENGTH} characters that can be "
+            "printed, so no line ends"
+        )
     return name
 
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import msgspec
 
+from urlab.errors import ImportFailed
+from urlab.paths import AskedPath, BadPath, read_path, shortened
 from urlab.toml_tables import assignment
 
 IMPORTS_PACKAGE = "/Game/MuJoCoImports/"
@@ -18,6 +20,9 @@ SHIPPED_PACKAGE = "/Game/URLab/"
 IMPORTS_FOLDER = "Imports"
 MODEL_SUFFIXES = (".xml", ".mjcf", ".urdf")
 _CLASS_SUFFIX = "_C"
+
+_PREFIXES = {IMPORTS_PACKAGE: f"{IMPORTS_FOLDER}/", SHIPPED_PACKAGE: ""}
+"""How levels begin a word for what the protocol has in these packages."""
 
 IMPORT_FILE = "import.toml"
 IMPORT_VERSION = 1
@@ -63,12 +68,26 @@ def imported(short_name: str) -> str:
     return f"{IMPORTS_FOLDER}/{short_name}"
 
 
+def asked_path(text: str) -> AskedPath:
+    """What a request's or a level's text for a model means; ImportFailed when it is no path."""
+    try:
+        return read_path(text)
+    except BadPath as bad:
+        raise ImportFailed(f"{shortened(text)!r} is no model: {bad}") from bad
+
+
 def word_of(path: str) -> str:
-    """How a level names what the protocol calls ``/pkg/foo``, ``/pkg/foo.foo`` or ``/pkg/foo.foo_C``; else as it is."""
-    for package, prefix in ((IMPORTS_PACKAGE, f"{IMPORTS_FOLDER}/"), (SHIPPED_PACKAGE, "")):
-        if path.startswith(package):
-            return prefix + undoubled(path.removeprefix(package))
-    return path
+    """How a level names what the protocol calls ``/pkg/foo``, ``/pkg/foo.foo`` or ``/pkg/foo.foo_C``; else as it is.
+
+    ImportFailed when it begins as such a path, but no single name follows.
+    """
+    names = asked_path(path).virtual
+    if not names:
+        return path
+    package, name = f"/Game/{names[0]}/", undoubled("/".join(names[1:]))
+    if package not in _PREFIXES or not name or "/" in name:
+        raise ImportFailed(f"there is no model {shortened(path)!r}: it is one name behind {' or '.join(_PREFIXES)}")
+    return f"{_PREFIXES[package]}{name}"
 
 
 def undoubled(asset: str) -> str:

@@ -22,6 +22,8 @@
     rotation_euler = [0.0, 60.0, 0.0]       # it shines along its +X axis; degrees
 """
 
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ import msgspec
 
 from urlab.errors import LoadLevelFailed
 from urlab.geometry import Pose, all_finite, normalised, wxyz_from_euler_deg, wxyz_from_xyzw, xyzw_from_wxyz
+from urlab.paths import BadPath, FileKind, open_to_read
 from urlab.scene.blueprint_record import MODEL_SUFFIXES
 from urlab.scene.level import (
     DEFAULT_INTENSITY,
@@ -46,6 +49,12 @@ from urlab.toml_tables import TomlTable, assignment, table_lines
 from urlab_wire.enums import LightKind
 
 LEVEL_VERSION = 1
+MAX_LEVEL_BYTES = 16 << 20
+_TABLE = re.compile(rb"^\s*\[", re.MULTILINE)
+_HEADER = re.compile(rb"^\s*(version|name)\s*=", re.MULTILINE)
+LEVEL = FileKind("a level", ".toml", lambda head: {b"version", b"name"} <= set(_HEADER.findall(_TABLE.split(head)[0])))
+"""Known by its header: the version and the name, before the first table."""
+
 Numbers3 = tuple[float, float, float]
 Numbers4 = tuple[float, float, float, float]
 
@@ -88,11 +97,18 @@ class LevelRecord(msgspec.Struct, forbid_unknown_fields=True):
     lights: list[LightRecord] = []
 
 
-def read_level(path: Path) -> Level:
-    """Read a level file; LoadLevelFailed says what is wrong with it."""
+def read_level(path: Path, real: Path | None = None) -> Level:
+    """Read a level file; LoadLevelFailed says what is wrong with it.
+
+    ``real`` is the same path with links resolved, for a caller that has judged it.
+    """
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as unreadable:
+        with open_to_read(real or Path(os.path.realpath(path))) as file:
+            content = file.read(MAX_LEVEL_BYTES + 1)
+        if len(content) > MAX_LEVEL_BYTES:
+            raise BadPath(f"it has more than {MAX_LEVEL_BYTES >> 20} MiB")
+        text = content.decode()
+    except (OSError, ValueError) as unreadable:
         raise LoadLevelFailed(f"level {path} cannot be read: {unreadable}") from unreadable
     return parse_level(text, source=str(path), folder=path.parent)
 

@@ -6,6 +6,7 @@ but is never written to.
 """
 
 import itertools
+import os
 import shutil
 import uuid
 from collections.abc import Mapping
@@ -14,16 +15,18 @@ from pathlib import Path
 
 from urlab.errors import ImportFailed, LoadLevelFailed, known
 from urlab.files import replacing
+from urlab.paths import shortened
 from urlab.scene.blueprint_record import (
     IMPORTS_FOLDER,
     SHIPPED_PACKAGE,
     BlueprintRecord,
+    asked_path,
     file_record,
     read_import,
     word_of,
 )
 from urlab.scene.level import Level
-from urlab.scene.level_file import level_text, read_level
+from urlab.scene.level_file import LEVEL, level_text, read_level
 from urlab.scene.names import file_name_problem, level_name
 
 _LEVEL_SUFFIX = ".toml"
@@ -58,6 +61,11 @@ class Project:
         return self.saved_dir / "Replays"
 
     @property
+    def journal_dir(self) -> Path:
+        """Recordings that are not saved yet."""
+        return self.saved_dir / "Journal"
+
+    @property
     def converted_meshes_dir(self) -> Path:
         """Meshes cut into convex parts."""
         return self.saved_dir / "ConvertedMeshes"
@@ -80,17 +88,26 @@ class Project:
         It has the name of its file, whatever the file says: under that name it was opened, and will be saved.
         """
         name = level_name(name_or_path)
-        file = self.level_file(name) if self.has_level(name) else self.shipped_levels.get(name)
-        if file is not None:
-            return replace(read_level(file), name=name)
+        file = self.level_file(name)
+        real = self._real_level(file)
+        if _is_file(real):
+            return replace(read_level(file, real), name=name)
+        if name in self.shipped_levels:
+            return replace(read_level(self.shipped_levels[name]), name=name)
         raise LoadLevelFailed(f"there is no level {name_or_path!r}; there are: {known(self.level_names())}")
 
     def level_file(self, name: str) -> Path:
         """Where a level of the project is; LoadLevelFailed when a link leads out of the folder."""
         path = self.levels_dir / f"{name}{_LEVEL_SUFFIX}"
-        if path.is_symlink() and not path.resolve().is_relative_to(self.levels_dir.resolve()):
-            raise LoadLevelFailed(f"level {name!r} is a link that leads out of {self.levels_dir}")
+        self._real_level(path)
         return path
+
+    def _real_level(self, path: Path) -> Path:
+        """The same file with links resolved, which stay in the folder of levels."""
+        real = Path(os.path.realpath(path))
+        if not real.is_relative_to(os.path.realpath(self.levels_dir)):
+            raise LoadLevelFailed(f"level {path.stem!r} is a link that leads out of {self.levels_dir}")
+        return real
 
     def has_level(self, name: str) -> bool:
         """Whether the project itself has that level."""
@@ -99,7 +116,7 @@ class Project:
     def save_level(self, level: Level) -> Path:
         """Write a level; its old file stays until the new one is safe on disk. PathNotWritable says why not."""
         path = self.level_file(level_name(level.name))
-        with replacing(path) as file:
+        with replacing(path, LEVEL) as file:
             file.write(level_text(level).encode())
         return path
 
@@ -129,22 +146,31 @@ class Project:
     # -- blueprints ---------------------------------------------------------------------------------------------
 
     def record(self, word: str) -> BlueprintRecord:
-        """What a level's word for a blueprint stands for, or the protocol's path; ImportFailed when nothing."""
+        """What a level's word for a blueprint stands for, a file among others; ImportFailed when nothing."""
+        file = asked_path(word).file
+        if file is None:
+            return self.record_named(word)
+        if file.suffix and _is_file(file):
+            return file_record(word)
+        raise self._no_model(word)
+
+    def record_named(self, word: str) -> BlueprintRecord:
+        """What has that name, or the protocol's path, among the shipped models and the imports; never another file."""
         asked, word = word, word_of(word)
         if word in self.shipped_models:
             return self._shipped(word)
         folder, slash, short = word.rpartition("/")
-        if not slash or folder == IMPORTS_FOLDER:
-            found = self.imported(short)
-            if found is not None:
-                return found
-        path = Path(word)
-        if path.suffix and path.is_absolute() and _is_file(path):
-            return file_record(word)
-        if path.suffix:
-            raise ImportFailed(f"model file {asked} does not exist")
-        names = (record.word for record in self.records())
-        raise ImportFailed(f"there is no model {asked!r}; there are: {known(names)}")
+        found = self.imported(short) if not slash or folder == IMPORTS_FOLDER else None
+        if found is not None:
+            return found
+        raise self._no_model(asked)
+
+    def _no_model(self, asked: str) -> ImportFailed:
+        if Path(asked).suffix:
+            return ImportFailed(f"model file {shortened(asked)} does not exist")
+        return ImportFailed(
+            f"there is no model {shortened(asked)!r}; there are: {known(one.word for one in self.records())}"
+        )
 
     def records(self) -> list[BlueprintRecord]:
         """Everything that can be spawned by name, sorted by short name."""

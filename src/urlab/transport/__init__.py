@@ -2,7 +2,7 @@
 
 `rpc` serves requests of ZeroMQ clients, `streams` publishes a running scene on ZeroMQ sockets, `shm` does both in
 shared memory. `publisher` is what the streams need of a scene, `endpoint` listens on an address, `repeats` gives a
-request that is repeated on another transport the first one's reply.
+request that is repeated on another transport the first one's reply, `guard` judges who connects to ZeroMQ's sockets.
 """
 
 from urlab.transport.publisher import ScenePublisher, StreamedCamera

@@ -11,6 +11,7 @@ from urlab.errors import ConfigError
 
 _FIRST_IPC_NUMBER = 5559
 _BACKLOG = 128
+_OWN_FILE, _SHARED_FILE = 0o600, 0o666
 
 
 @dataclass(frozen=True)
@@ -27,10 +28,14 @@ class ListeningSocket:
             Path(self.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
 
 
-def listen(base: str, port: int, *, option: str) -> ListeningSocket:
-    """Listen on ``<base>:<port>``, port 0 meaning any free one; ConfigError says what is wrong and what to change."""
+def listen(base: str, port: int, *, option: str, share: bool = False) -> ListeningSocket:
+    """Listen on ``<base>:<port>``, port 0 meaning any free one; ConfigError says what is wrong and what to change.
+
+    A socket file is for this user alone, unless ``share`` opens it to all users of this machine. For TCP the caller has
+    to judge who connects: see `urlab.access`.
+    """
     if base.startswith("ipc://"):
-        return _listen_ipc(f"{base}:{port or _free_ipc_number(base)}", option)
+        return _listen_ipc(f"{base}:{port or _free_ipc_number(base)}", option, share)
     return _listen_tcp(base, port, option)
 
 
@@ -51,14 +56,17 @@ def _listen_tcp(base: str, port: int, option: str) -> ListeningSocket:
     return ListeningSocket(socket, f"tcp://{shown}:{socket.getsockname()[1]}")
 
 
-def _listen_ipc(endpoint: str, option: str) -> ListeningSocket:
+def _listen_ipc(endpoint: str, option: str, share: bool) -> ListeningSocket:
     path = endpoint.removeprefix("ipc://")
     _refuse_taken_ipc(endpoint, option)
     socket = sockets.socket(sockets.AF_UNIX, sockets.SOCK_STREAM)
     try:
         with contextlib.suppress(FileNotFoundError):
             Path(path).unlink()
+        os.fchmod(socket.fileno(), _OWN_FILE)  # what bind creates has this mode from the start
         socket.bind(path)
+        if share:
+            Path(path).chmod(_SHARED_FILE)
         socket.listen(_BACKLOG)
     except OSError as refused:
         socket.close()

@@ -89,6 +89,14 @@ class RequestRegistry:
         for take in takers or ():
             take(reply)
 
+    def abandon(self, running: RunningRequest) -> bool:
+        """Leave a request of a client that has gone unserved, before it has begun; False when a repeat waits for it."""
+        with self._lock:
+            if running.takers is not None:
+                return False
+            self._end(running, b"")
+            return True
+
     def finish_in_turn(
         self,
         running: RunningRequest,

@@ -10,14 +10,14 @@ import numpy.typing as npt
 
 from urlab_client.checks import finite, per_name
 from urlab_client.enums import ControlMode, coerce
-from urlab_client.errors import unknown_name
+from urlab_client.errors import counted, unknown_name
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.handles.controller import URLabController, URLabPDController
 from urlab_client.handles.entity import NO_ROOT, Array, Root, URLabEntity
 from urlab_client.handles.observed import Observed, padded
 from urlab_client.handles.parts import Actuator, Body, Joint, Sensor, renewed
 from urlab_client.html import robot_html
-from urlab_client.lookup import NamedTable
+from urlab_client.lookup import FixedTable, NamedTable
 from urlab_wire.codec import Tree
 
 if TYPE_CHECKING:
@@ -87,13 +87,13 @@ class URLabArticulation(URLabEntity):
         self._ctrl: Array = np.zeros(0)
         self._own_control_mode = False
         self._controller = controller
-        self._cameras: NamedTable[URLabCameraView] = NamedTable("camera", owner=prefix)
+        self._cameras: NamedTable[URLabCameraView] = FixedTable("camera", owner=prefix)
         self._original_names = original_names or {}
         self._use_control_mode(control_mode)
-        self._actuators: NamedTable[Actuator] = NamedTable("actuator", owner=prefix)
-        self._joints: NamedTable[Joint] = NamedTable("joint", owner=prefix)
-        self._sensors: NamedTable[Sensor] = NamedTable("sensor", owner=prefix)
-        self._bodies: NamedTable[Body] = NamedTable("body", owner=prefix)
+        self._actuators: NamedTable[Actuator] = FixedTable("actuator", owner=prefix)
+        self._joints: NamedTable[Joint] = FixedTable("joint", owner=prefix)
+        self._sensors: NamedTable[Sensor] = FixedTable("sensor", owner=prefix)
+        self._bodies: NamedTable[Body] = FixedTable("body", owner=prefix)
         self.attach({}, {}, {}, {})
 
     def describe(
@@ -125,10 +125,10 @@ class URLabArticulation(URLabEntity):
         """Take the parts that the compiled model has, with zero setpoints."""
         me = self._name
         aliases = unnamed_by_joint(actuators)
-        self._actuators = NamedTable("actuator", renewed(self._actuators, actuators), owner=me, aliases=aliases)
-        self._joints = NamedTable("joint", renewed(self._joints, joints), owner=me)
-        self._sensors = NamedTable("sensor", renewed(self._sensors, sensors), owner=me)
-        self._bodies = NamedTable("body", renewed(self._bodies, bodies), owner=me)
+        self._actuators = FixedTable("actuator", renewed(self._actuators, actuators), owner=me, aliases=aliases)
+        self._joints = FixedTable("joint", renewed(self._joints, joints), owner=me)
+        self._sensors = FixedTable("sensor", renewed(self._sensors, sensors), owner=me)
+        self._bodies = FixedTable("body", renewed(self._bodies, bodies), owner=me)
         self._root = root
         local = {name: place for place, name in enumerate(actuators)}
         self._actuator_local = NamedTable("actuator", local, owner=me, aliases=aliases)
@@ -141,7 +141,8 @@ class URLabArticulation(URLabEntity):
         self._qvel_index = _index([(one.qvel_offset, one.qvel_dim) for one in joints.values()])
 
     def __repr__(self) -> str:
-        counts = f"{len(self._joints)} joints, {len(self._actuators)} actuators, {len(self._sensors)} sensors"
+        parts = {"joint": len(self._joints), "actuator": len(self._actuators), "sensor": len(self._sensors)}
+        counts = ", ".join(counted(count, kind) for kind, count in parts.items())
         words = [repr(self._name), counts, *(["free base"] if self.has_free_base else []), self._control_word]
         return f"URLabArticulation({', '.join([*words, *(['gone'] if self._gone else [])])})"
 

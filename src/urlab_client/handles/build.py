@@ -16,7 +16,7 @@ from urlab_client.handles.camera import GLOBAL, URLabCameraView
 from urlab_client.handles.controller import make_controller
 from urlab_client.handles.entity import Root, URLabEntity
 from urlab_client.handles.parts import Actuator, Body, Joint, Sensor
-from urlab_client.lookup import NamedTable
+from urlab_client.lookup import FixedTable
 from urlab_wire.enums import ControlMode
 from urlab_wire.ops.session import ArticulationBlock, CameraTopic, EntityBlock, HelloReply
 
@@ -80,7 +80,7 @@ def camera_key(owner: str, name: str) -> str:
     return f"{owner or GLOBAL}/{name}"
 
 
-class CameraTable(NamedTable[URLabCameraView]):
+class CameraTable(FixedTable[URLabCameraView]):
     """Cameras by name; the short name finds one as well, where only one has it."""
 
     __slots__ = ()

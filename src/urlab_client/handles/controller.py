@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -57,19 +58,19 @@ class URLabController(FixedAttributes):
 
     @property
     def params(self) -> Tree:
-        """The params in force as of the last answer of the server; `configure` changes them."""
-        return self._params
+        """The params in force as of the last answer of the server, a copy; `configure` changes them."""
+        return deepcopy(self._params)
 
     @property
     def schema(self) -> Tree:
-        """What params may be, by name: ``{"type": "per_joint" | "scalar", "min": ..., "max": ...}``."""
-        return self._schema
+        """What params may be, by name: ``{"type": "per_joint" | "scalar", "min": ..., "max": ...}``; a copy."""
+        return deepcopy(self._schema)
 
     def configure(self, **kwargs: Any) -> Tree:
         """Patch the params named; the rest stays. Returns all params in force.
 
-        Raises `URLabControllerError` (a `URLabRPCError` and a ValueError) when the schema forbids it, then nothing is
-        changed; `URLabLookupError` for a joint that the articulation does not have.
+        Raises `URLabControllerError` (a `URLabRPCError` and a ValueError) when the schema forbids it or a joint is not
+        under this controller; then nothing is changed.
         """
         for name, value in kwargs.items():
             self._check(name, value)
@@ -85,7 +86,7 @@ class URLabController(FixedAttributes):
         else:
             request = ConfigureControllerRequest(articulation=self._articulation_prefix, params=patch)
             self._params = self._client._ask(request).params
-        return self._params
+        return self.params
 
     def _merge(self, patch: Tree) -> None:
         for name, value in patch.items():
@@ -170,7 +171,7 @@ class GainView(Mapping[str, float]):
         return f"{self._key}={dict(self)}"
 
     def _gains(self) -> Mapping[str, float]:
-        gains: Mapping[str, float] = self._controller.params.get(self._key) or {}
+        gains: Mapping[str, float] = self._controller._params.get(self._key) or {}
         return gains
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from urlab_client.checks import finite
 from urlab_client.enums import ActuatorType
+from urlab_client.lookup import FixedAttributes
 
 if TYPE_CHECKING:
     from urlab_client.handles.articulation import URLabArticulation
@@ -45,7 +46,7 @@ class Joint:
         return f"Joint({self.name!r}, {JOINT_WORDS[self.jnt_type]}, id={self.id}{limits})"
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Actuator:
     """What the model says about an actuator, and its slot in the articulation's setpoint buffer.
 
@@ -93,7 +94,7 @@ class Actuator:
         return self._articulation.observed.force(self.name, self._local)
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sensor:
     """What the model says about a sensor.
 
@@ -118,7 +119,7 @@ class Sensor:
         return None if values is None else np.array(values, dtype=np.float64)
 
 
-@dataclass(slots=True, eq=False, repr=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Body:
     """A body. Its pose is what the last reply said at observation level full, else that of ``client.data``.
 
@@ -152,6 +153,10 @@ class Body:
         if self.id != self._articulation.body_id:
             return None
         return self._articulation.root_pos_w if key == "xpos" else self._articulation.root_quat_w
+
+
+for _kind in (Joint, Actuator, Sensor, Body):  # a frozen class with slots says nothing useful of a misspelt attribute
+    _kind.__setattr__ = FixedAttributes.__setattr__  # type: ignore[assignment,method-assign]
 
 
 def renewed(old: Mapping[str, Part], new: Mapping[str, Part]) -> dict[str, Part]:

@@ -104,14 +104,11 @@ def found_path(path: str | os.PathLike[str]) -> str:
     A bare name, an absolute or virtual path, and one that is not found here are left to the server.
     """
     word = os.fspath(path)
-    relative = Path(word)
-    if relative.is_absolute() or len(relative.parts) < 2 or not relative.exists():
-        return word
-    return str(relative.absolute())
+    return written_path(word) if Path(word).exists() else word
 
 
 def written_path(path: str | os.PathLike[str]) -> str:
-    """A path to write, as it travels: one with a folder in it is meant from this program's folder."""
+    """A path to write, as it travels: one with a folder in it, ``./x`` too, is meant from this program's folder."""
     word = os.fspath(path)
-    relative = Path(word)
-    return word if relative.is_absolute() or len(relative.parts) < 2 else str(relative.absolute())
+    has_folder = bool(os.path.split(word)[0])  # a Path forgets the "./" of a word
+    return str(Path(word).absolute()) if has_folder and not Path(word).is_absolute() else word

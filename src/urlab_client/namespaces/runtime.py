@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Unpack
 
-from urlab_client.checks import Vector, maybe_numbers, numbers
+from urlab_client.checks import Vector, finite, maybe_numbers, numbers
 from urlab_client.enums import CameraMode, ControlSource, StepMode, coerce
 from urlab_client.enums import wire as wire_word
 from urlab_client.handles.articulation import FREE_QPOS, Index, URLabArticulation
@@ -42,7 +42,8 @@ class RuntimeNamespace(RpcNamespace):
 
     def set_sim_speed(self, percent: float) -> float:
         """Pace live physics (100 = real time); returns the percentage in force, within 5 and 100."""
-        return self._ask(wire.SetSimSpeedRequest(percent=float(percent)), absent={"percent": float(percent)}).percent
+        wanted = finite("percent", percent)
+        return self._ask(wire.SetSimSpeedRequest(percent=wanted), absent={"percent": wanted}).percent
 
     def set_control_source(self, source: str, *, articulation: str | None = None) -> None:
         """Let the actuators follow the wire ("zmq") or a user interface ("ui"), for one articulation or all."""
@@ -259,6 +260,8 @@ class RuntimeNamespace(RpcNamespace):
         ``step()``, which is in ``data`` and the handles in every mode; ``ctrl_array`` has the restored setpoints. The
         step counter goes on; the time goes back.
         """
+        if not isinstance(state, str | bytes | bytearray | memoryview):
+            raise TypeError(f"restore_state takes the bytes of save_state or the name of a kept state, not {state!r}")
         request = RestoreStateRequest(name=state) if isinstance(state, str) else RestoreStateRequest(state=bytes(state))
         client = self._client
         reply = client._rpc("restore_state", payload_of(request))

@@ -7,7 +7,7 @@ from typing import Any
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.enums import LightKind, coerce
 from urlab_client.errors import URLabRPCError
-from urlab_client.namespaces.base import RpcNamespace, Target, found_path, rotated, targeted
+from urlab_client.namespaces.base import RpcNamespace, Target, found_path, rotated, targeted, written_path
 from urlab_client.types import (
     ActorHierarchyNode,
     SceneSnapshot,
@@ -53,9 +53,9 @@ class SceneNamespace(RpcNamespace):
     def import_xml(self, xml_path: str | os.PathLike[str], *, force_reimport: bool = False) -> URLabBlueprint:
         """Import a model file of the server's machine; returns what `spawn_actor` takes.
 
-        A relative path with a folder in it is looked for from this program's folder first.
+        A relative path with a folder in it (``./arm.xml`` too) is meant from this program's folder.
         """
-        reply = self._ask(wire.ImportXmlRequest(path=found_path(xml_path), force_reimport=force_reimport))
+        reply = self._ask(wire.ImportXmlRequest(path=written_path(xml_path), force_reimport=force_reimport))
         return URLabBlueprint(reply.blueprint_class_path, reply.blueprint_short_name, reply.imported_now)
 
     def destroy_asset(self, asset_path: str) -> bool:

@@ -143,4 +143,6 @@ def _writable(file: Path) -> Path:
         raise FileNotFoundError(f"the picture cannot be written to {file}: there is no folder {file.parent.absolute()}")
     if file.is_dir():
         raise IsADirectoryError(f"the picture cannot be written to {file}: it is a folder; name a file in it")
+    if file.suffix.lower() not in ("", ".png"):
+        raise ValueError(f"the picture is a PNG file: name it {file.with_suffix('.png').name}, not {file.name}")
     return file

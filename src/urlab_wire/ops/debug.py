@@ -5,7 +5,7 @@
 
 import msgspec
 
-from urlab_wire.envelope import Reply, Request
+from urlab_wire.envelope import Name, Reply, Request, Text
 
 
 class DrawMarkerRequest(Request["DrawMarkerReply"], tag="draw_marker"):
@@ -14,8 +14,8 @@ class DrawMarkerRequest(Request["DrawMarkerReply"], tag="draw_marker"):
     location: list[float]
     color: list[float]
     ttl: float | None = None
-    label: str | None = None
-    tag: str | None = None
+    label: Text | None = None
+    tag: Name | None = None
 
 
 class DrawMarkerReply(Reply, tag="draw_marker_ok"):
@@ -30,7 +30,7 @@ class DrawLineRequest(Request["DrawLineReply"], tag="draw_line"):
     color: list[float]
     ttl: float | None = None
     thickness: float | None = None
-    tag: str | None = None
+    tag: Name | None = None
 
 
 class DrawLineReply(Reply, tag="draw_line_ok"):
@@ -46,7 +46,7 @@ class DrawBoxRequest(Request["DrawBoxReply"], tag="draw_box"):
     rotation_quat: list[float] | None = None
     rotation_euler: list[float] | None = None
     ttl: float | None = None
-    tag: str | None = None
+    tag: Name | None = None
 
 
 class DrawBoxReply(Reply, tag="draw_box_ok"):
@@ -62,7 +62,7 @@ class DrawArrowRequest(Request["DrawArrowReply"], tag="draw_arrow"):
     ttl: float | None = None
     thickness: float | None = None
     arrow_size: float | None = None
-    tag: str | None = None
+    tag: Name | None = None
 
 
 class DrawArrowReply(Reply, tag="draw_arrow_ok"):
@@ -77,7 +77,7 @@ class DrawAxesRequest(Request["DrawAxesReply"], tag="draw_axes"):
     rotation_euler: list[float] | None = None
     scale: float | None = None
     ttl: float | None = None
-    tag: str | None = None
+    tag: Name | None = None
 
 
 class DrawAxesReply(Reply, tag="draw_axes_ok"):
@@ -87,7 +87,7 @@ class DrawAxesReply(Reply, tag="draw_axes_ok"):
 class ClearMarkersRequest(Request["ClearMarkersReply"], tag="clear_markers"):
     """Remove the drawings of one tag, or all."""
 
-    tag: str | None = None
+    tag: Name | None = None
 
 
 class ClearMarkersReply(Reply, tag="clear_markers_ok"):
@@ -97,8 +97,8 @@ class ClearMarkersReply(Reply, tag="clear_markers_ok"):
 class SetOverlayTextRequest(Request["SetOverlayTextReply"], tag="set_overlay_text"):
     """Show a text in a corner of every view; an empty one clears it."""
 
-    text: str
-    anchor: str | None = None
+    text: Text
+    anchor: Name | None = None
 
 
 class SetOverlayTextReply(Reply, tag="set_overlay_text_ok"):

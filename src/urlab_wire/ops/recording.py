@@ -1,12 +1,12 @@
 """Recording: one frame per mj_step, kept by the server until it is saved or cleared."""
 
-from urlab_wire.envelope import Reply, Request
+from urlab_wire.envelope import Name, Reply, Request, Text
 
 
 class RecordingStartRequest(Request["RecordingStartReply"], tag="recording_start"):
     """Begin; ``max_duration_s`` is a rolling window of simulated time."""
 
-    name: str | None = None
+    name: Name | None = None
     max_duration_s: float | None = None
 
 
@@ -32,7 +32,7 @@ class RecordingStopReply(Reply, tag="recording_stop_ok"):
 class RecordingSaveRequest(Request["RecordingSaveReply"], tag="recording_save"):
     """Write the running or the last stopped recording; a bare name goes to the replay folder."""
 
-    path: str | None = None
+    path: Text | None = None
 
 
 class RecordingSaveReply(Reply, tag="recording_save_ok"):

@@ -1,12 +1,12 @@
 """Replay of saved or live recordings, in direct and puppet mode."""
 
-from urlab_wire.envelope import Reply, Request
+from urlab_wire.envelope import Reply, Request, Text
 
 
 class ReplayLoadRequest(Request["ReplayLoadReply"], tag="replay_load"):
     """Read a recording and make it the active one; a bare name is looked up in the replay folder."""
 
-    path: str | None = None
+    path: Text | None = None
 
 
 class ReplayLoadReply(Reply, tag="replay_load_ok"):
@@ -29,7 +29,7 @@ class ReplayListSessionsReply(Reply, tag="replay_list_sessions_ok"):
 class ReplaySetActiveRequest(Request["ReplaySetActiveReply"], tag="replay_set_active"):
     """Choose the recording that replay_start plays."""
 
-    name: str | None = None
+    name: Text | None = None
 
 
 class ReplaySetActiveReply(Reply, tag="replay_set_active_ok"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from urlab_wire.envelope import Reply, Request, TargetedRequest
+from urlab_wire.envelope import Name, Reply, Request, TargetedRequest
 from urlab_wire.ops.stepping import StepReply
 
 
@@ -343,7 +343,7 @@ class SetUiControlsReply(Reply, tag="set_ui_controls_ok"):
 class SaveStateRequest(Request["SaveStateReply"], tag="save_state"):
     """Take the whole state of the simulation; with a ``name`` the server keeps it under that name (extension)."""
 
-    name: str | None = None
+    name: Name | None = None
 
 
 class SaveStateReply(Reply, tag="save_state_ok"):

@@ -4,14 +4,14 @@ from typing import Any
 
 import msgspec
 
-from urlab_wire.envelope import Reply, Request, TargetedRequest
+from urlab_wire.envelope import Name, Reply, Request, Tags, TargetedRequest, Text
 from urlab_wire.ops.outliner import ActorIdentity
 
 
 class ImportXmlRequest(Request["ImportXmlReply"], tag="import_xml"):
     """Import a model file into the project."""
 
-    path: str
+    path: Text
     force_reimport: bool | None = None
 
 
@@ -32,7 +32,7 @@ class LevelReply(Reply):
 class CreateLevelRequest(Request["CreateLevelReply"], tag="create_level"):
     """Create an empty level and open it."""
 
-    name: str
+    name: Text
     force_overwrite: bool | None = None
 
 
@@ -43,7 +43,7 @@ class CreateLevelReply(LevelReply, tag="create_level_ok"):
 class LoadLevelRequest(Request["LoadLevelReply"], tag="load_level"):
     """Open a level; unsaved edits of the current one are discarded."""
 
-    level_path: str
+    level_path: Text
 
 
 class LoadLevelReply(LevelReply, tag="load_level_ok"):
@@ -81,7 +81,7 @@ class EnsureManagerReply(Reply, tag="ensure_manager_ok"):
 class DestroyAssetRequest(Request["DestroyAssetReply"], tag="destroy_asset"):
     """Delete a level or an import from the project, in use or not. The open level is left for an empty one."""
 
-    asset_path: str
+    asset_path: Text
 
 
 class DestroyAssetReply(Reply, tag="destroy_asset_ok"):
@@ -105,14 +105,14 @@ class SpawnActorRequest(Request["SpawnActorReply"], tag="spawn_actor"):
     ``heightfield`` the actor is ground, and ``blueprint`` the name under which it is imported.
     """
 
-    blueprint: str
-    actor_id: str | None = None
+    blueprint: Text
+    actor_id: Name | None = None
     location: list[float] | None = None
     rotation_quat: list[float] | None = None
     rotation_euler: list[float] | None = None
     scale: list[float] | None = None
-    keyframe: str | None = None
-    tags: list[str] | None = None
+    keyframe: Name | None = None
+    tags: Tags | None = None
     config: dict[str, Any] | None = None
     heightfield: "HeightfieldBlock | None" = None
 
@@ -125,7 +125,7 @@ class HeightfieldBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     size: list[float]
     heights: list[list[float]] | None = None
-    image: str | None = None
+    image: Text | None = None
 
 
 class PlacedActorReply(Reply):
@@ -148,8 +148,8 @@ class SpawnActorReply(PlacedActorReply, tag="spawn_actor_ok"):
 class SpawnGridRequest(Request["SpawnGridReply"], tag="spawn_grid"):
     """Spawn count_x by count_y copies named ``<base>_<i>_<j>``."""
 
-    blueprint: str
-    base_actor_id: str
+    blueprint: Text
+    base_actor_id: Name
     count_x: int
     count_y: int
     spacing: list[float] | None = None
@@ -181,8 +181,8 @@ class SpawnGridReply(Reply, tag="spawn_grid_ok"):
 class SpawnLightRequest(Request["SpawnLightReply"], tag="spawn_light"):
     """Put a light into the level."""
 
-    kind: str | None = None
-    actor_id: str | None = None
+    kind: Name | None = None
+    actor_id: Name | None = None
     location: list[float] | None = None
     rotation_euler: list[float] | None = None
     intensity: float | None = None
@@ -236,7 +236,7 @@ class DuplicateActorRequest(Request["DuplicateActorReply"], tag="duplicate_actor
     """Copy an actor; without a location, one metre along +X."""
 
     target: str
-    new_actor_id: str
+    new_actor_id: Name
     target_by: str | None = None
     location: list[float] | None = None
 

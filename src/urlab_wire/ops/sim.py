@@ -1,6 +1,6 @@
 """The play lifecycle."""
 
-from urlab_wire.envelope import Reply, Request
+from urlab_wire.envelope import Reply, Request, Text
 from urlab_wire.ops.session import HelloReply
 
 
@@ -10,7 +10,7 @@ class BeginPieRequest(Request["BeginPieReply"], tag="begin_pie"):
     ``step_mode`` (extension) is the mode to start in; without it, the one that the client last asked for, or live.
     """
 
-    level_path: str | None = None
+    level_path: Text | None = None
     timeout_s: float | None = None
     step_mode: str | None = None
 
@@ -39,7 +39,8 @@ class PieStatusReply(Reply, tag="pie_status_ok"):
     """``sim_time``, and all from ``mode`` on, are there while a simulation runs. From ``level`` on: extensions.
 
     ``speed_percent`` is the pace of live physics, ``seed`` that of the last reset that named one, ``control_source``
-    says of every articulation whose setpoints count: ``zmq`` or ``ui``.
+    says of every articulation whose setpoints count: ``zmq`` or ``ui``. ``physics_error`` is there while the last step
+    failed, which has paused live physics: it says why.
     """
 
     state: str
@@ -51,3 +52,4 @@ class PieStatusReply(Reply, tag="pie_status_ok"):
     speed_percent: float | None = None
     seed: int | None = None
     control_source: dict[str, str] | None = None
+    physics_error: str | None = None

@@ -69,7 +69,7 @@ def test_pictures_that_do_not_fit_are_dropped_and_counted(view: URLabCameraView)
     assert view.latest_frame is not None
 
 
-def test_pictures_that_nobody_looked_at_count_as_dropped(view: URLabCameraView):
+def test_pictures_that_the_program_never_read_count_as_dropped(view: URLabCameraView):
     view.take(PIXELS, None, 3)
     assert (view.received, view.dropped, view.frame_count) == (4, 3, 1)
     view.take(PIXELS)

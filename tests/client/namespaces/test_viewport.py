@@ -31,4 +31,6 @@ def test_a_screenshot_that_cannot_be_written_is_refused_before_it_is_taken(
         client.viewport.screenshot(tmp_path / "none" / "view.png")
     with pytest.raises(IsADirectoryError, match="it is a folder; name a file in it"):
         client.viewport.screenshot(tmp_path)
+    with pytest.raises(ValueError, match=r"PNG file: name it view\.png, not view\.jpg"):
+        client.viewport.screenshot(tmp_path / "view.jpg")
     assert "viewport_screenshot" not in server.ops()

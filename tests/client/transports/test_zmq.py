@@ -35,7 +35,7 @@ def test_an_ipc_server_is_reached(zmq_peer: Callable[..., Any], tmp_path: Path):
     transport.close()
 
 
-def test_nobody_listening_is_told_within_the_connect_timeout(zmq_peer: Callable[..., Any]):
+def test_a_port_without_a_server_is_told_within_the_connect_timeout(zmq_peer: Callable[..., Any]):
     gone = zmq_peer(bytes.upper)
     gone.close()
     transport = ZmqTransport(gone.endpoint, connect_timeout_ms=100)
@@ -120,7 +120,7 @@ def test_a_whole_session_runs_over_zmq(zmq_peer: Callable[..., Any], server: Any
 
 def test_a_timeout_names_the_op():
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # and listens not: nobody else can
+        taken.bind(("127.0.0.1", 0))  # and listens not: no other socket can
         client = URLabClient("tcp://localhost", step_port=taken.getsockname()[1], rcv_timeout_ms=50)
         with pytest.raises(URLabTimeoutError, match=r"^hello: no server listens at tcp://127.0.0.1"):
             client.discover()

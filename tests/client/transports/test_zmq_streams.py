@@ -229,7 +229,7 @@ def test_once_closed_nothing_is_sent_and_nothing_breaks(reader: "zmq.Socket[byte
     assert not reader.poll(50)
 
 
-def test_nobody_need_be_there():
+def test_a_sender_needs_no_server_that_listens():
     sender = ControlSender("tcp://127.0.0.1:1")
     sender.send("arm/control ", b"lost")
     sender.close()

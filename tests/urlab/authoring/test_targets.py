@@ -35,6 +35,19 @@ def test_models_that_touch_nothing_stay_at_the_origin(project: Project, tmp_path
     assert set(places(project, "panda", str(above), "floor", "terrain").values()) == {(0.0, 0.0, 0.0)}
 
 
+def test_the_floor_that_a_robot_brings_sends_nothing_away(project: Project, tmp_path: Path) -> None:
+    ant = tmp_path / "ant.xml"
+    ant.write_text(
+        "<mujoco model='ant'><worldbody><geom type='plane' size='40 40 1'/><body pos='0 0 .5'><joint/>"
+        "<geom size='.2'/></body></worldbody></mujoco>"
+    )
+    above = tmp_path / "above.xml"
+    above.write_text("<mujoco><worldbody><body pos='1 0 .5'><freejoint/><geom size='.1'/></body></worldbody></mujoco>")
+    where = places(project, str(ant), str(above), "panda")
+    assert where["above"] == (0.0, 0.0, 0.0)
+    assert 0.2 < where["panda"][1] < 2
+
+
 def test_a_target_may_say_where_it_stands_and_others_keep_clear_of_it(project: Project) -> None:
     level = open_targets(project, ["panda", "panda@0.1,0,0.5,90", "table@0.62,0,0"])
     first, second, table = level.actors

@@ -13,7 +13,7 @@ import pytest
 from urlab.app import Server
 from urlab.authoring import Placement, SpawnSpec, World
 from urlab.authoring.outliner_rows import rows
-from urlab.compile.blueprint import parse_model
+from urlab.compile.blueprint import load_blueprint, parse_model
 from urlab.compile.library import Library
 from urlab.config import ServerConfig
 from urlab.errors import EditError, ImportFailed, ShuttingDown, UnknownActor, UrlabError
@@ -211,3 +211,64 @@ def test_a_glb_stands_upright_and_falls_once_it_is_converted(server: Server, tmp
     with server.play.manager.engine.locked():
         server.play.manager.engine.advance(100, float("inf"))
         assert server.play.manager.engine.data.body("post").xpos[2] < 3.0
+
+
+@pytest.mark.parametrize("edit", ["spawn", "spawn_grid", "duplicate"])
+def test_who_looks_at_the_level_does_not_wait_for_a_model_that_is_being_loaded(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edit: str
+) -> None:
+    (tmp_path / "arm.xml").write_text(ARM)
+    (tmp_path / "other.xml").write_text(ARM.replace("arm", "other"))
+    world.spawn(SpawnSpec(str(tmp_path / "arm.xml"), "first"))
+    begun, gate = threading.Event(), threading.Event()
+
+    def load_slowly(*args: object) -> object:
+        begun.set()
+        assert gate.wait(20)
+        return load_blueprint(*args)
+
+    level = world.level
+    world.library._loaded.clear()
+    monkeypatch.setattr("urlab.compile.library.load_blueprint", load_slowly)
+    other = SpawnSpec(str(tmp_path / "other.xml"), "second")
+    edits = {
+        "spawn": lambda: world.spawn(other),
+        "spawn_grid": lambda: world.spawn_grid(other.blueprint, [("(0, 0)", other)]),
+        "duplicate": lambda: world.duplicate("first", "second", None),
+    }
+    editor = threading.Thread(target=edits[edit])
+    editor.start()
+    assert begun.wait(20)
+    looked = threading.Thread(target=lambda: (world.level, world.find("first")))
+    looked.start()
+    looked.join(10)
+    assert not looked.is_alive()
+    gate.set()
+    editor.join(20)
+    assert len(world.level.actors) == len(level.actors) + 1
+
+
+def test_a_loaded_model_is_had_while_another_one_is_being_loaded(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "arm.xml").write_text(ARM)
+    (tmp_path / "other.xml").write_text(ARM.replace("arm", "other"))
+    arm = world.spawn(SpawnSpec(str(tmp_path / "arm.xml"), "first")).actor
+    begun, gate = threading.Event(), threading.Event()
+
+    def load_slowly(*args: object) -> object:
+        begun.set()
+        assert gate.wait(20)
+        return load_blueprint(*args)
+
+    monkeypatch.setattr("urlab.compile.library.load_blueprint", load_slowly)
+    editor = threading.Thread(target=lambda: world.spawn(SpawnSpec(str(tmp_path / "other.xml"), "second")))
+    editor.start()
+    assert begun.wait(20)
+    found: list[object] = []
+    reader = threading.Thread(target=lambda: found.append(world.library.blueprint(arm)))
+    reader.start()
+    reader.join(10)
+    gate.set()
+    editor.join(20)
+    assert found

@@ -1,5 +1,6 @@
 """The command `urlab`: help, version, errors."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 import urlab
+from urlab.cli.console import RateLimit
 from urlab.cli.main import app
 
 COMMANDS = sorted(str(one.callback.__name__) for one in app.registered_commands if one.callback is not None)
@@ -34,7 +36,7 @@ def test_a_misspelt_command_is_wrong_use_and_says_what_was_meant(cli_here: Any) 
 
 
 def test_all_commands_of_this_release_are_there() -> None:
-    assert COMMANDS == ["bench", "demo", "doctor", "ops", "ping", "ros2", "serve", "watch"]
+    assert COMMANDS == ["bench", "config", "demo", "doctor", "ops", "ping", "ros2", "serve", "watch"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -49,6 +51,23 @@ def test_nothing_heavy_is_imported_before_a_command_runs() -> None:
     script = f"import sys, urlab.cli; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_line_of_the_log_that_repeats_is_kept_back_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("urlab.cli.console.time.monotonic", lambda: now)
+    limit = RateLimit(burst=3, window_s=10)
+
+    def said(text: str, value: int) -> str | None:
+        record = logging.LogRecord("urlab", logging.WARNING, "", 0, text, (value,), None)
+        return record.getMessage() if limit.filter(record) else None
+
+    lines = [said("peer %d is refused", number) for number in range(8)]
+    assert lines == ["peer 0 is refused", "peer 1 is refused", "peer 2 is refused", *[None] * 5]
+    assert said("peer %d is late", 9) == "peer 9 is late"
+    now += 11
+    assert said("peer %d is refused", 8) == "peer 8 is refused (5 more such lines were kept back)"
+    assert said("peer %d is refused", 9) == "peer 9 is refused"
 
 
 def test_an_unexpected_error_is_one_line_with_advice(cli: Any, broken_mujoco: dict[str, str]) -> None:

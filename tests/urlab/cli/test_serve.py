@@ -1,7 +1,13 @@
 """`urlab serve`: starting, stopping, refusing."""
 
+import fcntl
 import json
+import os
+import pty
 import signal
+import subprocess
+import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,10 +15,13 @@ from typing import Any
 import pytest
 import zmq
 
+from urlab.child_process import ANY_PORTS
 from urlab.cli.signals import StopSignals
+from urlab.recording import read_recording
 from urlab_client import PIEState, URLabClient
 from urlab_wire import decode, encode
 
+STOP_LIMIT_S = 10.0
 UNPLAYABLE = '<mujoco model="ghost"><worldbody><body><joint/></body></worldbody></mujoco>'
 
 
@@ -29,10 +38,10 @@ def test_the_ready_file_tells_where_everything_is(demo_server: Any) -> None:
     assert set(cameras) == {"panda/overhead", "panda/wrist", "quadruped/front"}
     assert all(endpoint.startswith("tcp://127.0.0.1:") for endpoint in (*sockets, *cameras.values()))
     assert len({*sockets, *cameras.values(), demo_server.ready["step"]}) == 7
-    assert ready == {"pid": demo_server.process.pid, "web": None}
+    assert ready == {"pid": demo_server.process.pid, "web": None, "metrics": None}
 
 
-@pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stop_signal_ends_it_cleanly(stop_signal: signal.Signals, serving: Any, arm: str) -> None:
     server = serving(arm)
     code, said = server.end(stop_signal)
@@ -72,6 +81,38 @@ def test_a_stop_ends_a_long_step_and_keeps_the_recording(serving: Any, arm: str)
     assert (code, answer["op"], answer["code"]) == (0, "error", "shutting_down"), "not the step's own time limit"
     (kept,) = (server.project / "Saved" / "URLab" / "Replays").glob("autosave-*.json")
     assert json.loads(kept.read_text())
+
+
+def test_closing_its_terminal_keeps_the_recording_and_leaves_no_files(tmp_path: Path, arm: str) -> None:
+    ready_file, project = tmp_path / "ready.json", tmp_path / "project"
+    command = [sys.executable, "-m", "urlab", "serve", arm, *ANY_PORTS, "--project", str(project)]
+    terminal, end = pty.openpty()
+    server = subprocess.Popen(
+        [*command, "--ready-file", str(ready_file)],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+    )
+    os.close(end)
+    try:
+        while not ready_file.exists():
+            os.read(terminal, 1 << 16)
+        port = int(json.loads(ready_file.read_text())["step"].rpartition(":")[2])
+        with URLabClient("tcp://127.0.0.1", step_port=port, step_mode="direct", local_model=False) as client:
+            client.discover()
+            folder = Path(client.shm_session_dir or "")
+            client.recording.start("kept")
+            client.step(10)
+            os.close(terminal)
+            assert server.wait(STOP_LIMIT_S) == 0
+    finally:
+        server.kill()
+        server.wait()
+    (kept,) = (project / "Saved" / "URLab" / "Replays").glob("autosave-*.json")
+    assert len(read_recording(kept).times) == 10
+    assert (ready_file.exists(), folder.exists()) == (False, False)
 
 
 def test_after_a_kill_the_next_server_takes_the_same_port_and_ready_file(
@@ -138,7 +179,7 @@ def test_without_play_it_waits_for_a_client(serving: Any, arm: str) -> None:
 
 @pytest.fixture
 def handlers_kept() -> Iterator[None]:
-    kept = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    kept = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     yield
     for number, handler in kept.items():
         signal.signal(number, handler)
@@ -160,3 +201,10 @@ def test_a_held_stop_signal_interrupts_nothing_and_is_there_for_wait() -> None:
         stop.hold()
         signal.raise_signal(signal.SIGINT)
         assert stop.wait() == "SIGINT"
+
+
+@pytest.mark.usefixtures("handlers_kept")
+def test_a_signal_that_nohup_switched_off_stays_off() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with StopSignals():
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN

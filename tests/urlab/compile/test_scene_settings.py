@@ -283,6 +283,19 @@ def test_a_total_mass_never_rescales_other_actors(write: Write, compose: Compose
     )
 
 
+def test_a_model_that_wants_its_meshes_fitted_otherwise_is_named(write: Write, compose: Compose) -> None:
+    fitted = write("fitted", arm("fitted").replace("<size", '<compiler fitaabb="true"/><size'))
+    plain = write("plain", arm("plain"))
+    far = Pose((0.0, 30.0, 0.0))
+    assert compose({"fitted": fitted}).notes == ()
+    assert compose({"fitted": fitted, "plain": (plain, far)}).notes == (
+        "'plain' asks for geoms fitted to inertia boxes, but the scene uses bounding boxes (fitaabb)",
+    )
+    assert compose({"plain": plain, "fitted": (fitted, far)}).notes == (
+        "'fitted' asks for geoms fitted to bounding boxes (fitaabb), but the scene uses inertia boxes",
+    )
+
+
 def test_memory_of_several_robots_adds_up(write: Write, compose: Compose) -> None:
     path = write("arm", arm("arm", 'memory="3M"'))
     assert compose({"one": path, "two": path}).model.narena == 2 * compose({"one": path}).model.narena

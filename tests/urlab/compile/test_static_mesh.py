@@ -10,11 +10,11 @@ import pytest
 
 from urlab.compile.blueprint import load_blueprint
 from urlab.compile.static_mesh import convert_spec, mesh_file
-from urlab.config import FileRoots
 from urlab.errors import EditError, ImportFailed
 from urlab.importing.formats import mesh_bundle
 from urlab.importing.hulls import Decomposer
 from urlab.importing.sources import SourceFiles
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import BlueprintKind, BlueprintRecord
 from urlab.scene.level import QuickConvert
 

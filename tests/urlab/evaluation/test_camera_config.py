@@ -182,3 +182,12 @@ def test_the_command_line_hands_files_of_cameras_to_the_server(tmp_path: Path) -
         plan_of(replace(options, camera_files=(file,)))
     with pytest.raises(CommandError, match="with --url the server chooses"):
         plan_of(replace(options, camera_files=(file,), url="127.0.0.1:1"))
+
+
+@pytest.mark.parametrize(("cameras", "word"), [(True, "--cameras"), (False, "--no-cameras"), (None, None)])
+def test_the_line_that_runs_a_run_again_says_whether_there_were_pictures(
+    tmp_path: Path, cameras: bool | None, word: str | None
+) -> None:
+    options = RunOptions("random", [], "panda_open_drawer", 1, 0, None, cameras, None, tmp_path, None, None, None)
+    words = plan_of(options).command.split()
+    assert [one for one in words if one.endswith("cameras")] == ([] if word is None else [word])

@@ -13,11 +13,11 @@ import pytest
 from PIL import Image
 
 from urlab.compile.blueprint import compile_spec
-from urlab.config import FileRoots
 from urlab.importing.bundle import Bundle
 from urlab.importing.check_child import first_difference
 from urlab.importing.formats import model_bundle
 from urlab.importing.sources import DEFAULT_LIMITS, SourceFiles
+from urlab.paths import FileRoots
 from urlab.scene.project import Project
 
 Tree = Callable[[Mapping[str, str | bytes]], Path]

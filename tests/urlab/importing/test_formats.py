@@ -13,11 +13,11 @@ import pytest
 import trimesh
 
 from urlab.compile.hulls import Triangles, compiled_triangles
-from urlab.config import FileRoots
 from urlab.errors import ImportFailed
 from urlab.importing.bundle import Bundle
 from urlab.importing.formats import MAX_MESH_BYTES, ImportFormat, format_of, mesh_bundle, suffixes
 from urlab.importing.sources import SourceFiles
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import BlueprintKind
 
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from urlab.config import FileRoots
 from urlab.errors import ImportFailed
-from urlab.importing.heightfields import heightfield_bundle, heights_from_image
+from urlab.importing.heightfields import heightfield_bundle, heights_of, image_bundle
+from urlab.importing.sources import SourceFiles
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import BlueprintKind
 
 HEIGHTS = np.array([[5.0, 1.0, 1.0, 2.0], [1.0, 1.0, 1.0, 1.0], [1.0, 3.0, 1.0, 4.0]])
@@ -19,6 +20,10 @@ HEIGHTS = np.array([[5.0, 1.0, 1.0, 2.0], [1.0, 1.0, 1.0, 1.0], [1.0, 3.0, 1.0, 
 @pytest.fixture
 def roots(tmp_path: Path) -> FileRoots:
     return FileRoots(read=(tmp_path.resolve(),))
+
+
+def read(path: Path) -> Any:
+    return heights_of(path, path.read_bytes())
 
 
 def compiled(heights: np.ndarray, size_m: tuple[float, float, float]) -> Any:
@@ -116,30 +121,30 @@ def test_sizes_that_cannot_be_are_refused(size: tuple[float, float, float]) -> N
 
 
 @pytest.mark.parametrize(("kind", "most"), [(np.uint8, 255), (np.uint16, 65535)])
-def test_the_top_of_a_grey_picture_is_north(tmp_path: Path, roots: FileRoots, kind: Any, most: int) -> None:
+def test_the_top_of_a_grey_picture_is_north(tmp_path: Path, kind: Any, most: int) -> None:
     pixels = np.array([[0, 1, 2], [most, most - 1, 7]], kind)
     Image.fromarray(pixels).save(tmp_path / "hills.png")
-    heights = heights_from_image(tmp_path / "hills.png", roots)
+    heights = read(tmp_path / "hills.png")
     np.testing.assert_array_equal(heights, [[most, most - 1, 7], [0, 1, 2]])
     assert heights.dtype == np.float64
 
 
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "LA", "P"])
-def test_a_grey_picture_may_be_stored_in_colour(tmp_path: Path, roots: FileRoots, mode: str) -> None:
+def test_a_grey_picture_may_be_stored_in_colour(tmp_path: Path, mode: str) -> None:
     pixels = np.array([[10, 20], [30, 40]], np.uint8)
     Image.fromarray(pixels).convert(mode).save(tmp_path / "hills.png")
-    np.testing.assert_array_equal(heights_from_image(tmp_path / "hills.png", roots), pixels[::-1])
+    np.testing.assert_array_equal(read(tmp_path / "hills.png"), pixels[::-1])
 
 
-def test_a_picture_in_colour_is_refused(tmp_path: Path, roots: FileRoots) -> None:
+def test_a_picture_in_colour_is_refused(tmp_path: Path) -> None:
     Image.new("RGB", (4, 4), (1, 2, 3)).save(tmp_path / "hills.png")
     with pytest.raises(ImportFailed, match="in colour"):
-        heights_from_image(tmp_path / "hills.png", roots)
+        read(tmp_path / "hills.png")
 
 
-def test_a_numpy_file_is_taken_as_it_is(tmp_path: Path, roots: FileRoots) -> None:
+def test_a_numpy_file_is_taken_as_it_is(tmp_path: Path) -> None:
     np.save(tmp_path / "hills.npy", HEIGHTS.astype(np.float32))
-    np.testing.assert_array_equal(heights_from_image(tmp_path / "hills.npy", roots), HEIGHTS)
+    np.testing.assert_array_equal(read(tmp_path / "hills.npy"), HEIGHTS)
 
 
 def png_header(width: int, height: int) -> bytes:
@@ -167,34 +172,44 @@ def npy_header(shape: str) -> bytes:
         ),
     ],
 )
-def test_files_that_are_no_heights_are_refused(
-    tmp_path: Path, roots: FileRoots, name: str, content: bytes, reason: str
-) -> None:
+def test_files_that_are_no_heights_are_refused(tmp_path: Path, name: str, content: bytes, reason: str) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ImportFailed, match=reason):
-        heights_from_image(tmp_path / name, roots)
+        read(tmp_path / name)
 
 
-def test_pickles_are_never_loaded(tmp_path: Path, roots: FileRoots) -> None:
+def test_pickles_are_never_loaded(tmp_path: Path) -> None:
     np.save(tmp_path / "evil.npy", np.array([[print, len], [1, 2]], dtype=object), allow_pickle=True)
     with pytest.raises(ImportFailed, match="plain numbers"):
-        heights_from_image(tmp_path / "evil.npy", roots)
+        read(tmp_path / "evil.npy")
 
 
 @pytest.mark.parametrize("shape", [(4097, 2), (1, 4)])
-def test_pictures_of_the_wrong_size_are_refused(tmp_path: Path, roots: FileRoots, shape: tuple[int, int]) -> None:
+def test_pictures_of_the_wrong_size_are_refused(tmp_path: Path, shape: tuple[int, int]) -> None:
     Image.fromarray(np.zeros(shape, np.uint8)).save(tmp_path / "hills.png")
     with pytest.raises(ImportFailed, match="4096"):
-        heights_from_image(tmp_path / "hills.png", roots)
+        read(tmp_path / "hills.png")
+
+
+def test_a_file_is_read_in_a_child_process_and_gives_the_same_import(tmp_path: Path, roots: FileRoots) -> None:
+    np.save(tmp_path / "hills.npy", HEIGHTS)
+    bundle = image_bundle("my hills", tmp_path / "hills.npy", (6.0, 4.0, 2.0), SourceFiles(roots))
+    assert bundle == heightfield_bundle("my hills", HEIGHTS, (6.0, 4.0, 2.0))
+
+
+def test_what_is_wrong_with_a_file_is_told_from_the_child_process(tmp_path: Path, roots: FileRoots) -> None:
+    (tmp_path / "a.png").write_bytes(b"hello")
+    with pytest.raises(ImportFailed, match=r"a\.png is neither a PNG nor"):
+        image_bundle("hills", tmp_path / "a.png", (6.0, 4.0, 2.0), SourceFiles(roots))
 
 
 def test_only_files_in_the_roots_are_read(tmp_path: Path) -> None:
     (tmp_path / "allowed").mkdir()
     np.save(tmp_path / "hills.npy", HEIGHTS)
     (tmp_path / "allowed" / "link.npy").symlink_to(tmp_path / "hills.npy")
-    roots = FileRoots(read=((tmp_path / "allowed").resolve(),))
+    sources = SourceFiles(FileRoots(read=((tmp_path / "allowed").resolve(),)))
     for path in (tmp_path / "hills.npy", tmp_path / "allowed" / "link.npy"):
         with pytest.raises(ImportFailed, match="--model-root"):
-            heights_from_image(path, roots)
+            image_bundle("hills", path, (1.0, 1.0, 1.0), sources)
     with pytest.raises(ImportFailed, match="does not exist"):
-        heights_from_image(tmp_path / "allowed" / "gone.npy", roots)
+        image_bundle("hills", tmp_path / "allowed" / "gone.npy", (1.0, 1.0, 1.0), sources)

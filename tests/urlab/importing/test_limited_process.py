@@ -84,7 +84,7 @@ def test_a_child_that_writes_without_end_fills_no_disk() -> None:
 
 def test_a_child_works_in_a_folder_that_is_gone_afterwards() -> None:
     folder = Path(run("import os; print(os.getcwd(), end='')").decode())
-    assert folder.name.startswith("urlab-work-")
+    assert folder.name.startswith(f"urlab-{os.getpid()}-")
     assert not folder.exists()
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from urlab.compile.blueprint import compile_spec, load_blueprint
-from urlab.config import FileRoots
 from urlab.errors import ImportFailed
 from urlab.importing import import_file
 from urlab.importing.check_child import first_difference
 from urlab.importing.formats import model_bundle
 from urlab.importing.mjcf_document import NotXml
 from urlab.importing.sources import DEFAULT_LIMITS, SourceFiles
+from urlab.paths import FileRoots
 from urlab.robots import model_names, model_path
 from urlab.scene.blueprint_record import file_record
 

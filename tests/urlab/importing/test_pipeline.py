@@ -8,12 +8,12 @@ import pytest
 
 from urlab import importing
 from urlab.compile.blueprint import compile_spec, load_blueprint
-from urlab.config import FileRoots
 from urlab.errors import ImportFailed
 from urlab.importing import add_import, import_file
 from urlab.importing.bundle import Bundle
 from urlab.importing.check_child import first_difference
 from urlab.importing.sources import ImportLimits
+from urlab.paths import FileRoots
 from urlab.robots import model_path
 from urlab.scene.blueprint_record import BlueprintKind
 from urlab.scene.project import Project

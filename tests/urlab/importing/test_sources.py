@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from urlab.config import FileRoots
 from urlab.errors import ImportFailed
 from urlab.importing.sources import DEFAULT_LIMITS, SourceFiles
+from urlab.paths import FileRoots
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_folders_pipes_devices_loops_and_nul_are_refused_at_once(tree, sources: 
     folder = tree({"x": ""})
     os.mkfifo(folder / "pipe")
     (folder / "loop").symlink_to("loop")
-    for name, words in (("", "a folder"), ("pipe", "a pipe or device"), ("loop", "outside"), ("a\0b", "NUL")):
+    for name, words in (("", "a folder"), ("pipe", "a pipe or device"), ("loop", "symbolic links"), ("a\0b", "NUL")):
         with pytest.raises(ImportFailed, match=words):
             sources.read(f"{folder}/{name}", "a test")
     with pytest.raises(ImportFailed, match="a pipe or device"):

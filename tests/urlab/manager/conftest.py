@@ -8,9 +8,9 @@ import pytest
 from urlab.app import open_project
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.library import Library
-from urlab.config import FileRoots
 from urlab.geometry import Pose
 from urlab.manager import Manager, StepCounter
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab_wire.enums import StepMode

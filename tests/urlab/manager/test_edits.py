@@ -9,11 +9,11 @@ import pytest
 
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
-from urlab.config import FileRoots
 from urlab.errors import UnknownArticulation
 from urlab.geometry import Pose
 from urlab.manager import Manager, StepCounter, View
 from urlab.manager.edits import set_qpos
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab_wire.enums import StepMode

@@ -9,10 +9,10 @@ import pytest
 
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
-from urlab.config import FileRoots
 from urlab.manager import Manager, StepCounter, View
 from urlab.manager.observation import DATA_FIELDS
 from urlab.manager.packed import PackedObserver
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab_wire import encode

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
-from urlab.config import FileRoots
 from urlab.errors import OpTimeout
 from urlab.manager import Manager, StepCounter, View
 from urlab.manager.stream_source import StreamSource
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab_wire import encode

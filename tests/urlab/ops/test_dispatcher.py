@@ -53,12 +53,14 @@ LONG = [
     {"op": "step", "n_steps": 10_000},
     {"op": "begin_pie"},
     {"op": "recording_save"},
+    {"op": "step", "include_cameras": True},
+    {"op": "hello"},
     {"op": "replay_load", "x": [1]},
 ]
 SHORT = [
     {"op": "step"},
     {"op": "step", "n_steps": 1},
-    {"op": "hello"},
+    {"op": "meta"},
     {"op": "pie_status"},
     {"op": 5},
     {},

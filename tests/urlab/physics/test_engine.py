@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 import urlab.physics
-from urlab.errors import OpTimeout
+from urlab.errors import OpTimeout, PhysicsError
 from urlab.physics import MUJOCO_VERSION, MUJOCO_VERSION_INT, Engine, max_worker_threads
+from urlab.physics.worker_pool import PooledCalls
 
 NEVER = math.inf
 Model = Callable[[str], Any]
@@ -271,3 +272,16 @@ def test_mujocos_words_go_to_the_log_and_to_no_file(
 def test_the_version_is_mujocos() -> None:
     assert mujoco.__version__ == MUJOCO_VERSION
     assert mujoco.mj_version() == MUJOCO_VERSION_INT
+
+
+@pytest.mark.skipif(not hasattr(mujoco, "mju_threadpool"), reason="this MuJoCo has no pool of threads")
+def test_a_pool_that_never_comes_back_is_given_up_and_the_data_goes_on_without_it(pendulum: Any) -> None:
+    helped, alone, hanging = Engine(pendulum), Engine(pendulum), threading.Event()
+    pool = PooledCalls(pendulum, helped.data, 1)
+    threading.Thread(target=lambda: (hanging.wait(), pool.fail("no room"))).start()
+    with pytest.raises(PhysicsError, match="worker threads: no room"):
+        pool.call(lambda *_: (hanging.set(), threading.Event().wait()))  # type: ignore[func-returns-value]
+    for engine in (helped, alone):
+        engine.reset()
+        engine.advance(20, NEVER)
+    assert np.array_equal(helped.data.qpos, alone.data.qpos)

@@ -1,15 +1,11 @@
 """Recordings on disk: where they may be, and CSV files."""
 
-from pathlib import Path
-
+import numpy as np
 import pytest
 
 from urlab.errors import BadValue, PathNotReadable, PathNotWritable
-from urlab.recording import RecordedJoint, load_path, read_recording, save_path
-
-
-def anywhere(path: Path) -> bool:
-    return True
+from urlab.paths import FileRoots
+from urlab.recording import RecordedJoint, Recording, load_path, read_recording, save_path, write_json
 
 
 @pytest.fixture
@@ -19,75 +15,145 @@ def replays(tmp_path):
     return folder
 
 
+@pytest.fixture
+def roots(tmp_path):
+    """All of the test's folder."""
+    return FileRoots(read=(tmp_path.resolve(),), write=(tmp_path.resolve(),))
+
+
 @pytest.mark.parametrize("resolve", [save_path, load_path])
 @pytest.mark.parametrize(
     ("asked", "expected"),
     [
         ("ep.json", "ep.json"),
         ("ep", "ep.json"),
-        ("ep.v2", "ep.v2"),
+        ("ep.v2.json", "ep.v2.json"),
         ("a/b/ep", "a/b/ep.json"),
         ("a/../ep.json", "ep.json"),
         ("./ep.json", "ep.json"),
-        (".hidden", ".hidden.json"),
     ],
 )
-def test_relative_paths_are_under_the_replay_folder(replays, resolve, asked, expected):
-    assert resolve(asked, replays, anywhere) == replays / expected
+def test_relative_paths_are_under_the_replay_folder(replays, roots, resolve, asked, expected):
+    assert resolve(asked, replays, roots) == replays / expected
 
 
 @pytest.mark.parametrize("resolve", [save_path, load_path])
-def test_absolute_paths_stay_what_they_are(replays, tmp_path, resolve):
-    assert resolve(str(tmp_path / "other" / "ep"), replays, anywhere) == tmp_path.resolve() / "other" / "ep"
+def test_absolute_paths_stay_what_they_are(replays, roots, tmp_path, resolve):
+    path = tmp_path.resolve() / "other" / "ep.json"
+    assert resolve(str(path), replays, roots) == path
 
 
-def test_saving_without_a_path_has_a_default(replays):
-    assert save_path(None, replays, anywhere) == replays / "recording.json"
+def test_saving_without_a_path_has_a_default(replays, roots):
+    assert save_path(None, replays, roots) == replays / "recording.json"
 
 
-def test_csv_can_be_loaded_and_not_saved(replays):
-    assert load_path("ep.csv", replays, anywhere) == replays / "ep.csv"
-    with pytest.raises(PathNotWritable, match=r"saved as \.json"):
-        save_path("ep.CSV", replays, anywhere)
+@pytest.mark.parametrize("name", ["ep.csv", "ep.CSV", "ep.v2", "ep.json.sh", "ep.mcap"])
+def test_a_recording_that_is_saved_ends_in_json(replays, roots, name):
+    assert load_path(name, replays, roots) == replays / name
+    with pytest.raises(PathNotWritable, match=r"a recording ends in \.json \(\.mcap will be"):
+        save_path(name, replays, roots)
+
+
+@pytest.mark.parametrize("name", [".ep.json", ".config/ep.json", "a/.b/ep.json"])
+def test_hidden_files_are_not_saved(replays, roots, name):
+    with pytest.raises(PathNotWritable, match="hidden"):
+        save_path(name, replays, roots)
 
 
 @pytest.mark.parametrize("asked", ["../ep.json", "a/../../ep.json", "..", "../Replays2/ep"])
-def test_relative_paths_must_not_leave_the_replay_folder(replays, asked):
+def test_relative_paths_must_not_leave_the_replay_folder(replays, roots, asked):
     with pytest.raises(PathNotWritable, match=r"leaves the replay folder.*--write-root"):
-        save_path(asked, replays, anywhere)
+        save_path(asked, replays, roots)
     with pytest.raises(PathNotReadable, match=r"leaves the replay folder.*--model-root"):
-        load_path(asked, replays, anywhere)
+        load_path(asked, replays, roots)
 
 
 def test_a_refused_path_names_the_option_that_would_allow_it(replays, tmp_path):
-    target = tmp_path.resolve() / "elsewhere" / "ep.json"
+    target, only = tmp_path.resolve() / "elsewhere" / "ep.json", FileRoots(read=(replays,), write=(replays,))
     with pytest.raises(PathNotWritable, match=f"--write-root {target.parent}") as refusal:
-        save_path(str(target), replays, lambda path: path.is_relative_to(replays))
+        save_path(str(target), replays, only)
     assert refusal.value.absolute_path == str(target)
     with pytest.raises(PathNotReadable, match=f"--model-root {target.parent}"):
-        load_path(str(target), replays, lambda path: path.is_relative_to(replays))
+        load_path(str(target), replays, only)
 
 
-@pytest.mark.parametrize("asked", ["link/ep.json", "ep.json"])
-def test_symlinks_are_resolved_before_they_are_judged(replays, tmp_path, asked):
+@pytest.mark.parametrize("target", ["there", "missing"])
+def test_what_a_link_leads_to_is_not_told(replays, tmp_path, target):
+    outside = tmp_path.resolve() / "outside"
+    outside.mkdir()
+    (outside / "there").touch()
+    (replays / "link").symlink_to(outside)
+    (replays / "ep.json").symlink_to(outside / target)
+    only = FileRoots(read=(replays,), write=(replays,))
+    for asked in ("ep.json", "link/ep.json"):
+        with pytest.raises(PathNotReadable) as refusal:
+            load_path(asked, replays, only)
+        assert str(refusal.value) == (
+            f"cannot read {replays / asked}: it is outside the folders that may be read here; "
+            f"--model-root {(replays / asked).parent} would allow it"
+        )
+
+
+@pytest.mark.parametrize(
+    "asked", ["", ".", "/", "nul\0byte.json", "/nul\0byte.json", "half\ud800.json", "/Game/ep.json", "file:///ep.json"]
+)
+def test_what_names_no_file_is_a_bad_value(replays, roots, asked):
+    for resolve in (load_path, save_path):
+        with pytest.raises(BadValue, match="path"):
+            resolve(asked, replays, roots)
+
+
+def test_a_loop_of_symlinks_is_refused(replays, roots):
+    (replays / "loop").symlink_to(replays / "loop")
+    with pytest.raises(PathNotReadable, match="link"):
+        read_recording(load_path("loop/ep.json", replays, roots))
+
+
+# -- saving over what is there ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recording():
+    state = np.zeros((1, 1))
+    return Recording("ep", (RecordedJoint("hip", 1, 1),), np.zeros(1), state, state)
+
+
+@pytest.mark.parametrize("before", ["export PATH=/bin\n", '{"name": "my-package"}', "[1, 2]", "", "ssh-rsa AAAA"])
+def test_a_file_that_is_no_recording_is_never_replaced(replays, recording, before):
+    (replays / "ep.json").write_text(before)
+    with pytest.raises(PathNotWritable, match="it exists and is not a recording, so it is kept"):
+        write_json(recording, replays / "ep.json")
+    assert (replays / "ep.json").read_text() == before
+    assert [one.name for one in replays.iterdir()] == ["ep.json"]
+
+
+@pytest.mark.parametrize("before", [None, '{"Frames": []}', '\ufeff{\n\t"frames": [', '{"urlab":{},"Frames":'])
+def test_a_recording_is_replaced(replays, recording, before):
+    if before is None:
+        write_json(recording, replays / "ep.json")
+    else:
+        (replays / "ep.json").write_text(before, encoding="utf-8")
+    assert write_json(recording, replays / "ep.json") == 1
+    assert read_recording(replays / "ep.json").frame_count == 1
+    assert [one.name for one in replays.iterdir()] == ["ep.json"]
+
+
+@pytest.mark.parametrize("link", ["the file", "its folder"])
+def test_a_save_follows_no_link(replays, recording, tmp_path, link):
     outside = tmp_path / "outside"
     outside.mkdir()
-    (replays / "link").symlink_to(outside)
-    (replays / "ep.json").symlink_to(outside / "ep.json")
-    with pytest.raises(PathNotWritable, match=r"outside/ep\.json"):
-        save_path(asked, replays, lambda path: path.is_relative_to(replays))
-
-
-@pytest.mark.parametrize("asked", ["", ".", "/", "a/..", "nul\0byte.json", "/nul\0byte.json", "half\ud800.json"])
-def test_what_names_no_file_is_a_bad_value(replays, asked):
-    with pytest.raises(BadValue, match="path"):
-        load_path(asked, replays, anywhere)
-
-
-def test_a_loop_of_symlinks_is_a_bad_value(replays):
-    (replays / "loop").symlink_to(replays / "loop")
-    with pytest.raises(BadValue, match="loop"):
-        load_path("loop/ep.json", replays, anywhere)
+    write_json(recording, outside / "ep.json")
+    before = (outside / "ep.json").read_bytes()
+    if link == "the file":
+        (replays / "ep.json").symlink_to(outside / "ep.json")
+        path = replays / "ep.json"
+    else:
+        (replays / "day").symlink_to(outside)
+        path = replays / "day" / "other.json"
+    with pytest.raises(PathNotWritable, match="link"):
+        write_json(recording, path)
+    assert [one.name for one in outside.iterdir()] == ["ep.json"]
+    assert (outside / "ep.json").read_bytes() == before
 
 
 @pytest.fixture

@@ -209,7 +209,7 @@ def test_a_folder_is_told(tmp_path):
 
 def test_a_pipe_is_refused_without_waiting_for_it(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
-    with pytest.raises(PathNotReadable, match="not a regular file"):
+    with pytest.raises(PathNotReadable, match="it is a pipe or device, not a file"):
         read_recording(tmp_path / "pipe.json")
 
 

@@ -51,6 +51,6 @@ def test_slots_with_a_gap_are_refused(robot_slots):
 def test_the_front_door_is_what_it_promises():
     assert all(hasattr(urlab.recording, name) for name in urlab.recording.__all__)
     assert urlab.recording.__all__ == [
-        "LIVE", "RecordedJoint", "Recorder", "Recording", "ReplayPlayer",
-        "load_path", "read_recording", "save_path", "write_json",
+        "LIVE", "Journal", "JournalHeader", "RecordedJoint", "Recorder", "Recording", "ReplayPlayer",
+        "load_path", "read_recording", "recover_in_background", "save_path", "write_json",
     ]  # fmt: skip

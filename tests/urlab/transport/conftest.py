@@ -14,8 +14,9 @@ import zmq
 
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
-from urlab.config import FileRoots, Ports
+from urlab.config import Ports
 from urlab.manager import Manager, StepCounter, StreamSource
+from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
 from urlab.transport import StreamedCamera, Streams, ZmqRpcServer
@@ -53,6 +54,10 @@ class Call:
     def takes_long(self) -> bool:
         return self.frame.startswith(b"slow")
 
+    @property
+    def pool(self) -> str:
+        return "simulation"
+
 
 @dataclass(frozen=True)
 class Service:
@@ -66,6 +71,8 @@ class Service:
     def serve(self, call: Call) -> bytes:
         return self.handle(call.frame)
 
+    serve_now = serve
+
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., ZmqRpcServer]]:
@@ -73,9 +80,14 @@ def serve() -> Iterator[Callable[..., ZmqRpcServer]]:
     with contextlib.ExitStack() as stack:
 
         def start(
-            handle: Handle, base: str = "tcp://127.0.0.1", port: int = 0, limits: RpcLimits | None = None
+            handle: Handle,
+            base: str = "tcp://127.0.0.1",
+            port: int = 0,
+            limits: RpcLimits | None = None,
+            *,
+            share: bool = False,
         ) -> ZmqRpcServer:
-            server = ZmqRpcServer(base, port, Service(handle), limits=limits)
+            server = ZmqRpcServer(base, port, Service(handle), limits=limits, share=share)
             stack.callback(server.stop)
             server.start()
             return server
@@ -166,8 +178,9 @@ def stream(play: Any) -> Iterator[Callable[..., Streams]]:
             cameras: tuple[str, ...] = (),
             base: str = "tcp://127.0.0.1",
             ports: Ports = ANY_PORTS,
+            share: bool = False,
         ) -> Streams:
-            streams = Streams(base, ports)
+            streams = Streams(base, ports, share=share)
             stack.callback(streams.close)
             if manager is not None:
                 streams.attach(StreamSource(manager, layout), cameras_of_robot(*cameras))

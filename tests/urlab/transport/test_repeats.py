@@ -73,10 +73,12 @@ class Handler:
         return b"run %d of " % number + frame
 
     def read(self, frame: bytes) -> Any:
-        return SimpleNamespace(frame=frame, takes_long=frame.startswith(b"slow"))
+        return SimpleNamespace(frame=frame, takes_long=frame.startswith(b"slow"), pool="simulation")
 
     def serve(self, call: Any) -> bytes:
         return self.handle(call.frame)
+
+    serve_now = serve
 
 
 @pytest.fixture

@@ -327,6 +327,8 @@ def _command(options: RunOptions) -> str:
     words += ["--workers", str(options.workers)] if options.workers else []
     for file in options.camera_files:
         words += ["--camera-config", str(file)]
+    if options.cameras is not None:
+        words.append("--cameras" if options.cameras else "--no-cameras")
     words += ["--url", options.url] if options.url else []
     return shlex.join(words)
 

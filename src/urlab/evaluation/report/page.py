@@ -322,8 +322,9 @@ def _episode_row(one: EpisodeResult) -> Markup:
     steps = "" if one.steps is None else str(one.steps)
     attempts = "" if one.attempts is None else str(one.attempts)
     ended_by = ": ".join(part for part in (one.reason, one.detail) if part)
-    values = (f"{one.score:.2f}", steps, attempts, ended_by, took, one.instruction or "")
-    return tag("tr", tag("td", one.seed), result, *(tag("td", value) for value in values))
+    numbers = (f"{one.score:.2f}", steps, attempts)
+    words = (tag("td", ended_by, cls="why"), tag("td", took), tag("td", one.instruction or "", cls="why"))
+    return tag("tr", tag("td", one.seed), result, *(tag("td", value) for value in numbers), *words)
 
 
 def _conditions(run: Run) -> Iterator[tuple[str, str]]:
@@ -377,7 +378,17 @@ def _against(first: Run, second: Run) -> Markup:
 
 def _warnings(first: Run, second: Run) -> Markup:
     """Runs that were not judged alike, or did not see alike, say so."""
-    return join(_drawn_differently(first, second), _judged_differently(first, second))
+    parts = (_drawn_differently(first, second), _judged_differently(first, second), _changed_tasks(first, second))
+    return join(*parts)
+
+
+def _changed_tasks(first: Run, second: Run) -> Markup:
+    changed = sorted(task for task in first.task_digests.keys() & second.task_digests.keys()
+                     if first.task_digests[task] != second.task_digests[task])  # fmt: skip
+    if not changed:
+        return Markup("")
+    words = f"Not the same tasks: {', '.join(changed)} was changed between {first.name} and {second.name}."
+    return tag("p", words, cls="bad")
 
 
 def _drawn_differently(first: Run, second: Run) -> Markup:

@@ -18,7 +18,7 @@ from urlab.evaluation.camera_config import CameraChoice, CameraMount
 from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
 from urlab.evaluation.episode_result import WORKER_FAILED, EpisodeResult, Retries, seed_text
 from urlab.evaluation.errors import BadJob
-from urlab.evaluation.runs.plan import drawing
+from urlab.evaluation.runs.plan import drawing, refuse_other_conditions
 from urlab.evaluation.runs.results import RunFolder, check_run_id, new_run_id, write_result_info
 from urlab.evaluation.settings import BENCHMARK, MetricShape, ServerSettings
 from urlab.evaluation.tasks.task import Task, find_task, own_tasks, task_names
@@ -415,7 +415,10 @@ class JobFactory:
         seeds = range(request.seed, request.seed + request.episodes)
         run = ActiveRun(tasks, seeds, self._settings.results, request.run_id)
         meaning = {None: "by the client's generation", True: "relative", False: "absolute"}[self._settings.is_rel]
-        run.write_description({**self._pictures(tasks), "actions_without_is_rel": meaning})
+        described = {**self._pictures(tasks), "actions_without_is_rel": meaning}
+        digests = {task.name: task.digest for task in tasks}
+        before = refuse_other_conditions(run.folder.path, {**described, "task_digests": digests})
+        run.write_description({**described, "task_digests": {**before, **digests}})
         return run
 
     def _pictures(self, tasks: Sequence[Task]) -> dict[str, Any]:

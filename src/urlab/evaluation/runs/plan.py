@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -12,10 +13,11 @@ from typing import Any
 from urlab.errors import UrlabError
 from urlab.evaluation.errors import BadJob
 from urlab.evaluation.policies import PolicySource
-from urlab.evaluation.runs.results import NO_PICTURES, RunFolderError, read_run
+from urlab.evaluation.runs.results import NO_PICTURES, Run, RunFolderError, read_run
 from urlab.evaluation.settings import RENDER_PROFILE, VideoChoice
 
 _PACKAGES = ("urlab-headless", "mujoco", "numpy")
+_ANOTHER = "give another --run-id"
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,28 @@ def refuse_other_policy(folder: Path, plan: RunPlan) -> None:
             f"run {before.get('run_id', folder.name)} has results of {_in_words(*theirs)}, "
             f"and this is {_in_words(*ours)}: give {wanted}"
         )
+
+
+def refuse_other_conditions(folder: Path, new: Mapping[str, Any]) -> dict[str, str]:
+    """BadJob if the folder has results of tasks that were changed since, or that saw pictures of another renderer.
+
+    ``new`` is what the server writes into the run's description. Returns the digests of the tasks that ran before.
+    """
+    try:
+        before = read_run(folder)
+    except RunFolderError:
+        return {}
+    after = Run(before.name, folder, dict(new), ())
+    ran = {one.task for one in before.episodes}
+    changed = [name for name, digest in after.task_digests.items() if before.task_digests.get(name, digest) != digest]
+    if found := [name for name in changed if name in ran]:
+        raise BadJob(f"run {before.name} has results of {found[0]} as it was before the task was changed: {_ANOTHER}")
+    if before.drawing and after.drawing and before.drawing != after.drawing:
+        raise BadJob(
+            f"run {before.name} has results with pictures by {before.drawing}, and these would be by "
+            f"{after.drawing}: {_ANOTHER}"
+        )
+    return before.task_digests
 
 
 def _in_words(policy: str, arguments: list[str]) -> str:

@@ -1,5 +1,6 @@
 """A task: what the robot has to do with which objects. Read from one TOML file."""
 
+import hashlib
 import string
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -43,6 +44,11 @@ class Task:
     goal: Goal
     oracle: tuple[OracleStep, ...]
     cameras: CameraMounts | None = None
+
+    @property
+    def digest(self) -> str:
+        """A short text that differs where anything of the task does; comments and order in its file do not count."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
 
 class _Head(msgspec.Struct, forbid_unknown_fields=True):

@@ -19,6 +19,7 @@ from urlab_wire.enums import LightKind
 from urlab_wire.ops import scene as wire
 
 MAX_CELLS = 1024
+MAX_CONFIG_BYTES = 64 << 10
 _SPACING: Vec3 = (1.0, 1.0, 0.0)
 _ORIGIN: Vec3 = (0.0, 0.0, 0.0)
 _WHITE: Vec3 = (1.0, 1.0, 1.0)
@@ -89,7 +90,7 @@ def spawn_actor(context: Context, request: wire.SpawnActorRequest) -> wire.Spawn
         placement=Placement.read(request.location, request.rotation_quat, request.rotation_euler, request.scale),
         keyframe=request.keyframe,
         tags=None if request.tags is None else tuple(request.tags),
-        config=request.config,
+        config=_bounded(request.config),
     )
     spawned = context.world.spawn(wanted)
     return wire.SpawnActorReply(**_spawned(context, spawned), requires_pie_restart=context.play.is_playing)
@@ -198,6 +199,14 @@ def snapshot(context: Context, request: wire.SnapshotRequest) -> wire.SnapshotRe
     path = f"{LEVELS_PACKAGE}{_PLAYED}{shown.level.name}" if shown.in_pie else shown.level.path
     rows = [_snapshot_actor(context.world, row) for row in shown.rows()]
     return wire.SnapshotReply(actors=rows, in_pie=shown.in_pie, level_path=path)
+
+
+def _bounded(config: dict[str, Any] | None) -> dict[str, Any] | None:
+    """The config of an actor, which the level keeps."""
+    length_bytes = 0 if config is None else len(repr(config))
+    if length_bytes > MAX_CONFIG_BYTES:
+        raise BadValue(f"config has {length_bytes} bytes as text; an actor's has at most {MAX_CONFIG_BYTES}")
+    return config
 
 
 def _blueprint(context: Context, request: wire.SpawnActorRequest) -> str:

@@ -1,6 +1,7 @@
 """hello, meta, and the handshake that hello shares with begin_pie."""
 
 import contextlib
+from functools import lru_cache
 
 from msgspec import structs
 
@@ -15,7 +16,7 @@ from urlab.ops.context import HANDLERS, Context, handler
 from urlab.ops.handlers.stepping import plain_reply
 from urlab.ops.parsing import one_of
 from urlab.physics import MUJOCO_VERSION, MUJOCO_VERSION_INT
-from urlab_wire.catalogue import meta_ops
+from urlab_wire.catalogue import CATALOGUE, meta_ops
 from urlab_wire.enums import CameraMode, Encoding, ObservationLevel
 from urlab_wire.ops import session as wire
 from urlab_wire.ops.stepping import StepReply
@@ -51,9 +52,14 @@ def meta(context: Context, request: wire.MetaRequest) -> wire.MetaReply:  # noqa
 
 def catalogue_entries() -> list[wire.OpEntry]:
     """The op catalogue, with which ops this server serves."""
+    return _entries(tuple(CATALOGUE), frozenset(HANDLERS))
+
+
+@lru_cache(maxsize=2)
+def _entries(ops: tuple[str, ...], served: frozenset[str]) -> list[wire.OpEntry]:  # noqa: ARG001 - they grow by plugins
     entries = meta_ops()
     for entry in entries:
-        entry.served = entry.name in HANDLERS
+        entry.served = entry.name in served
     return entries
 
 

@@ -48,4 +48,5 @@ def pie_status(context: Context, request: wire.PieStatusRequest) -> wire.PieStat
         speed_percent=status.speed_percent,
         seed=status.seed,
         control_source=None if status.control_source is None else dict(status.control_source),
+        physics_error=status.physics_error,
     )

@@ -3,17 +3,20 @@
 The sockets are served directly, without libzmq: its I/O thread would add two hand-overs between threads to every
 request. Measured side by side on two cores, client and server pinned to one each, an echo takes 46 us here and 116 us
 over a libzmq ROUTER, a step of the demo level 248 us and 333 us (medians; 53 and 92, 244 and 293 us when not pinned).
-A quick request is served on this thread too. One that may take long, and whatever arrives while one runs, goes to a
-small pool, so that no client waits behind another one's; a client's own requests are answered in their order.
+A quick request is served on this thread too, if it need not wait for the simulation. Every other one goes to a pool of
+threads, so that no client waits behind another one's; a client's own requests are answered in their order. Connections
+take turns: of each, one message at a time, however many it sends.
 """
 
 import contextlib
 import logging
+import os
 import select
 import socket as sockets
 import threading
 import time
 from collections import deque
+from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
@@ -21,7 +24,8 @@ from urlab.errors import ConfigError
 from urlab.transport.endpoint import listen
 from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.rpc import zmtp
-from urlab.transport.rpc.connection import Connection, Message, RpcLimits
+from urlab.transport.rpc.acceptor import Acceptor, BoundedLog
+from urlab.transport.rpc.connection import READ_BYTES, Connection, Message, RpcLimits, Traffic
 from urlab_wire import ErrorCode, encode
 from urlab_wire.envelope import error
 from urlab_wire.shm_wait import AdaptiveSpin
@@ -29,9 +33,15 @@ from urlab_wire.shm_wait import AdaptiveSpin
 log = logging.getLogger("urlab.transport")
 
 _READ, _WRITE = 1, 4
-"""EPOLLIN and EPOLLOUT. A socket that is closed or broken is reported by other bits, and counts as readable."""
+_GONE = 0x2000 | 0x10 | 0x8
+"""EPOLLIN and EPOLLOUT; EPOLLRDHUP, EPOLLHUP and EPOLLERR: the peer is gone, or will not take an answer."""
 
-_POOL_THREADS = 8
+_POOLS = {"simulation": 8, "reading": 4, "editing": 8}
+"""Threads by pool: requests that wait for the simulation, or edit for long, leave a thread to those that only read."""
+
+_UNREAD_BYTES = 1 << 18
+"""A larger request is also read in a pool: that alone may take long."""
+
 _STOP_LIMIT_S = 3.0
 _LINGER_S = 0.2
 
@@ -43,6 +53,10 @@ class ParsedRequest(Protocol):
     def takes_long(self) -> bool:
         """Whether other clients should not wait behind it."""
 
+    @property
+    def pool(self) -> str:
+        """Where it is served if it takes long or has to wait: "simulation", "reading" or "editing"."""
+
 
 class RequestHandler(Protocol):
     """Answers requests: any number at once, from any thread."""
@@ -52,6 +66,9 @@ class RequestHandler(Protocol):
 
     def serve(self, request: Any, /) -> bytes:
         """The reply to a request that `read` gave."""
+
+    def serve_now(self, request: Any, /) -> bytes | None:
+        """The same, for one that does not take long; None, and nothing is done, when it would have to wait."""
 
 
 class ZmqRpcServer:
@@ -64,43 +81,59 @@ class ZmqRpcServer:
         handler: RequestHandler,
         registry: RequestRegistry | None = None,
         limits: RpcLimits | None = None,
+        *,
+        share: bool = False,
     ) -> None:
         """``registry`` knows the requests of the other transports, which clients may repeat here.
 
-        ConfigError when the port cannot be had, or where there is no epoll.
+        ``share`` lets other users of this machine in. ConfigError when the port cannot be had, or where there is no
+        epoll.
         """
         if not hasattr(select, "epoll"):
             raise ConfigError("the server's sockets need Linux; urlab.launch() runs without sockets")
         self._handler = handler
         self._registry = registry or RequestRegistry()
         self._limits = limits or RpcLimits()
-        self._listener = listen(endpoint_base, port, option="--step-port")
-        self._listener.socket.setblocking(False)
-        self.endpoint = self._listener.endpoint
+        self._most_connections = min(self._limits.connections, os.sysconf("SC_OPEN_MAX") // 2)
+        self._log = BoundedLog()
+        listener = listen(endpoint_base, port, option="--step-port")
+        self.endpoint = listener.endpoint
+        self._acceptor = Acceptor(listener, self._admit, self._log, share=share)
+        self._arrivals: deque[tuple[sockets.socket, Any, Hashable]] = deque()
         self._wake_in, self._wake_out = sockets.socketpair()
-        self._wake_in.setblocking(False)
+        for one in (self._wake_in, self._wake_out):
+            one.setblocking(False)
         self._poller = select.epoll()
-        self._handlers = {self._listener.socket.fileno(): self._accept, self._wake_in.fileno(): self._take_finished}
-        for descriptor in self._handlers:
-            self._poller.register(descriptor, _READ)
+        self._poller.register(self._wake_in.fileno(), _READ)
         self._spin = AdaptiveSpin()
+        self._buffer = memoryview(bytearray(READ_BYTES))
+        self._traffic = Traffic()
         self._connections: dict[int, Connection] = {}
-        self._finished: deque[tuple[Connection, bool, bytes]] = deque()
+        self._silent: dict[Connection, None] = {}
+        self._per_peer: dict[Hashable, int] = {}
+        self._turns: deque[Connection] = deque()
+        self._finished: deque[tuple[Connection, bool, bytes | None]] = deque()
         self._running_in_pool = 0
         self._stopping = False
-        self._pool = ThreadPoolExecutor(_POOL_THREADS, thread_name_prefix="urlab-op")
+        self._pools = {
+            name: ThreadPoolExecutor(threads, thread_name_prefix=f"urlab-op-{name}") for name, threads in _POOLS.items()
+        }
         self._thread = threading.Thread(target=self._run, name="urlab-zmq-rpc", daemon=True)
 
     def start(self) -> None:
         """Begin to serve."""
         self._thread.start()
+        self._acceptor.start()
 
     def stop(self, timeout_s: float = _STOP_LIMIT_S) -> None:
         """Answer what is being served and what waits for its turn, then close every socket. Once is enough."""
         if self._stopping:
             return
-        self._pool.shutdown(wait=True)
+        for waits in (False, True):  # none takes a request while another one ends its last
+            for pool in self._pools.values():
+                pool.shutdown(wait=waits)
         self._stopping = True
+        self._acceptor.stop()
         self._wake()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
@@ -116,8 +149,14 @@ class ZmqRpcServer:
                     connection = self._connections.get(descriptor)
                     if connection is not None:
                         self._attend(connection, events)
-                    elif descriptor in self._handlers:
-                        self._handlers[descriptor]()
+                    elif descriptor == self._wake_in.fileno():
+                        self._take_finished()
+                if self._turns:  # one, and then a look at what has come: a burst of one client holds up no other
+                    self._attend(self._turns.popleft(), 0)
+                if self._arrivals:
+                    self._take_arrivals()
+                if self._silent:
+                    self._drop_silent()
             self._take_finished()
             self._linger()
         finally:
@@ -126,41 +165,38 @@ class ZmqRpcServer:
     def _next_events(self) -> list[tuple[int, int]]:
         """(descriptor, events): by polling for a moment while requests follow each other closely, else asleep."""
         spin, poll = self._spin, self._poller.poll
+        if self._turns:
+            return poll(0)
         begin = time.perf_counter()
         while spin.active and time.perf_counter() - begin < spin.spin_s:
             if events := poll(0):
                 spin.learn(True)
                 return events
-        events = poll()
+        events = poll(self._patience_s() if self._silent else None)
         spin.learn(time.perf_counter() - begin < spin.spin_s)
         return events
 
-    def _accept(self) -> None:
-        try:
-            socket, address = self._listener.socket.accept()
-        except OSError:  # it went away before its turn
-            return
-        if len(self._connections) >= self._limits.connections:
-            log.warning("a client is turned away: there are %d already", len(self._connections))
-            socket.close()
-            return
-        try:
-            connection = Connection(socket, address, self._limits)
-        except OSError:  # it is gone already
-            socket.close()
-            return
-        self._connections[connection.descriptor] = connection
-        self._poller.register(connection.descriptor, _READ)
-
     def _attend(self, connection: Connection, events: int) -> None:
+        """Serve a connection something happened to; without events it is its turn to be served what it sent before."""
+        if connection.closed:
+            return
         try:
+            if events & _GONE:  # its replies would reach no client, so what waits is not served
+                self._drop(connection)
+                return
+            if events & _READ:
+                request = connection.receive_request(self._buffer)
+                if request is not None:
+                    self._serve(connection, True, request)
+                    if connection.unsent_bytes:
+                        self._watch(connection)
+                        self._bound_traffic(connection)
+                    return
             if events & _WRITE:
                 connection.flush()
-                self._watch(connection)
-            if events & ~_WRITE:
-                self._receive(connection)
+            self._give_turn(connection, events)
         except zmtp.ProtocolError as wrong:
-            log.warning("the client at %s is disconnected: %s", connection.address, wrong)
+            self._log.warn("the client at %s is disconnected: %s", connection.address, wrong)
             self._drop(connection)
         except OSError:
             self._drop(connection)
@@ -168,91 +204,182 @@ class ZmqRpcServer:
             log.exception("a request could not be served; its sender is disconnected")
             self._drop(connection)
 
-    def _receive(self, connection: Connection) -> None:
-        request = connection.receive_request()
-        if request is not None and not connection.busy:
-            self._serve(connection, True, request)
-            return
-        messages: list[Message] = connection.receive() if request is None else [[b"", request]]
-        for message in messages:
+    def _give_turn(self, connection: Connection, events: int) -> None:
+        """Serve one message of a connection, and queue it for another turn if it has more."""
+        if not events:
+            connection.in_turn = False
+        if connection.busy:
+            connection.look_ahead()
+        elif not connection.is_clogged and (message := connection.next_message()) is not None:
             self._take(connection, message)
-        if connection.has_unsent or connection.is_ahead:
-            self._watch(connection)
+        if connection.introduced and connection in self._silent:
+            del self._silent[connection]
+        self._queue(connection)
+        self._watch(connection)
+        self._bound_traffic(connection)
+
+    def _queue(self, connection: Connection) -> None:
+        if connection.wants_turn and not connection.in_turn:
+            connection.in_turn = True
+            self._turns.append(connection)
 
     def _watch(self, connection: Connection) -> None:
-        """Look for room to write while something waits to be written, and read no more of a client that is ahead."""
-        reading = 0 if connection.is_ahead else _READ
-        self._poller.modify(connection.descriptor, reading | _WRITE if connection.has_unsent else reading)
+        """Look for room to write while something waits to be written, and for bytes while there is room for them."""
+        wanted = _GONE | (_READ if connection.wants_bytes else 0) | (_WRITE if connection.unsent_bytes else 0)
+        if wanted != connection.watched and not connection.closed:
+            connection.watched = wanted
+            self._poller.modify(connection.descriptor, wanted)
+
+    # -- connections --------------------------------------------------------------------------------------------
+
+    def _admit(self, socket: sockets.socket, address: Any, peer: Hashable) -> None:
+        """Take a connection; on the acceptor's thread."""
+        self._arrivals.append((socket, address, peer))
+        self._wake()
+
+    def _take_arrivals(self) -> None:
+        while self._arrivals:
+            socket, address, peer = self._arrivals.popleft()
+            try:
+                self._add(socket, address, peer)
+            except OSError:  # it is gone already
+                socket.close()
+
+    def _add(self, socket: sockets.socket, address: Any, peer: Hashable) -> None:
+        if not self._make_room(peer):
+            self._log.warn("a client is turned away: there are %d already", len(self._connections))
+            socket.close()
+            return
+        connection = Connection(socket, address, peer, self._limits, self._traffic)
+        connection.watched = _GONE | _READ
+        self._poller.register(connection.descriptor, connection.watched)
+        self._connections[connection.descriptor] = connection
+        self._per_peer[peer] = self._per_peer.get(peer, 0) + 1
+        self._silent[connection] = None
+
+    def _make_room(self, peer: Hashable) -> bool:
+        """Whether there is room for one more of a peer. Where there is none, the oldest that said nothing goes."""
+        own_full = self._per_peer.get(peer, 0) >= self._limits.connections_per_peer
+        if not own_full and len(self._connections) < self._most_connections:
+            return True
+        for one in self._silent:
+            if not own_full or one.peer == peer:
+                self._log.warn("the client at %s has said nothing, and makes room for another", one.address)
+                self._drop(one)
+                return True
+        return False
+
+    def _patience_s(self) -> float:
+        """How long the oldest connection without a handshake still has."""
+        oldest = next(iter(self._silent))
+        return max(0.0, oldest.begun_s + self._limits.handshake_s - time.monotonic())
+
+    def _drop_silent(self) -> None:
+        while self._silent and self._patience_s() <= 0:
+            oldest = next(iter(self._silent))
+            self._log.warn(
+                "the client at %s is disconnected: no handshake of ZeroMQ within %g s",
+                oldest.address,
+                self._limits.handshake_s,
+            )
+            self._drop(oldest)
+
+    def _bound_traffic(self, connection: Connection) -> None:
+        """Disconnect clients while all together hold more than there is room for."""
+        limits, traffic = self._limits, self._traffic
+        while traffic.received > limits.all_received_bytes:
+            largest = max(self._connections.values(), key=lambda one: one.held_bytes)
+            self._log.warn("the client at %s is disconnected: too many bytes of requests wait", largest.address)
+            self._drop(largest)
+        while traffic.unsent > limits.all_unsent_bytes:
+            others = [one for one in self._connections.values() if one.unsent_bytes and one is not connection]
+            stuck = min(others, key=lambda one: one.last_sent_s, default=None)
+            if stuck is None:
+                return
+            self._log.warn("the client at %s is disconnected: it does not read its replies", stuck.address)
+            self._drop(stuck)
 
     def _drop(self, connection: Connection) -> None:
-        if self._connections.pop(connection.descriptor, None) is not None:
-            self._poller.unregister(connection.descriptor)
-            connection.close()
+        if self._connections.pop(connection.descriptor, None) is None:
+            return
+        self._silent.pop(connection, None)
+        self._poller.unregister(connection.descriptor)
+        connection.close()
+        self._per_peer[connection.peer] -= 1
+        if not self._per_peer[connection.peer]:
+            del self._per_peer[connection.peer]
 
     # -- requests -----------------------------------------------------------------------------------------------
 
     def _take(self, connection: Connection, message: Message) -> None:
-        if connection.busy:
-            connection.postpone(message)
-            return
         delimited = message[0] == b""
         body = message[1:] if delimited else message
         request = body[0] if len(body) == 1 else None
         if request is None:
-            self._answer(connection, delimited, _not_a_request(body, self._limits.request_bytes))
+            connection.send_reply(_not_a_request(body, self._limits.request_bytes), delimited)
         else:
             self._serve(connection, delimited, request)
 
     def _serve(self, connection: Connection, delimited: bool, request: bytes) -> None:
+        if len(request) > _UNREAD_BYTES:
+            self._submit("editing", connection, delimited, request, None)
+            return
         running = self._registry.begin(request, self)
         if running.owner is not self:
             self._await_reply(connection, delimited, running)
             return
         try:
             parsed: ParsedRequest = self._handler.read(request)
-            if self._running_in_pool or parsed.takes_long:
-                self._submit(connection, delimited, parsed, running)
-                return
-            reply = self._handler.serve(parsed)
+            reply = None if parsed.takes_long else self._handler.serve_now(parsed)
         except Exception:
             self._registry.finish(running, _CRASHED)
             raise
+        if reply is None:
+            self._submit(parsed.pool, connection, delimited, parsed, running)
+            return
         self._registry.finish(running, reply)
-        self._answer(connection, delimited, reply)
+        connection.send_reply(reply, delimited)
 
     def _await_reply(self, connection: Connection, delimited: bool, running: RunningRequest) -> None:
         """Answer a repeat when the request that it repeats is answered, on whichever transport that is served."""
         connection.busy = True
         self._running_in_pool += 1
+        self._registry.attach(running, lambda reply: self._hand_back(connection, delimited, reply))
 
-        def take(reply: bytes) -> None:
-            self._finished.append((connection, delimited, reply))
-            self._wake()
-
-        self._registry.attach(running, take)
-
-    def _answer(self, connection: Connection, delimited: bool, reply: bytes) -> None:
-        connection.send_reply(reply, delimited)
-        if connection.has_unsent:
-            self._watch(connection)
-
-    def _submit(self, connection: Connection, delimited: bool, parsed: ParsedRequest, running: RunningRequest) -> None:
+    def _submit(
+        self, pool: str, connection: Connection, delimited: bool, request: Any, running: RunningRequest | None
+    ) -> None:
+        """Have a request served in a pool: one that was read, or, without ``running``, its bytes."""
         connection.busy = True
         self._running_in_pool += 1
         try:
-            self._pool.submit(self._serve_in_pool, connection, delimited, parsed, running)
+            self._pools[pool].submit(self._serve_in_pool, connection, delimited, request, running)
         except RuntimeError:  # the pool is closing
-            self._serve_in_pool(connection, delimited, parsed, running)
+            self._serve_in_pool(connection, delimited, request, running)
 
     def _serve_in_pool(
-        self, connection: Connection, delimited: bool, parsed: ParsedRequest, running: RunningRequest
+        self, connection: Connection, delimited: bool, request: Any, running: RunningRequest | None
     ) -> None:
         try:
-            reply = self._handler.serve(parsed)
+            if running is None:
+                running = self._registry.begin(request, self)
+                if running.owner is not self:
+                    self._registry.attach(running, lambda reply: self._hand_back(connection, delimited, reply))
+                    return
+                request = self._handler.read(request)
+            if connection.closed and self._registry.abandon(running):
+                self._hand_back(connection, delimited, None)
+                return
+            reply = self._handler.serve(request)
         except Exception:
             log.exception("a request could not be served")
             reply = _CRASHED
-        self._registry.finish(running, reply)
+        if running is not None:
+            self._registry.finish(running, reply)
+        self._hand_back(connection, delimited, reply)
+
+    def _hand_back(self, connection: Connection, delimited: bool, reply: bytes | None) -> None:
+        """Give the reply to the socket's thread."""
         self._finished.append((connection, delimited, reply))
         self._wake()
 
@@ -263,15 +390,15 @@ class ZmqRpcServer:
             connection, delimited, reply = self._finished.popleft()
             self._running_in_pool -= 1
             connection.busy = False
-            if self._connections.get(connection.descriptor) is connection:
+            if not connection.closed and reply is not None:
                 self._finish(connection, delimited, reply)
 
     def _finish(self, connection: Connection, delimited: bool, reply: bytes) -> None:
         try:
             connection.send_reply(reply, delimited)
-            while connection.waiting and not connection.busy:
-                self._take(connection, connection.next_waiting())
+            self._queue(connection)
             self._watch(connection)
+            self._bound_traffic(connection)
         except OSError:
             self._drop(connection)
 
@@ -282,19 +409,25 @@ class ZmqRpcServer:
             self._wake_out.send(b"!")
 
     def _linger(self) -> None:
-        """Give clients a moment to take what was answered."""
+        """Answer what waits as quickly as that goes, and give clients a moment to take what was answered."""
         deadline = time.monotonic() + _LINGER_S
-        while time.monotonic() < deadline and any(one.has_unsent for one in self._connections.values()):
+        while time.monotonic() < deadline and (
+            self._turns or any(one.unsent_bytes for one in self._connections.values())
+        ):
+            while self._turns and time.monotonic() < deadline:
+                self._attend(self._turns.popleft(), 0)
+            self._take_finished()
             for descriptor, events in self._poller.poll(0.01):
                 connection = self._connections.get(descriptor)
                 if connection is not None and events & _WRITE:
                     self._attend(connection, _WRITE)
 
     def _close(self) -> None:
+        for socket, _, _ in self._arrivals:
+            socket.close()
         for connection in list(self._connections.values()):
             self._drop(connection)
         self._poller.close()
-        self._listener.close()
         self._wake_in.close()
         self._wake_out.close()
 

@@ -19,6 +19,10 @@ GREETING = (
 )  # fmt: skip
 
 
+_VERSION_AT = 10
+_REVISIONS = {0: "1.0", 1: "2.0", 2: "2.1"}
+"""What the byte at that place means where it is no version 3: the protocol was numbered otherwise then."""
+
 _DELIMITER = bytes((MORE, 0))
 _PING = b"\x04PING"
 _MAX_CONTEXT_BYTES = 16
@@ -33,13 +37,18 @@ class ProtocolError(Exception):
 
 
 def check_greeting(greeting: bytes) -> None:
-    """ProtocolError unless a peer's 64 bytes are a greeting that we can answer."""
-    if greeting[:1] != b"\xff" or greeting[9:10] != b"\x7f":
+    """ProtocolError unless what has come of a peer's 64 bytes may become a greeting that we can answer.
+
+    What is wrong is found with the first byte that shows it: a peer of an older protocol sends no more than a few, and
+    then waits.
+    """
+    if greeting[:1] not in (b"", b"\xff") or greeting[9:10] not in (b"", b"\x7f"):
         raise ProtocolError("it does not begin like ZeroMQ")
-    if greeting[10] < 3:
-        raise ProtocolError(f"it speaks ZMTP {greeting[10]}.x, and this server 3.0 (libzmq 4)")
+    if len(greeting) > _VERSION_AT and greeting[_VERSION_AT] < 3:
+        spoken = _REVISIONS.get(greeting[_VERSION_AT], "of an unknown version")
+        raise ProtocolError(f"it speaks ZMTP {spoken}, and this server 3.0 (libzmq 4)")
     mechanism = greeting[12:32].rstrip(b"\0")
-    if mechanism != b"NULL":
+    if len(greeting) >= GREETING_BYTES and mechanism != b"NULL":
         raise ProtocolError(f"it wants the mechanism {mechanism!r}, and this server has NULL only")
 
 
@@ -96,8 +105,12 @@ def _property(name: bytes, value: bytes) -> bytes:
     return bytes((len(name),)) + name + len(value).to_bytes(4, "big") + value
 
 
+Frame = tuple[int, bytes | None]
+"""(flags, body); the body of a frame that was too large to keep is None."""
+
+
 class FrameParser:
-    """Cuts a stream of bytes into frames.
+    """Cuts a stream of bytes into frames, one at a time.
 
     A body of more than ``limit`` bytes is not kept: its frame comes out with a body of None. One of more than
     ``hard_limit``, or a command of more than `MAX_COMMAND_BYTES`, is a ProtocolError at once. Memory is taken as the
@@ -107,7 +120,8 @@ class FrameParser:
     def __init__(self, limit: int, hard_limit: int) -> None:
         self._limit = limit
         self._hard_limit = hard_limit
-        self._rest = b""
+        self._data = b""
+        self._position = 0
         self._body = bytearray()
         self._missing = 0
         self._flags = 0
@@ -115,58 +129,68 @@ class FrameParser:
 
     @property
     def is_between_frames(self) -> bool:
-        """Whether the last frame is complete."""
-        return not self._missing and not self._rest
+        """Whether the last frame is complete, and no byte of another one has come."""
+        return not self._missing and not self._data
 
-    def feed(self, data: bytes) -> list[tuple[int, bytes | None]]:
-        """The frames that these bytes complete, as (flags, body)."""
-        frames: list[tuple[int, bytes | None]] = []
-        data = self._rest + data if self._rest else data
-        self._rest = b""
-        position = 0
-        while position < len(data):
-            if self._missing:
-                position = self._take_body(data, position, frames)
-            else:
-                head = self._read_head(data, position)
-                if head is None:
-                    self._rest = data[position:]
-                    break
-                position = self._begin_body(data, position, head, frames)
-        return frames
+    @property
+    def held_bytes(self) -> int:
+        """What is kept of frames that have not come out yet."""
+        return len(self._data) - self._position + len(self._body)
 
-    def _read_head(self, data: bytes, position: int) -> tuple[int, int] | None:
-        """(bytes of the head, bytes of the body), or None when the head is not there yet."""
+    def feed(self, data: bytes) -> None:
+        """Take in what was received."""
+        self._data = self._data[self._position :] + data if self._data else data
+        self._position = 0
+
+    def next_frame(self) -> Frame | None:
+        """The next frame that is complete; None when it takes more bytes."""
+        if self._missing:
+            return self._take_body()
+        head = self._read_head()
+        if head is None:
+            return None
+        flags, (start, size) = self._data[self._position], head
+        end = start + size
+        if end <= len(self._data):
+            body = self._data[start:end] if size <= self._limit else None
+            self._go_to(end)
+            return flags, body
+        self._flags, self._missing, self._dropped = flags, end - len(self._data), size > self._limit
+        self._body = bytearray() if self._dropped else bytearray(self._data[start:])
+        self._go_to(len(self._data))
+        return None
+
+    def _go_to(self, position: int) -> None:
+        self._position = position
+        if position >= len(self._data):
+            self._data, self._position = b"", 0
+
+    def _read_head(self) -> tuple[int, int] | None:
+        """(where the body begins, its bytes), or None when the head is not there yet."""
+        data, position = self._data, self._position
+        if position >= len(data):
+            return None
         flags = data[position]
         if flags & ~(MORE | LONG | COMMAND):
             raise ProtocolError(f"a frame has the flags {flags:#04x}")
         if not flags & LONG:
-            return (2, data[position + 1]) if len(data) > position + 1 else None
+            return (position + 2, data[position + 1]) if len(data) > position + 1 else None
         if len(data) < position + 9:
             return None
         size = int.from_bytes(data[position + 1 : position + 9], "big")
         if size > (MAX_COMMAND_BYTES if flags & COMMAND else self._hard_limit):
             raise ProtocolError(f"a frame announces {size} bytes")
-        return 9, size
+        return position + 9, size
 
-    def _begin_body(
-        self, data: bytes, position: int, head: tuple[int, int], frames: list[tuple[int, bytes | None]]
-    ) -> int:
-        flags, start = data[position], position + head[0]
-        end = start + head[1]
-        if end <= len(data):
-            frames.append((flags, data[start:end] if head[1] <= self._limit else None))
-            return end
-        self._flags, self._missing, self._dropped = flags, end - len(data), head[1] > self._limit
-        self._body = bytearray() if self._dropped else bytearray(data[start:])
-        return len(data)
-
-    def _take_body(self, data: bytes, position: int, frames: list[tuple[int, bytes | None]]) -> int:
+    def _take_body(self) -> Frame | None:
+        data, position = self._data, self._position
         end = min(len(data), position + self._missing)
         if not self._dropped:
-            self._body += data[position:end]
+            self._body += data[position:end] if position or end < len(data) else data
         self._missing -= end - position
-        if not self._missing:
-            frames.append((self._flags, None if self._dropped else bytes(self._body)))
-            self._body = bytearray()
-        return end
+        self._go_to(end)
+        if self._missing:
+            return None
+        body = None if self._dropped else bytes(self._body)
+        self._body = bytearray()
+        return self._flags, body

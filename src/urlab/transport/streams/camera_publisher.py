@@ -30,12 +30,21 @@ class CameraPublisher:
     them is closed: the first camera of any scene is always at the first port, the second at the next, and so on.
     """
 
-    def __init__(self, thread: PublishingThread, base: str, first_port: int, avoided_ports: Collection[int]) -> None:
+    def __init__(
+        self,
+        thread: PublishingThread,
+        base: str,
+        first_port: int,
+        avoided_ports: Collection[int],
+        *,
+        share: bool = False,
+    ) -> None:
         """Ports are taken upward from ``first_port``, leaving out those to be avoided and those in use; 0 is any."""
         self.on_subscriber: Callable[[], None] = no_op
         """Called on the serving thread when a subscriber arrives; it must not take long."""
         self._thread = thread
         self._base = base
+        self._share = share
         self._ports = _ports(first_port, frozenset(avoided_ports))
         self._sockets: list[PubSocket] = []
         self._names: dict[str, PubSocket] = {}
@@ -83,7 +92,7 @@ class CameraPublisher:
 
     def _open_one(self) -> None:
         socket = PubSocket(
-            self._thread.context,
+            self._thread.guard,
             self._listen_on_next_port(),
             kept_messages=_KEPT_MESSAGES,
             kept_batches=_KEPT_BATCHES,
@@ -95,7 +104,7 @@ class CameraPublisher:
     def _listen_on_next_port(self) -> ListeningSocket:
         for port in self._ports:
             try:
-                return listen(self._base, port, option=OPTION)
+                return listen(self._base, port, option=OPTION, share=self._share)
             except ConfigError as refused:
                 if not _is_in_use(refused):
                     raise

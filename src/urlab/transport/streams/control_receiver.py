@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import zmq
 
 from urlab.transport.endpoint import ListeningSocket
+from urlab.transport.guard import ConnectionGuard
 from urlab.transport.streams.publishing import bind
 from urlab_wire.streams import ControlOutcome
 
@@ -36,7 +37,7 @@ Hint = Callable[[bytes, bytes], str]
 class ControlReceiver:
     """Receives on a thread of its own and hands messages to the running scene; what is wrong is dropped and counted."""
 
-    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", listener: ListeningSocket) -> None:
+    def __init__(self, guard: ConnectionGuard, listener: ListeningSocket) -> None:
         self.endpoint = listener.endpoint
         """Where senders connect."""
 
@@ -46,7 +47,7 @@ class ControlReceiver:
         self._warned: dict[ControlOutcome, tuple[float, int]] = {}
         self._counts = dict.fromkeys(ControlOutcome, 0)
         self._stopping = False
-        self._socket = bind(context, zmq.SUB, listener, RCVHWM=KEPT_MESSAGES, MAXMSGSIZE=MAX_FRAME_BYTES)
+        self._socket, self._guarded = bind(guard, zmq.SUB, listener, RCVHWM=KEPT_MESSAGES, MAXMSGSIZE=MAX_FRAME_BYTES)
         self._socket.setsockopt(zmq.SUBSCRIBE, b"")
         self._wake_in, self._wake_out = sockets.socketpair()
         self._thread = threading.Thread(target=self._run, name="urlab-control-in", daemon=True)
@@ -94,8 +95,16 @@ class ControlReceiver:
         received: list[list[bytes]] = []
         with contextlib.suppress(zmq.Again):
             while len(received) < _TAKEN_AT_ONCE:
-                received.append(self._socket.recv_multipart(zmq.NOBLOCK))
+                received.append(self._receive_one())
         return received
+
+    def _receive_one(self) -> list[bytes]:
+        first = self._socket.recv(zmq.NOBLOCK, copy=False)
+        frames = [first.bytes, *(self._socket.recv_multipart(zmq.NOBLOCK) if first.more else ())]
+        use = self._guarded.use_by(first)
+        if use is not None:
+            use.deliver(sum(map(len, frames)), len(frames))
+        return frames
 
     def _serve(self, received: list[list[bytes]]) -> None:
         messages = [(frames[0], frames[1]) for frames in received if len(frames) == 2]

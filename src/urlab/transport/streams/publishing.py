@@ -16,6 +16,7 @@ from typing import Any
 import zmq
 
 from urlab.transport.endpoint import ListeningSocket
+from urlab.transport.guard import ConnectionGuard, GuardedSocket, source
 from urlab.transport.publisher import no_op
 
 log = logging.getLogger("urlab.transport")
@@ -23,7 +24,17 @@ log = logging.getLogger("urlab.transport")
 Message = tuple[bytes | memoryview, ...]
 """The frames of one message; the first is the topic."""
 
-_LONGEST_TOPIC_BYTES = 4096
+_LONGEST_TOPIC_BYTES = 640
+MOST_TOPICS_EACH = 1000
+"""Of one subscriber. ZeroMQ's table of topics takes up to sixty times their bytes."""
+
+MOST_TOPICS = 4000
+"""Of one socket."""
+
+_SUBSCRIPTIONS_AHEAD = 1
+"""Per subscriber. ZeroMQ puts all that have arrived into its table before it tells of one: with more than this, a quick
+sender keeps it busy for as long as it likes, and is counted too late."""
+
 _RECEIVED_AT_ONCE = 1000
 _ZERO_COPY_BYTES = 65536
 _STOP_LIMIT_S = 3.0
@@ -37,20 +48,22 @@ _KEEPALIVE = {
 """A machine that vanished without a word stops being a subscriber after 25 s."""
 
 
-def bind(context: "zmq.Context[zmq.Socket[bytes]]", kind: int, listener: ListeningSocket, **limits: int) -> Any:
-    """A ZeroMQ socket that serves a listener from now on; ``limits`` are further socket options by name.
+def bind(guard: ConnectionGuard, kind: int, listener: ListeningSocket, **limits: int) -> tuple[Any, GuardedSocket]:
+    """A ZeroMQ socket that serves a listener from now on, and the account of its connections.
 
-    The listener has taken the port already, with our own words for what can go wrong; ZeroMQ only gets the handle.
+    ``limits`` are further socket options by name. The listener has taken the port already, with our own words for what
+    can go wrong; ZeroMQ only gets the handle.
     """
-    bound = context.socket(kind)
+    bound = guard.context.socket(kind)
     bound.setsockopt(zmq.LINGER, 0)
     bound.setsockopt(zmq.IPV6, int(listener.socket.family == socket.AF_INET6))
     for option, value in {**_KEEPALIVE, **{getattr(zmq, name): value for name, value in limits.items()}}.items():
         bound.setsockopt(option, value)
+    guarded = guard.guard(bound, listener.endpoint)
     listener.socket.setblocking(False)
     bound.setsockopt(zmq.USE_FD, listener.socket.detach())
     bound.bind(listener.endpoint)
-    return bound
+    return bound, guarded
 
 
 class TopicPrefixes:
@@ -63,8 +76,8 @@ class TopicPrefixes:
     def __init__(self) -> None:
         self._prefixes: tuple[bytes, ...] = ()
 
-    def __bool__(self) -> bool:
-        return bool(self._prefixes)
+    def __len__(self) -> int:
+        return len(self._prefixes)
 
     def wants(self, topic: bytes) -> bool:
         """Whether a beginning of that topic has a subscriber; the empty prefix begins every topic."""
@@ -93,7 +106,7 @@ class PubSocket:
 
     def __init__(
         self,
-        context: "zmq.Context[zmq.Socket[bytes]]",
+        guard: ConnectionGuard,
         listener: ListeningSocket,
         *,
         kept_messages: int,
@@ -112,7 +125,14 @@ class PubSocket:
         self._on_change = on_change
         self._batches: deque[Sequence[Message]] = deque(maxlen=kept_batches)
         self._kept_batches = kept_batches
-        self.socket = bind(context, zmq.XPUB, listener, SNDHWM=kept_messages, MAXMSGSIZE=_LONGEST_TOPIC_BYTES)
+        self.socket, self._guarded = bind(
+            guard,
+            zmq.XPUB,
+            listener,
+            SNDHWM=kept_messages,
+            RCVHWM=_SUBSCRIPTIONS_AHEAD,
+            MAXMSGSIZE=_LONGEST_TOPIC_BYTES,
+        )
 
     def wants(self, topic: bytes) -> bool:
         """Whether that topic has a subscriber."""
@@ -148,12 +168,30 @@ class PubSocket:
 
     def receive_subscriptions(self) -> None:
         """Follow what peers subscribe to and no longer want."""
-        messages: list[bytes] = []
+        frames: list[zmq.Frame] = []
         with contextlib.suppress(zmq.Again):
-            while len(messages) < _RECEIVED_AT_ONCE:
-                messages.append(self.socket.recv(zmq.NOBLOCK))
-        if messages:
-            self._on_change(self.subscriptions.update(messages))
+            while len(frames) < _RECEIVED_AT_ONCE:
+                frames.append(self.socket.recv(zmq.NOBLOCK, copy=False))
+        if frames:
+            messages = [frame.bytes for frame in frames]
+            new = self.subscriptions.update(messages)
+            for frame, message in zip(frames, messages, strict=True):
+                self._account(frame, message)
+            self._on_change(new)
+
+    def _account(self, frame: zmq.Frame, message: bytes) -> None:
+        """Count the topics of a subscriber, and end the connection of one that has too many."""
+        use = self._guarded.use_by(frame)
+        if use is None:
+            return
+        use.deliver(len(message))
+        if message[:1] == bytes((_UNSUBSCRIBE,)):
+            use.topics = max(0, use.topics - 1)
+            return
+        use.topics += 1
+        if use.topics > MOST_TOPICS_EACH or len(self.subscriptions) > MOST_TOPICS:
+            most = f"{MOST_TOPICS_EACH} topics are the most, and {MOST_TOPICS} of all subscribers together"
+            self._guarded.refuse(source(frame), most)
 
     def close(self) -> None:
         """Give the port back."""
@@ -164,9 +202,9 @@ class PubSocket:
 class PublishingThread:
     """Sends what its sockets are offered and follows their subscriptions; sleeps while there is neither."""
 
-    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]") -> None:
-        """``context`` is where the sockets are made."""
-        self.context = context
+    def __init__(self, guard: ConnectionGuard) -> None:
+        """``guard`` judges the connections of its sockets."""
+        self.guard = guard
         self._sockets: list[PubSocket] = []
         self._new: deque[PubSocket] = deque()
         self._poller = zmq.Poller()

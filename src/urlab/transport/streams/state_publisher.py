@@ -80,7 +80,7 @@ class StatePublisher:
         self._seen_by_heartbeat = 0
         self._heartbeat = Heartbeat(self._beat, HEARTBEAT_S)
         self.socket = PubSocket(
-            thread.context,
+            thread.guard,
             listener,
             kept_messages=KEPT_MESSAGES,
             kept_batches=KEPT_BATCHES,
@@ -156,7 +156,7 @@ class InfoPublisher:
         self._steps = 0
         self._due = OFTEN_STEPS
         self.socket = PubSocket(
-            thread.context,
+            thread.guard,
             listener,
             kept_messages=_INFO_MESSAGES,
             kept_batches=_INFO_BATCHES,

@@ -8,6 +8,7 @@ import zmq
 
 from urlab.config import Ports
 from urlab.transport.endpoint import listen
+from urlab.transport.guard import ConnectionGuard
 from urlab.transport.publisher import SceneSource, StreamedCamera
 from urlab.transport.streams.camera_publisher import CameraPublisher
 from urlab.transport.streams.control_receiver import ControlReceiver
@@ -18,19 +19,21 @@ from urlab.transport.streams.state_publisher import InfoPublisher, StatePublishe
 class Streams:
     """Bound from construction to `close`; scenes are attached and detached in between, on the same ports."""
 
-    def __init__(self, base: str, ports: Ports) -> None:
-        """ConfigError names a port that is taken, and its option."""
+    def __init__(self, base: str, ports: Ports, *, share: bool = False) -> None:
+        """``share`` lets other users of this machine in. ConfigError names a port that is taken, and its option."""
         with contextlib.ExitStack() as undo:
             context: zmq.Context[zmq.Socket[bytes]] = undo.enter_context(zmq.Context())
-            thread = PublishingThread(context)
+            guard = ConnectionGuard(context, share=share)
+            undo.callback(guard.close)
+            thread = PublishingThread(guard)
             undo.callback(thread.close)
-            self._state = StatePublisher(thread, listen(base, ports.state, option="--state-port"))
+            self._state = StatePublisher(thread, listen(base, ports.state, option="--state-port", share=share))
             undo.callback(self._state.close)
-            self._control = ControlReceiver(context, listen(base, ports.control, option="--control-port"))
+            self._control = ControlReceiver(guard, listen(base, ports.control, option="--control-port", share=share))
             undo.callback(self._control.close)
-            self._info = InfoPublisher(thread, listen(base, ports.info, option="--info-port"))
+            self._info = InfoPublisher(thread, listen(base, ports.info, option="--info-port", share=share))
             named = {ports.step, ports.state, ports.control, ports.info}
-            self._cameras = CameraPublisher(thread, base, ports.camera, named)
+            self._cameras = CameraPublisher(thread, base, ports.camera, named, share=share)
             self._undo = undo.pop_all()
 
     @property

@@ -134,6 +134,13 @@ def test_a_stated_inertia_is_that_of_the_same_mass_spread_wider() -> None:
     np.testing.assert_allclose(sorted(model.body_inertia[1]), sorted(solid(size * scale)))
 
 
+def test_a_keyframe_with_fewer_numbers_than_coordinates_is_stretched_as_far_as_it_goes() -> None:
+    world = 2 * '<body><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+    keys = '<keyframe><key name="k" qpos="1 1 1"/></keyframe>'
+    plain, model = parsed(world, keys).compile(), stretched(parsed(world, keys), (2.0, 3.0, 5.0))
+    assert model.key("k").qpos.tolist() == [2, 3, 5, *plain.key("k").qpos[3:]]
+
+
 def test_keyframes_of_free_and_mocap_bodies_are_stretched_along_the_axes_of_the_world() -> None:
     world = '<body euler="0 0 90"><freejoint/><geom type="box" size=".1 .1 .1"/></body><body mocap="true"/>'
     keys = '<keyframe><key name="k" qpos="1 1 1 0 1 0 0" mpos="1 2 3"/></keyframe>'

@@ -281,6 +281,23 @@ def test_runs_that_were_not_judged_alike_say_so(write_run: WriteRun, tmp_path: P
     assert "Not judged alike" not in page([a, c], tmp_path)
 
 
+def test_runs_of_a_task_that_was_changed_say_so(write_run: WriteRun, tmp_path: Path):
+    folders = {name: write_run(name, {"stack": [1.0], "sort": [1.0]}) for name in ("a", "b", "c")}
+    for name, digest in (("a", "1"), ("b", "2"), ("c", "1")):
+        (folders[name] / "job.json").write_text(json.dumps({"task_digests": {"stack": digest, "sort": "7"}}))
+    a, b, c = map(read_run, folders.values())
+    assert "Not the same tasks: stack was changed between a and b." in page([a, b], tmp_path)
+    assert "Not the same tasks" not in page([a, c], tmp_path)
+
+
+def test_a_long_reason_of_an_ending_wraps_and_leaves_the_other_columns_in_sight(write_run: WriteRun, tmp_path: Path):
+    folder = write_run("first", {"stack": [0.0]})
+    write_more(folder, termination_reason="policy_failed", termination_detail="the policy's act() failed " * 8)
+    text = page([read_run(folder)], tmp_path)
+    assert '<td class="why">policy_failed: the policy' in text
+    assert ".episodes td:not(.why), .episodes th { white-space: nowrap; }" in text
+
+
 def test_many_episodes_are_folded_and_few_are_not(write_run: WriteRun, tmp_path: Path):
     few, many = (read_run(write_run(name, {"stack": [1.0] * count})) for name, count in (("few", 12), ("many", 13)))
     assert "<details open>" in page([few], tmp_path)

@@ -1,6 +1,8 @@
 """Who runs which episode, and what the folder of a run says."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,12 @@ from urlab.evaluation.settings import MetricShape, ServerSettings
 A0, A1, B0 = EpisodeKey("a", 0), EpisodeKey("a", 1), EpisodeKey("b", 0)
 WON = EpisodeResult("a", "000", 1.0, True, 60, "success")
 HALF = EpisodeResult("a", "001", 0.5, False, 600, "step_limit", nested=[[[0.5]]])
+
+
+@pytest.fixture
+def task_file(tmp_path: Path) -> Path:
+    """A task of one's own, a copy."""
+    return Path(shutil.copy(Path(__file__).parents[1] / "cube_on_plate.toml", tmp_path / "mine.toml"))
 
 
 def test_episodes_are_handed_out_in_order_and_once() -> None:
@@ -107,3 +115,39 @@ def test_the_final_metric_has_three_shapes_and_marks_what_is_not_complete() -> N
     partly = Job("r", [A0, A1], {A0: WON})
     assert partly.metric(MetricShape.RATES) == {"*(1/2)a": 1.0}
     assert partly.metric(MetricShape.NAMED).keys() == {"*(1/2)a"}
+
+
+def write_finished(results: Path, run_id: str, task: str) -> None:
+    folder = RunFolder(results, run_id).episode(task, "000")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "result_info.json").write_text('{"score": 1.0, "success_rate": 1}')
+
+
+def test_a_run_does_not_go_on_with_a_task_that_was_changed(tmp_path: Path, task_file: Path) -> None:
+    def begin(run_id: str = "old") -> None:
+        JobFactory(ServerSettings(results=tmp_path, tasks=[str(task_file)], cameras=False, run_id=run_id)).first_run()
+
+    begin()
+    task_file.write_text(task_file.read_text().replace("num_steps = 12", "num_steps = 15"))
+    begin()
+    write_finished(tmp_path, "old", task_file.stem)
+    task_file.write_text("# a comment changes nothing\n" + task_file.read_text())
+    begin()
+    task_file.write_text(task_file.read_text().replace("num_steps = 15", "num_steps = 20"))
+    with pytest.raises(BadJob, match=f"run old has results of {task_file.stem} as it was before .* another --run-id"):
+        begin()
+    begin("new")
+
+
+def test_a_run_does_not_go_on_with_the_pictures_of_another_renderer(tmp_path: Path) -> None:
+    task = "panda_cube_on_plate"
+    settings = ServerSettings(results=tmp_path, tasks=[task], cameras=True, run_id="old")
+    JobFactory(settings).first_run()
+    write_finished(tmp_path, "old", task)
+    JobFactory(settings).first_run()
+    description = RunFolder(tmp_path, "old").path / "job.json"
+    job = json.loads(description.read_text())
+    description.write_text(json.dumps({**job, "renderer": "another one"}))
+    with pytest.raises(BadJob, match="pictures by another one, render profile fast, and these would be by"):
+        JobFactory(settings).first_run()
+    JobFactory(replace(settings, cameras=False)).first_run()

@@ -134,7 +134,7 @@ def test_requests_that_come_while_it_stops_do_not_break_it(serve: Any, connect: 
     assert late.recv() == b"HELLO"
     stopper = threading.Thread(target=server.stop)
     stopper.start()
-    wait_until(lambda: server._pool._shutdown)
+    wait_until(lambda: all(pool._shutdown for pool in server._pools.values()))
     late.send(b"late")
     assert late.recv() == b"LATE"
     gate.set()

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from urlab.transport.endpoint import listen
+from urlab.transport.guard import ConnectionGuard
 from urlab.transport.streams.publishing import PublishingThread, PubSocket, TopicPrefixes
 
 MEGABYTE = 2**20
@@ -22,9 +23,11 @@ MEGABYTE = 2**20
 @pytest.fixture
 def thread() -> Iterator[PublishingThread]:
     with zmq.Context() as context:
-        thread = PublishingThread(context)
+        guard = ConnectionGuard(context)
+        thread = PublishingThread(guard)
         yield thread
         thread.close()
+        guard.close()
 
 
 @pytest.fixture
@@ -35,7 +38,7 @@ def publishing(thread: PublishingThread) -> Callable[..., PubSocket]:
         changes: list[bool] | None = None, *, kept_messages: int = 100, kept_batches: int = 100
     ) -> PubSocket:
         one = PubSocket(
-            thread.context,
+            thread.guard,
             listen("tcp://127.0.0.1", 0, option="--state-port"),
             kept_messages=kept_messages,
             kept_batches=kept_batches,
@@ -97,7 +100,7 @@ def test_large_frames_arrive_as_they_are(publishing: Any, subscribe: Any) -> Non
 
 def test_what_the_thread_cannot_keep_up_with_is_dropped_oldest_first(thread: PublishingThread) -> None:
     listener = listen("tcp://127.0.0.1", 0, option="--state-port")
-    one = PubSocket(thread.context, listener, kept_messages=9, kept_batches=2, on_change=[].append)
+    one = PubSocket(thread.guard, listener, kept_messages=9, kept_batches=2, on_change=[].append)
     for number in range(5):
         one.offer([(b"t", bytes([number])), (b"t", b"")])
     assert [batch[0][1] for batch in one._batches] == [b"\3", b"\4"]
@@ -144,7 +147,7 @@ def test_a_listener_that_fails_does_not_end_the_stream(
         raise RuntimeError("no ear")
 
     listener = listen("tcp://127.0.0.1", 0, option="--state-port")
-    one = PubSocket(thread.context, listener, kept_messages=9, kept_batches=9, on_change=fail)
+    one = PubSocket(thread.guard, listener, kept_messages=9, kept_batches=9, on_change=fail)
     thread.add(one)
     socket = subscribe(one, b"")
     one.offer([(b"a", b"1")])
@@ -179,11 +182,13 @@ def test_offers_from_many_threads_all_arrive(publishing: Any, subscribe: Any) ->
 
 def test_a_closed_thread_gives_the_ports_back() -> None:
     with zmq.Context() as context:
-        thread = PublishingThread(context)
+        guard = ConnectionGuard(context)
+        thread = PublishingThread(guard)
         listener = listen("tcp://127.0.0.1", 0, option="--state-port")
-        thread.add(PubSocket(context, listener, kept_messages=1, kept_batches=1, on_change=[].append))
+        thread.add(PubSocket(guard, listener, kept_messages=1, kept_batches=1, on_change=[].append))
         thread.close()
         thread.close()
+        guard.close()
     port = int(listener.endpoint.rpartition(":")[2])
     with contextlib.closing(listen("tcp://127.0.0.1", port, option="--state-port")) as again:
         assert again.endpoint == listener.endpoint

@@ -12,7 +12,7 @@ from urlab.config import Ports
 from urlab.errors import ConfigError
 from urlab.transport.streams import Streams
 
-OURS = ("urlab-publishing", "urlab-heartbeat", "urlab-control-in")
+OURS = ("urlab-guard", "urlab-publishing", "urlab-heartbeat", "urlab-control-in")
 
 
 def our_threads() -> set[threading.Thread]:

@@ -1,0 +1,4 @@
+"""How a process does.
+
+`metrics` counts and measures, for Prometheus.
+"""

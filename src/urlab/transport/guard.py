@@ -1,0 +1,279 @@
+"""Who may connect to ZeroMQ's own sockets, which accept by themselves, and what a connection may cost.
+
+Each socket has a monitor, which tells the descriptor of every connection that it accepts, and a ZAP domain, so that
+ZeroMQ asks before it ends a connection's handshake. One thread reads both. There is one I/O thread per context, which
+tells of a connection before it works on it: so when the question comes, the thread has been told the descriptor. It
+ends connections of other users of the machine there and then, and only then answers. Hence such a connection never
+gets, or gets through, anything but the first bytes of ZeroMQ's greeting.
+
+ZeroMQ keeps the frames of a message until its last one has come, however many that are. So the same thread compares,
+ten times a second, what each connection has sent with what the socket's owner has got of it.
+"""
+
+import contextlib
+import errno
+import logging
+import os
+import socket as sockets
+import struct
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import zmq
+
+from urlab import access
+
+log = logging.getLogger("urlab.transport")
+
+MOST_CONNECTIONS = 500
+"""To one socket at a time."""
+
+HANDSHAKE_MS = 5000
+"""A connection that has not ended its handshake by then is closed."""
+
+MOST_UNDELIVERED_BYTES = 64 * 1024 * 1024
+"""What a connection may have sent that did not come out of the socket."""
+
+_HEARTBEAT_BYTES_PER_S = 1000
+"""Heartbeats never come out of a socket."""
+
+_FRAME_OVERHEAD_BYTES = 16
+_LOOK_EVERY_MS = 100
+_ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+_ZAP_FRAMES = 6
+_EVENT = struct.Struct("=HI")
+_EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | zmq.EVENT_MONITOR_STOPPED
+_TCP_INFO, _TCP_INFO_BYTES, _BYTES_RECEIVED_AT = 11, 136, 128
+_STOP_LIMIT_S = 3.0
+
+
+@dataclass(slots=True)
+class ConnectionUse:
+    """What a connection has cost so far; only the owner of its socket counts up ``topics`` and the bytes."""
+
+    since_s: float = field(default_factory=time.monotonic)
+    delivered_bytes: int = 0
+    topics: int = 0
+
+    def deliver(self, size: int, frames: int = 1) -> None:
+        """The owner of the socket has got a message of this connection."""
+        self.delivered_bytes += size + frames * _FRAME_OVERHEAD_BYTES
+
+    def undelivered(self, received_bytes: int) -> float:
+        """How much of what it has sent is still kept somewhere, at most."""
+        return received_bytes - self.delivered_bytes - _HEARTBEAT_BYTES_PER_S * (time.monotonic() - self.since_s)
+
+
+@dataclass(eq=False)
+class GuardedSocket:
+    """A socket whose connections are judged; ``connections`` has them by descriptor."""
+
+    endpoint: str
+    monitor: Any
+    connections: dict[int, ConnectionUse] = field(default_factory=dict)
+
+    def use_by(self, frame: zmq.Frame) -> ConnectionUse | None:
+        """The account of the connection that a frame has come from; None when it has gone already."""
+        return self.connections.get(source(frame))
+
+    def refuse(self, descriptor: int, reason: str) -> None:
+        """End a connection of this socket, and say why in the log."""
+        with held(descriptor) as connection:
+            if connection is not None and self.has(connection):
+                access.disconnect(connection)
+                access.refusals.say(self.endpoint, f"{self.endpoint}: a connection is ended: {reason}")
+
+    def has(self, connection: sockets.socket) -> bool:
+        """Whether a connection is to this socket; its descriptor may have got another meaning meanwhile."""
+        try:
+            name = connection.getsockname()
+        except OSError:
+            return False
+        path = self.endpoint.removeprefix("ipc://")
+        return bool(name == path if isinstance(name, str) else name[1] == int(path.rpartition(":")[2]))
+
+
+class ConnectionGuard:
+    """Ends connections of other users of this machine, unless they are welcome, and those that cost too much."""
+
+    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", *, share: bool = False) -> None:
+        """``context`` is that of the sockets; ``share`` lets other users of this machine in."""
+        self.context = context
+        self._share = share
+        self._guarded: dict[bytes, GuardedSocket] = {}
+        self._zap = context.socket(zmq.REP)
+        self._zap.setsockopt(zmq.LINGER, 0)
+        self._zap.bind(_ZAP_ENDPOINT)
+        self._wake_in, self._wake_out = sockets.socketpair()
+        self._stopping = False
+        self._look_s = 0.0
+        self._thread = threading.Thread(target=self._run, name="urlab-guard", daemon=True)
+        self._thread.start()
+
+    def guard(self, socket: Any, endpoint: str) -> GuardedSocket:
+        """Guard a socket that is about to be bound; on the thread that owns the socket."""
+        domain = f"urlab-{len(self._guarded)}"
+        socket.setsockopt(zmq.ZAP_DOMAIN, domain.encode())
+        socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        socket.monitor(f"inproc://{domain}", _EVENTS)
+        monitor = self.context.socket(zmq.PAIR)
+        monitor.setsockopt(zmq.LINGER, 0)
+        monitor.connect(f"inproc://{domain}")
+        guarded = self._guarded[domain.encode()] = GuardedSocket(endpoint, monitor)
+        self._wake()
+        return guarded
+
+    def close(self) -> None:
+        """End the thread, after the sockets that it guards are closed. Once is enough."""
+        if self._stopping:
+            return
+        self._stopping = True
+        self._wake()
+        self._thread.join(_STOP_LIMIT_S)
+
+    def _wake(self) -> None:
+        with contextlib.suppress(OSError):
+            self._wake_out.send(b"!")
+
+    # -- the thread's part --------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                self._serve_once()
+        finally:
+            for one in self._guarded.values():
+                one.monitor.close()
+            self._zap.close()
+            self._wake_in.close()
+            self._wake_out.close()
+
+    def _serve_once(self) -> None:
+        guarded = list(self._guarded.values())
+        events = self._wait(guarded)
+        try:
+            for one in guarded:
+                if one.monitor in events:
+                    self._follow(one)
+            if self._zap in events:
+                self._answer(self._zap.recv_multipart())
+            if time.monotonic() >= self._look_s:
+                self._look_s = time.monotonic() + _LOOK_EVERY_MS / 1000
+                for one in guarded:
+                    _end_hoarders(one)
+        except zmq.ContextTerminated:
+            self._stopping = True
+        except Exception:
+            log.exception("a connection could not be judged")
+
+    def _wait(self, guarded: list[GuardedSocket]) -> dict[Any, int]:
+        poller = zmq.Poller()
+        poller.register(self._wake_in.fileno(), zmq.POLLIN)
+        poller.register(self._zap, zmq.POLLIN)
+        for one in guarded:
+            if not one.monitor.closed:
+                poller.register(one.monitor, zmq.POLLIN)
+        events = dict(poller.poll(_LOOK_EVERY_MS if any(one.connections for one in guarded) else None))
+        if self._wake_in.fileno() in events:
+            self._wake_in.recv(4096)
+        return events
+
+    def _answer(self, question: list[bytes]) -> None:
+        """Let ZeroMQ end a handshake, of a connection that has been judged by then."""
+        request_id, domain = (question[1], question[2]) if len(question) >= _ZAP_FRAMES else (b"", b"")
+        one = self._guarded.get(domain)
+        if one is not None:
+            self._follow(one)
+        status = [b"200", b"OK"] if one is not None else [b"500", b"unknown domain"]
+        self._zap.send_multipart([b"1.0", request_id, *status, b"", b""])
+
+    def _follow(self, one: GuardedSocket) -> None:
+        """Take what the monitor of a socket tells, up to now."""
+        for event, descriptor in _events(one.monitor):
+            if event == zmq.EVENT_ACCEPTED:
+                self._judge(one, descriptor)
+            elif event == zmq.EVENT_DISCONNECTED:
+                one.connections.pop(descriptor, None)
+            elif event == zmq.EVENT_MONITOR_STOPPED:
+                one.monitor.close()
+                one.connections.clear()
+
+    def _judge(self, one: GuardedSocket, descriptor: int) -> None:
+        one.connections[descriptor] = ConnectionUse()
+        with held(descriptor) as connection:
+            if connection is None or not one.has(connection):
+                return  # closed already; the descriptor may be that of another connection by now
+            if not self._share and access.is_from_this_machine(connection):
+                uid = access.peer_uid(connection)
+                if not access.is_own(uid):
+                    access.disconnect(connection)
+                    access.refusals.refused(one.endpoint, uid)
+        if len(one.connections) > MOST_CONNECTIONS:
+            one.refuse(descriptor, f"{MOST_CONNECTIONS} connections are the most")
+
+
+def _end_hoarders(one: GuardedSocket) -> None:
+    for descriptor, use in list(one.connections.items()):
+        if use.undelivered(_received_bytes(descriptor)) > MOST_UNDELIVERED_BYTES:
+            one.refuse(descriptor, f"more than {MOST_UNDELIVERED_BYTES} bytes wait for the end of their message")
+
+
+def _received_bytes(descriptor: int) -> int:
+    """What the peer of a TCP connection has sent so far; 0 for other sockets."""
+    try:
+        connection = sockets.socket(sockets.AF_INET, sockets.SOCK_STREAM, sockets.IPPROTO_TCP, fileno=descriptor)
+    except OSError:
+        return 0
+    try:
+        info = connection.getsockopt(sockets.IPPROTO_TCP, _TCP_INFO, _TCP_INFO_BYTES)
+        return int.from_bytes(info[_BYTES_RECEIVED_AT:_TCP_INFO_BYTES], sys.byteorder)
+    except OSError:
+        return 0
+    finally:
+        connection.detach()
+
+
+def source(frame: zmq.Frame) -> int:
+    """The descriptor of the connection that a frame has come from; -1 when there is none."""
+    try:
+        return int(frame.get(zmq.SRCFD))
+    except zmq.ZMQError:
+        return -1
+
+
+@contextlib.contextmanager
+def held(descriptor: int) -> Iterator[sockets.socket | None]:
+    """A socket of another part of this process, which may close it meanwhile without its number being used anew.
+
+    None when it is closed already. Where there are no descriptors left, the socket is disconnected unseen.
+    """
+    try:
+        connection = sockets.socket(fileno=os.dup(descriptor))
+    except OSError as failed:
+        if failed.errno in (errno.EMFILE, errno.ENFILE):
+            _disconnect_unseen(descriptor)
+        yield None
+        return
+    with connection:
+        yield connection
+
+
+def _disconnect_unseen(descriptor: int) -> None:
+    with contextlib.suppress(OSError):
+        connection = sockets.socket(fileno=descriptor)
+        try:
+            access.disconnect(connection)
+        finally:
+            connection.detach()
+
+
+def _events(monitor: Any) -> Iterator[tuple[int, int]]:
+    """(event, value) of what a monitor has told by now; for connections the value is the descriptor."""
+    with contextlib.suppress(zmq.Again):
+        while not monitor.closed:
+            event, value = _EVENT.unpack(monitor.recv_multipart(zmq.NOBLOCK)[0])
+            yield event, value
