@@ -1,6 +1,6 @@
 """Who may use a server.
 
-`peers` tells the local user behind a connection, and refuses the users that are strangers; `web` judges the host, origin
+`peers` tells the local user behind a connection, and refuses those that are strangers; `web` judges the host, origin
 and token of web requests.
 """
 
