@@ -1,5 +1,6 @@
 """For all tests."""
 
+import importlib.util
 import itertools
 import logging
 import os
@@ -64,6 +65,7 @@ STARTS_PROCESSES = (
     "urlab/evaluation/test_front_door.py",
     "urlab/evaluation/workers",
     "urlab/importing",
+    "urlab/recording/test_files.py",
     "urlab/ros2/bridge",
     "urlab/ros2/dds",
     "urlab/ros2/services",
@@ -71,6 +73,7 @@ STARTS_PROCESSES = (
     "urlab/physics/test_worker_pool.py",
     "urlab/test_app.py",
     "urlab/test_child_process.py",
+    "urlab/test_files.py",
     "urlab/test_fork.py",
     "urlab/test_plugins.py",
     "urlab/transport/test_guard.py",
@@ -120,6 +123,28 @@ def halt() -> Callable[[int], None]:
             yield stat.read_text().rpartition(")")[2].split()[0]
 
     return stop
+
+
+@pytest.fixture
+def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """Starts Chromium with options of its command line; it is a `Browser` of browser.py and ends with the test."""
+    spec = importlib.util.spec_from_file_location("urlab_test_browser", Path(__file__).parent / "browser.py")
+    assert spec is not None
+    assert spec.loader is not None
+    browser = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(browser)
+    program = browser.find_browser()
+    if program is None:
+        pytest.skip("there is no Chromium here: apt-get install chromium, or name one in the variable CHROMIUM")
+    opened = []
+
+    def start(*flags: str) -> Any:
+        opened.append(browser.Browser(program, tmp_path_factory.mktemp("browser"), *flags))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.close()
 
 
 @pytest.fixture(autouse=True)

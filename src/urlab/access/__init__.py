@@ -1,6 +1,7 @@
 """Who may use a server.
 
-`peers` tells the local user behind a connection, and refuses the users that are strangers.
+`peers` tells the local user behind a connection, and refuses the users that are strangers; `web` judges the host, origin
+and token of web requests.
 """
 
 from urlab.access.peers import (
