@@ -47,7 +47,7 @@ def _run(front: str, asked: argparse.Namespace) -> Outcome:
     begin = time.monotonic()
     try:
         module.run(Plan(asked.seed, minutes * 60, asked.short), outcome)
-    except Exception:
+    except Exception:  # noqa: BLE001 - whatever it is, it is a loss
         outcome.lose("the front itself failed", traceback.format_exc()[-600:])
     print(*outcome.lines(), sep="\n")
     seconds = time.monotonic() - begin

@@ -20,22 +20,22 @@ from urlab_wire import CATALOGUE
 sys.setrecursionlimit(10_000)
 
 NAMES = (
-    "arm", "arm_0", "walker", "walker_0", "crate", "crate_0", "goal", "slab", "upper", "elbow", "hip", "lift", "eye", "",
-    "live", "/", "..", "a/b", "\0", "\u202e", "\U0001f916", "e\u0301" * 200, "x" * 300, "x" * 5000, "%s%n{}", "<b>",
+    "arm", "arm_0", "walker", "walker_0", "crate", "crate_0", "goal", "slab", "upper", "elbow", "hip", "lift", "eye",
+    "", "live", "/", "..", "a/b", "\0", "\u202e", "\U0001f916", "e\u0301" * 200, "x" * 300, "x" * 5000, "%s%n{}", "<b>",
     "'\";--", "arena", "heap", "bomb", "home", "mid", "nothing", "\ud800",
 )  # fmt: skip
 WORDS = (
-    "direct", "puppet", "live", "ui", "zmq", "raw", "full", "sync", "latest", "json", "msgpack", "actor_name", "actor_id",
-    "kp", "timestep", "gravity", "state", "time", "all", "standard", "minimal", "lit", "wireframe", "rgb", "depth",
+    "direct", "puppet", "live", "ui", "zmq", "raw", "full", "sync", "latest", "json", "msgpack", "actor_name",
+    "actor_id", "kp", "timestep", "gravity", "state", "time", "all", "standard", "minimal", "lit", "wireframe", "rgb", "depth",
 )  # fmt: skip
 PATHS = (
-    "arena", "solo", "/Game/Levels/arena", "/Game/URLab//etc/passwd", "/Game/URLab/../../etc/passwd", "../x", "/etc/passwd",
-    "/dev/zero", "/proc/self/mem", "recording", "kept.json", "x/y/z.json", "~", "file:///etc/passwd", "a\0b", "/", ".",
-    "/proc/self/root/etc/hostname", "/Game/Levels/no", "crate.xml", "/tmp",
+    "arena", "solo", "/Game/Levels/arena", "/Game/URLab//etc/passwd", "/Game/URLab/../../etc/passwd", "../x",
+    "/etc/passwd", "/dev/zero", "/proc/self/mem", "recording", "kept.json", "x/y/z.json", "~", "file:///etc/passwd", "a\0b", "/",
+    ".",    "/proc/self/root/etc/hostname", "/Game/Levels/no", "crate.xml", "/tmp",
 )  # fmt: skip
 NUMBERS = (
-    0, 1, -1, 2, 7, 64, 255, 1000, 2**31, -(2**31), 2**53, 2**63 - 1, -(2**63), 2**64 - 1, 0.5, -0.0, 1e-320, 1e308, -1e308,
-    math.nan, math.inf, -math.inf, 1e20, 3.7,
+    0, 1, -1, 2, 7, 64, 255, 1000, 2**31, -(2**31), 2**53, 2**63 - 1, -(2**63), 2**64 - 1, 0.5, -0.0, 1e-320, 1e308,
+    -1e308, math.nan, math.inf, -math.inf, 1e20, 3.7,
 )  # fmt: skip
 KEYS = (*NAMES[:14], *WORDS, "ctrl", "ctrl_map", "xfrc_applied", "control_mode", "integrator", "body1", "qpos", "root")
 
