@@ -118,9 +118,8 @@ def test_services_are_for_this_machine_unless_they_are_asked_for(
 def test_it_says_how_far_it_reaches(demo_server: Any, bridge: Started, monkeypatch: pytest.MonkeyPatch):
     here = bridge(demo_server.port)
     assert here.stderr is not None
-    assert "on this machine only (--network changes that), where every user can command the robots and control the " in (
-        here.stderr.readline()
-    )
+    said = here.stderr.readline()
+    assert "on this machine only (--network changes that), where every user can command the robots and control" in said
     assert end(here)[0] == 0
     loopback = '<NetworkInterface address="127.0.0.1"/>'  # no test opens a port to the network
     monkeypatch.setenv("CYCLONEDDS_URI", f"<General><Interfaces>{loopback}</Interfaces></General>")

@@ -93,7 +93,7 @@ class Run:
 
 def read_run(folder: Path) -> Run:
     """Read a run's folder; RunFolderError when it is none. Episodes that are half written are left out."""
-    if not folder.is_dir():
+    if not _is_folder(folder):
         raise RunFolderError(f"there is no folder {folder}")
     _refuse_several(folder)
     found: dict[tuple[str, str], EpisodeResult] = {}
@@ -105,6 +105,14 @@ def read_run(folder: Path) -> Run:
     abandoned = len(_attempts(folder))
     info |= {"abandoned_attempts": abandoned} if abandoned else {}
     return Run(str(info.get("run_id") or folder.name), folder, info, tuple(found[key] for key in sorted(found)))
+
+
+def _is_folder(path: Path) -> bool:
+    """Also of names that no folder can have, of which Python says so by raising."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def named_apart(runs: Sequence[Run]) -> list[Run]:

@@ -20,11 +20,14 @@ from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from urlab import access
+from urlab.access import RpcCaller
 from urlab.errors import ConfigError
+from urlab.monitoring.watchdog import Turns
 from urlab.transport.endpoint import listen
 from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.rpc import zmtp
-from urlab.transport.rpc.acceptor import Acceptor, BoundedLog
+from urlab.transport.rpc.acceptor import Acceptor
 from urlab.transport.rpc.connection import READ_BYTES, Connection, Message, RpcLimits, Traffic
 from urlab_wire import ErrorCode, encode
 from urlab_wire.envelope import error
@@ -36,10 +39,10 @@ _READ, _WRITE = 1, 4
 _GONE = 0x2000 | 0x10 | 0x8
 """EPOLLIN and EPOLLOUT; EPOLLRDHUP, EPOLLHUP and EPOLLERR: the peer is gone, or will not take an answer."""
 
-_POOLS = {"simulation": 8, "reading": 4, "editing": 8}
+POOLS = {"simulation": 8, "reading": 4, "editing": 8}
 """Threads by pool: requests that wait for the simulation, or edit for long, leave a thread to those that only read."""
 
-_UNREAD_BYTES = 1 << 18
+UNREAD_BYTES = 1 << 18
 """A larger request is also read in a pool: that alone may take long."""
 
 _STOP_LIMIT_S = 3.0
@@ -64,10 +67,10 @@ class RequestHandler(Protocol):
     def read(self, frame: bytes) -> Any:
         """A `ParsedRequest`, for `serve`."""
 
-    def serve(self, request: Any, /) -> bytes:
-        """The reply to a request that `read` gave."""
+    def serve(self, request: Any, /, caller: RpcCaller = ...) -> bytes:
+        """The reply to a request that `read` gave; without ``caller`` it is the server's own user that asks."""
 
-    def serve_now(self, request: Any, /) -> bytes | None:
+    def serve_now(self, request: Any, /, caller: RpcCaller = ...) -> bytes | None:
         """The same, for one that does not take long; None, and nothing is done, when it would have to wait."""
 
 
@@ -95,10 +98,9 @@ class ZmqRpcServer:
         self._registry = registry or RequestRegistry()
         self._limits = limits or RpcLimits()
         self._most_connections = min(self._limits.connections, os.sysconf("SC_OPEN_MAX") // 2)
-        self._log = BoundedLog()
-        listener = listen(endpoint_base, port, option="--step-port")
+        listener = listen(endpoint_base, port, option="--step-port", share=share)
         self.endpoint = listener.endpoint
-        self._acceptor = Acceptor(listener, self._admit, self._log, share=share)
+        self._acceptor = Acceptor(listener, self._admit, share=share)
         self._arrivals: deque[tuple[sockets.socket, Any, Hashable]] = deque()
         self._wake_in, self._wake_out = sockets.socketpair()
         for one in (self._wake_in, self._wake_out):
@@ -116,7 +118,7 @@ class ZmqRpcServer:
         self._running_in_pool = 0
         self._stopping = False
         self._pools = {
-            name: ThreadPoolExecutor(threads, thread_name_prefix=f"urlab-op-{name}") for name, threads in _POOLS.items()
+            name: ThreadPoolExecutor(threads, thread_name_prefix=f"urlab-op-{name}") for name, threads in POOLS.items()
         }
         self._thread = threading.Thread(target=self._run, name="urlab-zmq-rpc", daemon=True)
 
@@ -143,9 +145,12 @@ class ZmqRpcServer:
     # -- the loop -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        watched = Turns("urlab-zmq-rpc").open()
         try:
             while not self._stopping:
-                for descriptor, events in self._next_events():
+                happened = self._next_events()
+                watched.busy()
+                for descriptor, events in happened:
                     connection = self._connections.get(descriptor)
                     if connection is not None:
                         self._attend(connection, events)
@@ -157,9 +162,11 @@ class ZmqRpcServer:
                     self._take_arrivals()
                 if self._silent:
                     self._drop_silent()
+                watched.idle()
             self._take_finished()
             self._linger()
         finally:
+            watched.close()
             self._close()
 
     def _next_events(self) -> list[tuple[int, int]]:
@@ -196,8 +203,7 @@ class ZmqRpcServer:
                 connection.flush()
             self._give_turn(connection, events)
         except zmtp.ProtocolError as wrong:
-            self._log.warn("the client at %s is disconnected: %s", connection.address, wrong)
-            self._drop(connection)
+            self._end(connection, "breaks the protocol", str(wrong))
         except OSError:
             self._drop(connection)
         except Exception:
@@ -247,7 +253,7 @@ class ZmqRpcServer:
 
     def _add(self, socket: sockets.socket, address: Any, peer: Hashable) -> None:
         if not self._make_room(peer):
-            self._log.warn("a client is turned away: there are %d already", len(self._connections))
+            self._say("full", f"a client is turned away: there are {len(self._connections)} already")
             socket.close()
             return
         connection = Connection(socket, address, peer, self._limits, self._traffic)
@@ -264,8 +270,7 @@ class ZmqRpcServer:
             return True
         for one in self._silent:
             if not own_full or one.peer == peer:
-                self._log.warn("the client at %s has said nothing, and makes room for another", one.address)
-                self._drop(one)
+                self._end(one, "silent", "it has said nothing, and makes room for another")
                 return True
         return False
 
@@ -277,27 +282,28 @@ class ZmqRpcServer:
     def _drop_silent(self) -> None:
         while self._silent and self._patience_s() <= 0:
             oldest = next(iter(self._silent))
-            self._log.warn(
-                "the client at %s is disconnected: no handshake of ZeroMQ within %g s",
-                oldest.address,
-                self._limits.handshake_s,
-            )
-            self._drop(oldest)
+            self._end(oldest, "silent", f"no handshake of ZeroMQ within {self._limits.handshake_s:g} s")
 
     def _bound_traffic(self, connection: Connection) -> None:
         """Disconnect clients while all together hold more than there is room for."""
         limits, traffic = self._limits, self._traffic
         while traffic.received > limits.all_received_bytes:
             largest = max(self._connections.values(), key=lambda one: one.held_bytes)
-            self._log.warn("the client at %s is disconnected: too many bytes of requests wait", largest.address)
-            self._drop(largest)
+            self._end(largest, "held", "too many bytes of requests wait to be served")
         while traffic.unsent > limits.all_unsent_bytes:
             others = [one for one in self._connections.values() if one.unsent_bytes and one is not connection]
             stuck = min(others, key=lambda one: one.last_sent_s, default=None)
             if stuck is None:
                 return
-            self._log.warn("the client at %s is disconnected: it does not read its replies", stuck.address)
-            self._drop(stuck)
+            self._end(stuck, "unread", "it does not read its replies")
+
+    def _end(self, connection: Connection, kind: str, reason: str) -> None:
+        """Disconnect a client, and say why: of each kind of reasons some in a while, for clients can provoke them."""
+        self._say(kind, f"the client at {connection.address or 'a socket file'} is disconnected: {reason}")
+        self._drop(connection)
+
+    def _say(self, kind: str, message: str) -> None:
+        access.refusals.say(f"{self.endpoint} {kind}", f"{self.endpoint}: {message}")
 
     def _drop(self, connection: Connection) -> None:
         if self._connections.pop(connection.descriptor, None) is None:
@@ -321,7 +327,7 @@ class ZmqRpcServer:
             self._serve(connection, delimited, request)
 
     def _serve(self, connection: Connection, delimited: bool, request: bytes) -> None:
-        if len(request) > _UNREAD_BYTES:
+        if len(request) > UNREAD_BYTES:
             self._submit("editing", connection, delimited, request, None)
             return
         running = self._registry.begin(request, self)
@@ -352,10 +358,16 @@ class ZmqRpcServer:
         """Have a request served in a pool: one that was read, or, without ``running``, its bytes."""
         connection.busy = True
         self._running_in_pool += 1
+        begun = threading.Lock()
+
+        def serve() -> None:
+            if begun.acquire(blocking=False):
+                self._serve_in_pool(connection, delimited, request, running)
+
         try:
-            self._pools[pool].submit(self._serve_in_pool, connection, delimited, request, running)
-        except RuntimeError:  # the pool is closing
-            self._serve_in_pool(connection, delimited, request, running)
+            self._pools[pool].submit(serve)
+        except RuntimeError:  # the pool is closing, or gets no thread; then it may still begin with this later
+            serve()
 
     def _serve_in_pool(
         self, connection: Connection, delimited: bool, request: Any, running: RunningRequest | None
