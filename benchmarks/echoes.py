@@ -76,7 +76,8 @@ def echoing_in_shm() -> Iterator[Echo]:
         except ShmUnavailable as refused:
             raise BenchmarkError(f"without shared memory there is nothing to compare: {refused}") from refused
         opened.callback(shared.close)
-        requests, replies = (shared.make_region(name, RPC_STRIDE, RPC_BUFFERS) for name in (REQUEST_FILE, REPLY_FILE))
+        files = (REQUEST_FILE, REPLY_FILE)
+        requests, replies = (shared.make_region(name, RPC_STRIDE, RPC_BUFFERS, peers_write=True) for name in files)
         opened.callback(requests.close)
         opened.callback(replies.close)
         command = child_module("echoes", "shm", "{folder}", str(shared.path))

@@ -29,7 +29,7 @@ from urlab.manager import Manager, Play, StreamSource, ViewportSource
 from urlab.manager.play import DEFAULT_TIMEOUT_S
 from urlab.monitoring.metrics import RequestFigures
 from urlab.mujoco_versions import check_version
-from urlab.ops import Dispatcher, Parts
+from urlab.ops import Dispatcher, Parts, request_key
 from urlab.overlay import Overlay
 from urlab.physics.engine import route_mujoco_log
 from urlab.recording import recover_in_background
@@ -99,7 +99,7 @@ class Server:
         self._viewport = Viewport(ViewportSource(self.play), overlay, profile=self.config.render_profile)
         self._parts = Parts(self.play, self.world, overlay, self._viewport)
         self.dispatcher = Dispatcher(self._parts)
-        self._registry = RequestRegistry()
+        self._registry = RequestRegistry(identify=request_key)
         self._publishers: list[ScenePublisher] = []
         self.play.on_start.append(self._attach_publishers)
         self.play.on_stop.append(self._detach_publishers)

@@ -344,6 +344,17 @@ def known(names: Iterable[str], *, limit: int = 20) -> str:
     return head if len(listed) <= limit else f"{head}, ... ({len(listed)} in all)"
 
 
+_EXCERPT_CHARACTERS = 200
+
+
+def excerpt(text: object) -> str:
+    """What a client sent, quoted for a message; of a long text its beginning and its length."""
+    whole = str(text)
+    if len(whole) <= _EXCERPT_CHARACTERS:
+        return repr(whole)
+    return f"{whole[:_EXCERPT_CHARACTERS]!r}... ({len(whole)} characters)"
+
+
 def did_you_mean(word: object, words: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` when one of the words is close, else nothing."""
     close = difflib.get_close_matches(str(word), list(words), n=1)

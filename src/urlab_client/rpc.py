@@ -5,6 +5,8 @@ leave fields out, say null, or send whole numbers as floats: what they left out 
 not know is passed over.
 """
 
+import itertools
+import secrets
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar, cast
@@ -21,7 +23,7 @@ from urlab_client.errors import (
     URLabTimeoutError,
     URLabValueError,
 )
-from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, Transport, refuse_after_fork
+from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, REQUEST_ID, Transport, refuse_after_fork
 from urlab_wire.catalogue import CATALOGUE, DEFAULT_LIMIT_S
 from urlab_wire.codec import Tree, plain_map
 from urlab_wire.envelope import ERROR_OP, Reply, Request, ok_op
@@ -48,6 +50,8 @@ class RpcChannel:
         refuse_after_fork(transport)
         self.rcv_timeout_ms = rcv_timeout_ms
         self.session_id = ""
+        self._id_prefix = f"{secrets.token_hex(8)}-"
+        self._id_numbers = itertools.count(1)
         self._timeouts_ms: dict[str, int] = {}
         self._is_patient = False
 
@@ -64,8 +68,16 @@ class RpcChannel:
         expected_op: ReplyOp | None = None,
         rcv_timeout_ms: int | None = None,
     ) -> Tree:
-        """One op as maps, its reply. Raises `URLabRPCError` on an error reply or on another op than expected."""
-        request = {"op": op, "session_id": self.session_id or None, **(payload or {})}
+        """One op as maps, its reply. Raises `URLabRPCError` on an error reply or on another op than expected.
+
+        Every request has an id of its own: one that a transport has to send again is not served twice.
+        """
+        request = {
+            "op": op,
+            "session_id": self.session_id or None,
+            REQUEST_ID: f"{self._id_prefix}{next(self._id_numbers)}",
+            **(payload or {}),
+        }
         try:
             reply = self.transport.rpc(request, rcv_timeout_ms=rcv_timeout_ms or self.timeout_ms(op))
         except URLabTimeoutError as late:

@@ -31,9 +31,14 @@ Answer = TypeVar("Answer", bound=Reply, covariant=True)
 
 
 class Request(msgspec.Struct, Generic[Answer], kw_only=True, omit_defaults=True, tag_field="op"):
-    """Base of all requests; ``Request["XReply"]`` names the reply that a successful one gets. Null counts as absent."""
+    """Base of all requests; ``Request["XReply"]`` names the reply that a successful one gets. Null counts as absent.
+
+    ``request_id`` (extension) is the client's own, once for each request of a session: a request that comes again with
+    the same id is not served again, and gets the reply of the first.
+    """
 
     session_id: str | None = None
+    request_id: str | int | None = None
 
 
 class TargetedRequest(Request[Answer]):

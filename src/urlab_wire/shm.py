@@ -2,9 +2,9 @@
 
 A region is a header of 64 bytes and then its slots, little-endian throughout. Each slot is a u32 size and the payload.
 
-====== ==== ==========================================
+====== ==== ============================================================
 offset type field
-====== ==== ==========================================
+====== ==== ============================================================
 0      u32  magic number (the bytes ``URLB``)
 4      u32  protocol version
 8      u32  stride: bytes per slot, its size included
@@ -12,17 +12,21 @@ offset type field
 16     u64  sequence: payloads written so far
 24     u32  index of the slot that was written last
 28     --   zeros
-32     u64  skipped: requests without a reply (ours only)
-40     --   zeros up to 64
-====== ==== ==========================================
+32     u64  of sealed replies: the request that was begun last
+40     u64  of sealed replies: the request that was ended last;
+            of requests: the number of the one that was written last
+48     u32  of requests: the check of that number and that request
+52     --   zeros up to 64
+====== ==== ============================================================
 
 One process writes a region and any number read it, without locks. The writer fills the slot after the last one, then
 stores the index, then the sequence. `Region.read` says what a reader may believe. Here is nothing but bytes: who makes
 the files is each side's own affair, and `urlab_wire.shm_wait` has the waiting.
 
-Requests and replies stand in two regions. A reply says nothing of its request, so one that would come late, when its
-client has gone on, is never written: our servers count it as skipped in the replies' header. Nothing is due when as
-many replies were written or skipped as there were requests.
+A reply in ``rep.shm`` says nothing of its request, as the protocol has it. So our clients number their requests, and
+our servers answer these in a region of their own, ``rep_sealed.shm``, which no process but the server can write: there
+a payload begins with the u64 number of its request. The check (CRC-32 of the request, begun with the low word of its
+number) tells a request that was numbered from one that was not, or that was damaged.
 """
 
 import hashlib
@@ -31,6 +35,7 @@ import re
 import struct
 import sys
 import threading
+import zlib
 from mmap import mmap
 
 import numpy as np
@@ -45,6 +50,7 @@ STATE_STRIDE = 16 << 10
 
 REQUEST_FILE = "req.shm"
 REPLY_FILE = "rep.shm"
+SEALED_REPLY_FILE = "rep_sealed.shm"
 STATE_FILE = "state.shm"
 OWNER_FILE = "owner.lock"
 """In a server's folder: it holds a lock on it for as long as it lives."""
@@ -54,12 +60,20 @@ GLOBAL_PREFIX = "global"
 
 Buffer = bytes | bytearray | memoryview | mmap
 
+NUMBER_BYTES = 8
+"""By so much a numbered reply is longer in its slot."""
+
+COUNT_BITS = 32
+"""The low bits of a number: they count the requests of one client. The others, chosen at random, are the client's."""
+
 _SIZE = struct.Struct("<I")
+_NUMBER = struct.Struct("<Q")
+_NUMBERED = struct.Struct("<IQ")
 _SEQUENCE_MASK = (1 << 64) - 1
 _WORD_MAX = (1 << 32) - 1
 # Places in the header, counted in u32 but for the sequence, which is counted in u64.
-_MAGIC, _VERSION, _STRIDE, _COUNT, _LATEST = 0, 1, 2, 3, 6
-_SEQUENCE, _SKIPPED = 2, 4
+_MAGIC, _VERSION, _STRIDE, _COUNT, _LATEST, _CHECK = 0, 1, 2, 3, 6, 12
+_SEQUENCE, _BEGUN, _ENDED, _REQUEST_NUMBER = 2, 4, 5, 5
 
 
 class ShmError(ValueError):
@@ -162,7 +176,7 @@ class Region:
         whole = memoryview(buffer).cast("B")
         try:
             self.address = _address(whole)
-            self.stride, self.n_buffers = _read_shape(whole)
+            self.stride, self.n_buffers = region_shape(whole, whole.nbytes)
         except ShmError:
             whole.release()  # the error's traceback would keep the mapping from being closed
             raise
@@ -180,36 +194,76 @@ class Region:
         return self._sequences[_SEQUENCE]
 
     @property
-    def settled(self) -> int:
-        """Of replies: how many were written or skipped. With as many requests, none is due."""
-        return (self._sequences[_SEQUENCE] + self._sequences[_SKIPPED]) & _SEQUENCE_MASK
+    def is_idle(self) -> bool:
+        """Of sealed replies: whether the server is at no request, of any client."""
+        return self._sequences[_BEGUN] == self._sequences[_ENDED]
 
-    def skip(self, count: int = 1) -> None:
-        """Count replies that are never written. For the thread that writes."""
-        self._sequences[_SKIPPED] = (self._sequences[_SKIPPED] + count) & _SEQUENCE_MASK
+    @property
+    def begun(self) -> int:
+        """Of sealed replies: the number of the request that was begun last."""
+        return self._sequences[_BEGUN]
+
+    @property
+    def ended(self) -> int:
+        """Of sealed replies: the number of the request that was ended last, with a reply or without."""
+        return self._sequences[_ENDED]
+
+    def begin(self, number: int) -> None:
+        """Tell that a request is being served. For the thread that writes."""
+        self._sequences[_BEGUN] = number
+
+    def end(self, number: int) -> None:
+        """Tell that a request is over: its reply is written, or never will be. For the thread that writes."""
+        self._sequences[_ENDED] = number
 
     def withdraw(self, sequence: int) -> None:
-        """Take back the last payload, if it is that one, and count it as skipped: its reader has gone on without it."""
+        """Take back the last payload, if it is that one: its reader has gone on without it."""
         if self._sequences[_SEQUENCE] == sequence:
             self._words[_LATEST] = (self._words[_LATEST] - 1) % self.n_buffers
             self._sequences[_SEQUENCE] = (sequence - 1) & _SEQUENCE_MASK
-            self.skip()
 
-    def write(self, payload: Buffer) -> int:
-        """Publish a payload, and return its sequence. Only one process and one thread may write a region."""
+    def restore(self) -> None:
+        """Write once more what never changes in the header, where a peer may have written over it."""
+        words = self._words
+        words[_MAGIC], words[_VERSION], words[_STRIDE], words[_COUNT] = MAGIC, VERSION, self.stride, self.n_buffers
+
+    def write_request(self, payload: bytes, number: int) -> int:
+        """Publish a request under a number, and return its sequence."""
+        self._sequences[_REQUEST_NUMBER] = number
+        self._words[_CHECK] = zlib.crc32(payload, number & _WORD_MAX)
+        return self.write(payload)
+
+    def read_request(self, last_seen: int) -> tuple[int, bytes, int | None] | None:
+        """As `read`, and the request's number; None for the number when it has none, or is not what was written."""
+        found = self.read(last_seen)
+        if found is None:
+            return None
+        number = self._sequences[_REQUEST_NUMBER]
+        is_whole = self._words[_CHECK] == zlib.crc32(found[1], number & _WORD_MAX)
+        return *found, number if is_whole else None
+
+    def write(self, payload: Buffer, number: int | None = None) -> int:
+        """Publish a payload, and return its sequence. Only one process and one thread may write a region.
+
+        With a ``number`` it is the reply to the request of that number.
+        """
         if type(payload) is not bytes:
             payload = memoryview(payload).cast("B")
-        size = len(payload)
-        if not 0 < size <= self.capacity:
-            raise _misfit(size, self.capacity)
+        begin = _SIZE.size if number is None else _NUMBERED.size
+        size, end = len(payload), len(payload) + begin
+        if size == 0 or end > self.stride:
+            raise _misfit(size, self.stride - begin)
         words, sequences = self._words, self._sequences
         target = (words[_LATEST] + 1) % self.n_buffers
         slot = self._slots[target]
         try:
-            _SIZE.pack_into(slot, 0, size)
+            if number is None:
+                _SIZE.pack_into(slot, 0, size)
+            else:
+                _NUMBERED.pack_into(slot, 0, size + NUMBER_BYTES, number)
         except (TypeError, BufferError) as denied:
             raise ShmError("the region is open for reading only: map its file for writing") from denied
-        slot[4 : size + 4] = payload
+        slot[begin:end] = payload
         if _WEAKLY_ORDERED:
             _fence()
         words[_LATEST] = target
@@ -219,7 +273,7 @@ class Region:
         sequences[_SEQUENCE] = sequence
         return sequence
 
-    def read(self, last_seen: int) -> tuple[int, bytes] | None:
+    def read(self, last_seen: int, number: int | None = None) -> tuple[int, bytes] | None:
         """The newest payload and its sequence, or None when there is none that is new and whole.
 
         A sequence unlike ``last_seen`` is news, be it higher or lower: a writer may have started again. The copy
@@ -229,6 +283,8 @@ class Region:
 
         Between a writer's last two stores a reader may get the newer payload under the older number, and once more
         under its own. In turns of request and reply that cannot happen.
+
+        With a ``number``, only the reply to the request of that number counts.
         """
         sequences = self._sequences
         sequence = sequences[_SEQUENCE]
@@ -243,7 +299,12 @@ class Region:
         (size,) = _SIZE.unpack_from(slot)
         if not 0 < size <= self.capacity:
             return None
-        payload = slot[4 : size + 4].tobytes()
+        if number is None:
+            payload = slot[4 : size + 4].tobytes()
+        elif _NUMBER.unpack_from(slot, 4)[0] == number:
+            payload = slot[12 : size + 4].tobytes()
+        else:
+            return None
         if _WEAKLY_ORDERED:
             _fence()
         if (sequences[_SEQUENCE] - sequence) & _SEQUENCE_MASK > self._slack:
@@ -252,7 +313,7 @@ class Region:
 
     def outdate(self) -> None:
         """Let the newest payload count no more: readers find none until the next write. For the thread that writes."""
-        _SIZE.pack_into(self._slots[self._words[_LATEST]], 0, 0)
+        _SIZE.pack_into(self._slots[self._words[_LATEST] % self.n_buffers], 0, 0)
 
     def release(self) -> None:
         """Let go of the buffer, so that a mapping can be closed. Nothing else works afterwards."""
@@ -278,13 +339,14 @@ def _address(whole: memoryview) -> int:
     return address
 
 
-def _read_shape(whole: memoryview) -> tuple[int, int]:
-    magic, version, stride, n_buffers = struct.unpack_from("<4I", whole)
+def region_shape(header: Buffer, available: int) -> tuple[int, int]:
+    """Stride and number of slots, as a header tells them; ShmError when ``available`` bytes are no such region."""
+    magic, version, stride, n_buffers = struct.unpack_from("<4I", header)
     if magic != MAGIC:
         raise ShmError(f"the buffer begins with {magic:#010x}, not {MAGIC:#010x}: no region, or not yet finished")
     if version != VERSION:
         raise ShmError(f"the region has protocol version {version}, this side speaks version {VERSION}")
-    _check_shape(stride, n_buffers, whole.nbytes)
+    _check_shape(stride, n_buffers, available)
     return stride, n_buffers
 
 

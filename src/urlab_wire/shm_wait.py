@@ -2,8 +2,8 @@
 
 On Linux the low word of a region's sequence is a futex: `wake`, after a write, ends the waits of the threads that sleep
 on it, in this process or another. A peer that never calls `wake` is served as well, for no sleep is long: as long as
-its changes are found by looking, the sleeps between looks are short. Other systems only look. (Windows has named
-events for this, which the protocol knows and this module leaves out.)
+its changes are found by looking, the sleeps between looks are short. Other systems only look, and so does a client at a
+region that it has not mapped. (Windows has named events for this, which the protocol knows and this module leaves out.)
 """
 
 import ctypes
@@ -80,7 +80,7 @@ class SequenceWaiter:
         self._stopped = False
         self._resting = False
         self._reported: tuple[int, int] | None = None
-        self._sleeper: _Sleeper = _Polling() if _FUTEX_NUMBER is None else _Futex(region)
+        self._sleeper: _Sleeper = _Polling() if _FUTEX_NUMBER is None or not region.address else _Futex(region)
 
     @property
     def stopped(self) -> bool:

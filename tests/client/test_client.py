@@ -336,7 +336,7 @@ def test_reset_sends_what_was_asked_and_mirrors_in_every_mode(make_client: Make,
 
 def test_a_plain_reset_sends_no_overrides(client: URLabClient, server: Any):
     client.reset()
-    assert set(server.last("reset")) == {"op", "session_id"}
+    assert set(server.last("reset")) == {"op", "session_id", "request_id"}
 
 
 def test_closing_gives_a_promoted_mode_back_once_and_survives_a_dead_server(client: URLabClient, server: Any):

@@ -1,5 +1,6 @@
 """What a command line or `launch` names, as a level: a level, or models in a fresh one, each in a place of its own."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from urlab.scene.names import ActorNames, level_name
 from urlab.scene.project import Project
 
 DEFAULT_LEVEL = "demo"
+HOME = "home"
 
 _PLACE = re.compile(r"(?P<target>.+)@(?P<numbers>[-+.,\deE ]+)", re.DOTALL)
 _GAP_M = 0.5
@@ -41,6 +43,8 @@ def open_targets(project: Project, targets: Sequence[str | Path], library: Libra
     of those that would stand in each other, later ones are set beside, along +y.
     """
     named = [_target(str(target)) for target in targets]
+    for one in named:
+        _refuse_bad_place(project, one.name)
     if not named:
         return project.open_level(DEFAULT_LEVEL)
     if all(_is_model(project, one.name) for one in named):
@@ -77,10 +81,21 @@ def _target(text: str) -> _Target:
         numbers = [float(number) for number in match["numbers"].split(",")]
     except ValueError:
         numbers = []
-    if len(numbers) not in (3, 4):
-        raise LoadLevelFailed(f"{text!r}: a place is NAME@x,y,z or NAME@x,y,z,yaw, in metres and degrees")
+    if len(numbers) not in (3, 4) or not all(map(math.isfinite, numbers)):
+        raise _bad_place(text)
     x, y, z, yaw = (*numbers, 0.0)[:4]
     return _Target(match["target"], Pose((x, y, z), wxyz_from_euler_deg((0.0, 0.0, yaw))))
+
+
+def _bad_place(text: str) -> LoadLevelFailed:
+    return LoadLevelFailed(f"{text!r}: a place is NAME@x,y,z or NAME@x,y,z,yaw, in metres and degrees")
+
+
+def _refuse_bad_place(project: Project, name: str) -> None:
+    """A name that is a model up to its last ``@``, and no model with it, was meant to have a place."""
+    model, at, _ = name.rpartition("@")
+    if at and not _is_model(project, name) and _is_model(project, model):
+        raise _bad_place(name)
 
 
 def _is_model(project: Project, name: str) -> bool:
@@ -105,9 +120,20 @@ def _fresh_level(project: Project, targets: Sequence[_Target], library: Library)
         word = str(Path(one.name).resolve()) if Path(one.name).suffix.lower() in MODEL_SUFFIXES else one.name
         record = project.record(word)
         name = names.take_unique(model_name_of(record.file))
-        actors.append(Actor(name, record.word, pose=one.pose or Pose()))
+        actor = Actor(name, record.word, pose=one.pose or Pose())
+        actors.append(replace(actor, keyframe=_start(actor, project, library)))
     free = [one.pose is None for one in targets]
     return Level("Untitled", tuple(actors if len(actors) == 1 else _spread(actors, free, library)))
+
+
+def _start(actor: Actor, project: Project, library: Library) -> str:
+    """The keyframe that an actor starts from. Robots that ship stand at home, and their controls hold them there.
+
+    A model of the user starts as it does in plain MuJoCo.
+    """
+    if actor.blueprint not in project.shipped_models:
+        return ""
+    return HOME if any(key.name == HOME for key in library.blueprint(actor).spec.keys) else ""
 
 
 def _spread(actors: Sequence[Actor], may_move: Sequence[bool], library: Library) -> list[Actor]:

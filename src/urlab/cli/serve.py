@@ -18,6 +18,8 @@ from urlab.cli.console import CommandError, LogFormat, LogLevel, in_words, robot
 from urlab.cli.options import Format, Log
 from urlab.cli.settings import ConfigFile
 from urlab.cli.signals import StopSignals
+from urlab.cli.supervise import ResumeFile
+from urlab.cli.supervise import supervise as run_supervised
 from urlab.config import Ports, RenderProfile, ServerConfig, default_project, is_local
 from urlab.errors import ConfigError
 from urlab_wire.enums import PIEState, RowLayout, StepMode
@@ -106,6 +108,10 @@ ReadyFile = Annotated[
     Path | None,
     _files("--ready-file", metavar="FILE", help="Write pid and endpoints there, as JSON, once everything is up."),
 ]
+Supervise = Annotated[
+    bool, _scene("--supervise/--no-supervise", help="Start the server again, with its level, when it dies.")
+]
+ResumeTo = Annotated[Path | None, _files("--resume-file", hidden=True)]
 SaveDebugXml = Annotated[
     bool, _files("--save-debug-xml", help="Keep the compiled scene in the project folder.", show_default=True)
 ]
@@ -136,10 +142,12 @@ def serve(
     play: PlayAtStart = True,
     strict: Strict = False,
     plugin: Plugins = None,
+    supervise: Supervise = False,
     project: ProjectDir = None,
     model_root: ModelRoots = None,
     write_root: WriteRoots = None,
     ready_file: ReadyFile = None,
+    resume_file: ResumeTo = None,
     save_debug_xml: SaveDebugXml = False,
     render_profile: Profile = RenderProfile.AUTO,
     camera_streams: CameraStreams = True,
@@ -153,8 +161,14 @@ def serve(
     Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml --step-mode direct[/bold]
     puts a robot of yours into a fresh level.
     """
+    if supervise:
+        set_up_logging(log_level, log_format)
+        raise typer.Exit(run_supervised(sys.argv[1:], ready_file))
     with StopSignals() as stop:
         set_up_logging(log_level, log_format)
+        resume = None if resume_file is None else ResumeFile(resume_file)
+        if resume is not None:
+            targets, play = resume.read(targets or [], play)
         config = ServerConfig(
             host=host,
             insecure=insecure,
@@ -174,18 +188,29 @@ def serve(
             camera_streams=camera_streams,
             rows=rows,
         )
-        _run(config, targets or [], stop, strict=strict, log_format=log_format)
+        _run(config, targets or [], stop, strict=strict, log_format=log_format, resume=resume)
 
 
 def _run(
-    config: ServerConfig, targets: Sequence[str], stop: StopSignals, *, strict: bool, log_format: LogFormat
+    config: ServerConfig,
+    targets: Sequence[str],
+    stop: StopSignals,
+    *,
+    strict: bool,
+    log_format: LogFormat,
+    resume: ResumeFile | None,
 ) -> None:
-    """Serve until ``stop``. What cannot work raises a UrlabError before the ready file is there."""
+    """Serve until ``stop``, keeping what a successor needs in ``resume``.
+
+    What cannot work raises a UrlabError before the ready file is there.
+    """
     # MuJoCo comes in here, after the signals: a stop during its import is a clean one as well.
     from urlab.app import Server
 
     _check_ready_file(config)
     server = Server(config, targets)
+    if resume is not None:
+        resume.follow(server.play)
     try:
         _start(server, strict=strict)
         stop.hold()  # before the ready file, for a supervisor may send its signal as soon as that is there

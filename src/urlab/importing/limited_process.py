@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from urlab.child_process import how_it_ended, last_line
 from urlab.errors import ChildFailed
@@ -89,7 +89,8 @@ _switch_of = threading.local()
 class LimitedProcess:
     """A child process, started when it is made. The thread that made it calls `result`, once; any may call `kill`."""
 
-    def __init__(self, command: Sequence[str], task: bytes, limits: ProcessLimits) -> None:
+    def __init__(self, command: Sequence[str], task: bytes | BinaryIO, limits: ProcessLimits) -> None:
+        """``task`` may be a file, which the child reads from where it stands."""
         self._limits = limits
         self._streams = contextlib.ExitStack()
         switch: StopSwitch = getattr(_switch_of, "thread", None) or StopSwitch()
@@ -119,16 +120,17 @@ class LimitedProcess:
             self._said.seek(0)
             return self._said.read()
 
-    def _start(self, command: Sequence[str], task: bytes) -> None:
+    def _start(self, command: Sequence[str], task: bytes | BinaryIO) -> None:
         enter = self._streams.enter_context
         folder = enter(tempfile.TemporaryDirectory(prefix=f"{owned_name()}{WORK}", ignore_cleanup_errors=True))
         asked, self._said, self._complained = (enter(tempfile.TemporaryFile()) for _ in range(3))  # noqa: SIM115
-        asked.write(task)
-        asked.seek(0)
+        if isinstance(task, bytes):
+            asked.write(task)
+            asked.seek(0)
         terms = json.dumps({**asdict(self._limits), "parent": os.getpid()})
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", str(_CONFINE), terms, *command],
-            stdin=asked,
+            stdin=asked if isinstance(task, bytes) else task,
             stdout=self._said,
             stderr=self._complained,
             cwd=folder,

@@ -15,17 +15,18 @@ from urlab.errors import (
     ShuttingDown,
     UnknownOp,
     UrlabError,
+    excerpt,
     known,
 )
 from urlab.monitoring.metrics import RequestFigures
 from urlab.ops.context import HANDLERS, Context, Parts
-from urlab.ops.parsing import SPEC_OF, decode_request, peek, read_envelope, read_request
+from urlab.ops.parsing import SPEC_OF, decode_request, long_texts, peek, read_envelope, read_request
 from urlab.ops.session import Session, SessionTable
 from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, Request, encode
 from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION
 from urlab_wire.codec import looks_like_json
 from urlab_wire.enums import Encoding, OpCategory
-from urlab_wire.envelope import error
+from urlab_wire.envelope import ErrorReply, error
 from urlab_wire.ops.stepping import StepRequest
 
 log = logging.getLogger("urlab.ops")
@@ -126,11 +127,12 @@ class Dispatcher:
                 return reply, spec.name if spec is not None else "", outcome
         except UrlabError as failed:
             reply, outcome = _failure(failed, spec), failed.code.value
+            reply.message = _without_echo(reply.message, call)
         except Exception as crashed:
             op = spec.name if spec is not None else "?"
             log.exception("op %r crashed", op)
-            reply = error(ErrorCode.INTERNAL_ERROR, f"{op}: {type(crashed).__name__}: {crashed}")
-            outcome = ErrorCode.INTERNAL_ERROR.value
+            message = _without_echo(f"{op}: {type(crashed).__name__}: {crashed}", call)
+            reply, outcome = error(ErrorCode.INTERNAL_ERROR, message), ErrorCode.INTERNAL_ERROR.value
         encoding = session.encoding if session is not None else _encoding_of(call.frame)
         return self._encode(reply, encoding), spec.name if spec is not None else "", outcome
 
@@ -145,7 +147,7 @@ class Dispatcher:
         session = self._session(op, session_id, frame)
         spec = CATALOGUE.get(op)
         if spec is None:
-            return session, UnknownOp(f"there is no op {op!r}; there are: {known(CATALOGUE, limit=100)}"), None
+            return session, UnknownOp(f"there is no op {excerpt(op)}; there are: {known(CATALOGUE, limit=100)}"), None
         return session, read_request(spec, frame), spec
 
     def _session(self, op: str, session_id: str | None, frame: bytes) -> Session:
@@ -199,7 +201,24 @@ def _encoding_of(frame: bytes) -> Encoding:
     return Encoding.JSON if looks_like_json(frame) else Encoding.MSGPACK
 
 
-def _failure(failed: UrlabError, spec: OpSpec | None) -> Reply:
+_LONG_MESSAGE = 600
+_LONGEST_MESSAGE = 4000
+
+
+def _without_echo(message: str, call: Call) -> str:
+    """A message in which long texts of the request are cut short: what a client sends does not come back to it."""
+    if len(message) <= _LONG_MESSAGE:
+        return message
+    for text in sorted(long_texts(call.frame), key=len, reverse=True):
+        for shown in (repr(text), repr(text)[1:-1], text):
+            message = message.replace(shown, excerpt(text))
+    if len(message) <= _LONGEST_MESSAGE:
+        return message
+    half = _LONGEST_MESSAGE // 2
+    return f"{message[:half]} ... {message[-half:]}"
+
+
+def _failure(failed: UrlabError, spec: OpSpec | None) -> ErrorReply:
     """What goes wrong with files, models and actors has the code of the op, where the protocol gives it one."""
     if spec is not None and spec.failure is not None and isinstance(failed, _OF_THE_OP):
         return error(spec.failure, failed.message)

@@ -3,11 +3,13 @@
 The good case is one pass in C; what is wrong is found in a second, slower pass.
 """
 
+import contextlib
 import re
 from enum import StrEnum
 from typing import Any, TypeVar, Union, get_args
 
 import msgspec
+import numpy as np
 
 from urlab.config import MAX_REQUEST_BYTES
 from urlab.errors import BadRequest, BadValue, MissingField, MissingOp, UrlabError, known
@@ -36,13 +38,62 @@ read_catalogue()
 
 def decode_request(frame: bytes) -> Request[Reply] | None:
     """The typed request, in one pass; None when anything is wrong with the frame."""
-    if len(frame) > MAX_REQUEST_BYTES:
+    if len(frame) > _SMALL_BYTES and not is_readable(frame):
         return None
     try:
         request: Request[Reply] = (_from_json if looks_like_json(frame) else _from_msgpack).decode(frame)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return request
+
+
+def long_texts(frame: bytes) -> set[str]:
+    """The texts and keys of a request that are longer than a message should repeat."""
+    found: set[str] = set()
+    left: list[Any] = []
+    with contextlib.suppress(BadRequest):
+        left.append(_tree(frame))
+    while left:
+        value = left.pop()
+        if isinstance(value, str) and len(value) > _SHORT_CHARACTERS:
+            found.add(value)
+        elif isinstance(value, dict):
+            left += (*value, *value.values())
+        elif isinstance(value, list):
+            left += value
+    return found
+
+
+_SHORT_CHARACTERS = 200
+
+
+class _Identity(msgspec.Struct):
+    session_id: str | None = None
+    request_id: str | int | None = None
+
+
+_identity_from_msgpack, _identity_from_json = msgspec.msgpack.Decoder(_Identity), msgspec.json.Decoder(_Identity)
+_LONE_ID_CHARACTERS = 16
+
+RequestKey = tuple[str, str | int]
+"""(session, id of the request)."""
+
+
+def request_key(frame: bytes) -> RequestKey | None:
+    """What tells a request from all others, if it carries an id.
+
+    Without a session, which other clients do not know, an id has to be long enough not to be used twice.
+    """
+    if b"request_id" not in frame or (len(frame) > _SMALL_BYTES and not is_readable(frame)):
+        return None
+    try:
+        found = (_identity_from_json if looks_like_json(frame) else _identity_from_msgpack).decode(frame)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return None
+    session_id, request_id = found.session_id or "", found.request_id
+    if request_id is None or not (session_id or len(str(request_id)) >= _LONE_ID_CHARACTERS):
+        return None
+    return session_id, request_id
 
 
 def read_envelope(frame: bytes) -> tuple[str, str | None]:
@@ -74,11 +125,103 @@ def read_request(spec: OpSpec, frame: bytes) -> Request[Reply] | UrlabError:
 def peek(frame: bytes) -> tuple[str, float | None]:
     """Op and n_steps of a frame that could not be read at once, as far as they can be told."""
     try:
-        message = decode(frame)
-    except DecodeError:
+        message = _tree(frame)
+    except BadRequest:
         return "", None
     op, n_steps = message.get("op"), message.get("n_steps")
     return (op if isinstance(op, str) else ""), (n_steps if isinstance(n_steps, int | float) else None)
+
+
+# -- what a request would take in memory ----------------------------------------------------------------------------
+
+_SMALL_BYTES = 1 << 18
+"""A smaller request is read without being looked at: it can become some twenty megabytes at most."""
+
+_MOST_VALUES = 500_000
+_MOST_CONTAINERS = 100_000
+_JSON_BYTES_PER_VALUE = 8
+_MOST_JSON_VALUES = 2_000_000
+"""A value takes up to 40 bytes and a list or a map 72, of one byte of a request. With these limits a request never
+takes more than 64 MB and ten times its size."""
+
+_FLOAT64 = 0xCB
+_FLOAT64_BYTES = 9
+_MANY = 16
+
+
+def is_readable(frame: bytes) -> bool:
+    """Whether reading a large frame takes a bearable time, and bearable memory; False when it is broken."""
+    if len(frame) > MAX_REQUEST_BYTES:
+        return False
+    if looks_like_json(frame):
+        most = min(_MOST_VALUES + len(frame) // _JSON_BYTES_PER_VALUE, _MOST_JSON_VALUES)
+        containers = frame.count(b"[") + frame.count(b"{")
+        return containers <= _MOST_CONTAINERS and containers + frame.count(b",") <= most
+    try:
+        return _count_msgpack(frame)
+    except IndexError:  # it ends within a value
+        return False
+
+
+def _count_msgpack(frame: bytes) -> bool:
+    """Whether the values of a msgpack frame are few enough; lists of float64 are passed over whole."""
+    position, left, values, containers = 0, 1, 0, 0
+    while left:
+        code = frame[position]
+        fixed, size_bytes, per_item, extra = _LAYOUT[code]
+        position += 1
+        count = fixed
+        if size_bytes:
+            count = int.from_bytes(frame[position : position + size_bytes], "big")
+            position += size_bytes
+        left -= 1
+        values += 1
+        if not per_item:
+            position += count + extra
+            continue
+        containers += 1
+        if per_item == 1 and count > _MANY and _are_floats(frame, position, count):
+            position += _FLOAT64_BYTES * count
+            continue
+        left += per_item * count
+        if values + left > _MOST_VALUES or containers > _MOST_CONTAINERS or left > len(frame) - position:
+            return False
+    return True
+
+
+def _are_floats(frame: bytes, position: int, count: int) -> bool:
+    size = _FLOAT64_BYTES * count
+    if len(frame) < position + size:
+        return False
+    return bool((np.frombuffer(frame, np.uint8, size, position)[::_FLOAT64_BYTES] == _FLOAT64).all())
+
+
+def _layout(code: int) -> tuple[int, int, int, int]:
+    """Of a value by its first byte: a fixed count, bytes of a size after it, values per count (0: bytes), more bytes.
+
+    The count is that of the values in a list or twice that of the entries of a map, or of the bytes of anything else.
+    """
+    if code < 0x80 or code >= 0xE0:
+        return 0, 0, 0, 0
+    for first, end, per_item in ((0x80, 0x90, 2), (0x90, 0xA0, 1), (0xA0, 0xC0, 0)):
+        if first <= code < end:
+            return code - first, 0, per_item, 0
+    return _LAYOUTS.get(code, (0, 0, 0, 0))
+
+
+_LAYOUTS = {
+    0xC4: (0, 1, 0, 0), 0xC5: (0, 2, 0, 0), 0xC6: (0, 4, 0, 0),  # binary
+    0xC7: (0, 1, 0, 1), 0xC8: (0, 2, 0, 1), 0xC9: (0, 4, 0, 1),  # extensions
+    0xCA: (4, 0, 0, 0), 0xCB: (8, 0, 0, 0),  # floats
+    0xCC: (1, 0, 0, 0), 0xCD: (2, 0, 0, 0), 0xCE: (4, 0, 0, 0), 0xCF: (8, 0, 0, 0),  # unsigned integers
+    0xD0: (1, 0, 0, 0), 0xD1: (2, 0, 0, 0), 0xD2: (4, 0, 0, 0), 0xD3: (8, 0, 0, 0),  # signed integers
+    0xD4: (2, 0, 0, 0), 0xD5: (3, 0, 0, 0), 0xD6: (5, 0, 0, 0), 0xD7: (9, 0, 0, 0), 0xD8: (17, 0, 0, 0),
+    0xD9: (0, 1, 0, 0), 0xDA: (0, 2, 0, 0), 0xDB: (0, 4, 0, 0),  # texts
+    0xDC: (0, 2, 1, 0), 0xDD: (0, 4, 1, 0), 0xDE: (0, 2, 2, 0), 0xDF: (0, 4, 2, 0),  # lists, maps
+}  # fmt: skip
+_LAYOUT = [_layout(code) for code in range(256)]
+
+# -- checks that handlers share -------------------------------------------------------------------------------------
 
 
 def _allowed_keys(spec: OpSpec, wrong: str) -> str:
@@ -101,6 +244,11 @@ def _with_integers(tree: Any) -> Any:
 
 
 def _tree(frame: bytes) -> dict[str, Any]:
+    if len(frame) > _SMALL_BYTES and not is_readable(frame):
+        raise BadRequest(
+            f"the request has {len(frame)} bytes, which would be too many values in memory: at most {_MOST_VALUES} and "
+            f"{_MOST_CONTAINERS} lists and maps. Binary, texts and lists of float64 do not count"
+        )
     try:
         return decode(frame)
     except DecodeError as broken:

@@ -2,15 +2,17 @@
 
 import threading
 import uuid
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from urlab.errors import SessionExpired
+from urlab.errors import SessionExpired, excerpt
 from urlab_wire.enums import Encoding, ObservationLevel, StepMode
 
 MAX_OBSERVERS = 256
-"""Operators included. When one more comes, the one that has been silent longest is closed."""
+MAX_OPERATORS = 64
+"""Of each kind, counted apart. When one more comes, the caller that has most of them loses the one of them that has
+been silent longest."""
 
 
 @dataclass
@@ -20,11 +22,13 @@ class Session:
     ``warned_of_source`` are the articulations of which it knows that its controls do nothing. ``has_stepped`` says
     whether it has sent a step: until then a switch of the mode begins its count anew.
 
-    An observer may only look. An operator may do everything, and is not the one whose mode the server keeps.
+    An observer may only look. An operator may do everything, and is not the one whose mode the server keeps. ``caller``
+    is the name of the one who opened it; all local ones have none.
     """
 
     observer: bool = False
     operator: bool = False
+    caller: str = ""
     encoding: Encoding = Encoding.MSGPACK
     observations: ObservationLevel = ObservationLevel.STANDARD
     steps_at_start: int = 0
@@ -40,7 +44,8 @@ class SessionTable:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._driver: Session | None = None
-        self._beside: OrderedDict[str, Session] = OrderedDict()
+        self._observers: OrderedDict[str, Session] = OrderedDict()
+        self._operators: OrderedDict[str, Session] = OrderedDict()
         self.on_end: list[Callable[[Session], None]] = []
         """Called with a session that has ended; on the thread of the hello that ended it."""
 
@@ -48,10 +53,10 @@ class SessionTable:
         """Add a session; a plain one replaces the plain one before it."""
         ended: list[Session] = []
         with self._lock:
-            if session.observer or session.operator:
-                self._beside[session.id] = session
-                while len(self._beside) > MAX_OBSERVERS:
-                    ended.append(self._beside.popitem(last=False)[1])
+            if session.observer:
+                ended += _put(session, self._observers, MAX_OBSERVERS)
+            elif session.operator:
+                ended += _put(session, self._operators, MAX_OPERATORS)
             else:
                 ended += [self._driver] if self._driver is not None else []
                 self._driver = session
@@ -62,9 +67,8 @@ class SessionTable:
     def counts(self) -> dict[str, int]:
         """How many sessions of each kind are open."""
         with self._lock:
-            beside = list(self._beside.values())
-        operators = sum(one.operator for one in beside)
-        return {"driver": int(self._driver is not None), "operator": operators, "observer": len(beside) - operators}
+            observers, operators = len(self._observers), len(self._operators)
+        return {"driver": int(self._driver is not None), "operator": operators, "observer": observers}
 
     def wanted_mode(self, session: Session) -> StepMode | None:
         """The mode in which a play that this session begins is wanted: an operator begins it for the plain one."""
@@ -79,10 +83,22 @@ class SessionTable:
         if not session_id:
             raise SessionExpired("the request has no session_id: say hello first")
         with self._lock:
-            if session_id in self._beside:
-                self._beside.move_to_end(session_id)
-                return self._beside[session_id]
+            for beside in (self._observers, self._operators):
+                if session_id in beside:
+                    beside.move_to_end(session_id)
+                    return beside[session_id]
         raise SessionExpired(
-            f"session {session_id!r} is not open: another client said hello, or the server was restarted. "
+            f"session {excerpt(session_id)} is not open: another client said hello, or the server was restarted. "
             f"Say hello again (client.discover())."
         )
+
+
+def _put(session: Session, beside: "OrderedDict[str, Session]", most: int) -> list[Session]:
+    """Add a session to those of its kind; those that make room for it."""
+    ended = []
+    if len(beside) >= most:
+        (caller, _), *_ = Counter(one.caller for one in beside.values()).most_common(1)
+        oldest = next(one for one in beside.values() if one.caller == caller)
+        ended.append(beside.pop(oldest.id))
+    beside[session.id] = session
+    return ended

@@ -7,11 +7,14 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
+import msgspec
 import numpy as np
 
-from urlab.errors import BadValue, PathNotReadable, PathNotWritable
+from urlab.errors import BadValue, ChildFailed, PathNotReadable, PathNotWritable
 from urlab.files import not_writable
+from urlab.importing.limited_process import LimitedProcess, ProcessLimits, python_module
 from urlab.paths import (
     READ_OPTION,
     WRITE_OPTION,
@@ -23,14 +26,20 @@ from urlab.paths import (
     read_path,
     shortened,
 )
-from urlab.recording.json_format import RECORDING, parse_json
+from urlab.recording.json_format import RECORDING, parse_json, parse_lines
 from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, FloatArray, RecordedJoint, Recording
 
 DEFAULT_FILE = "recording.json"
 
 
+CSV_SUFFIX = ".csv"
 MAX_FILE_BYTES = 2 << 30
+MAX_HEADER_BYTES = 64 << 20
+_HEAD_BYTES = 4096
+_SMALL_BYTES = 1 << 20
+"""So much text of another writer is read in this process; it may take a hundred times the memory."""
 
+_CHILD_LIMITS = ProcessLimits(written_bytes=MAX_FILE_BYTES)
 _UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _TIME_COLUMNS = ("time", "timestamp")
 _CAMERA_COLUMNS = {"cam_x", "cam_y", "cam_z", "cam_pitch", "cam_yaw", "cam_roll"}
@@ -95,11 +104,12 @@ def _escape(asked: str | None, replay_dir: Path, option: str) -> str:
 def read_recording(path: Path) -> Recording:
     """The recording in ``path``, named after the file: CSV when its suffix says so, else JSON.
 
-    The path is absolute and has no links, as `load_path` gives it. PathNotReadable tells what is wrong and where.
+    The path is absolute and has no links, as `load_path` gives it. Our own files are read frame by frame; large ones of
+    other writers in a child process with limits on memory and time. PathNotReadable tells what is wrong and where.
     """
-    parse = _parse_csv if path.suffix.lower() == ".csv" else parse_json
     try:
-        return parse(path.stem, _utf8(path))
+        with open_to_read(path) as file:
+            return _read(path, file)
     except OSError as problem:
         raise _not_readable(path, problem.strerror or str(problem)) from problem
     except UnicodeError as problem:
@@ -108,7 +118,7 @@ def read_recording(path: Path) -> Recording:
         raise _not_readable(path, "its JSON is nested too deeply") from problem
     except MemoryError as problem:
         raise _not_readable(path, "it does not fit into memory") from problem
-    except (ValueError, csv.Error) as problem:
+    except (ValueError, csv.Error, ChildFailed) as problem:
         raise _not_readable(path, str(problem)) from problem
 
 
@@ -116,13 +126,27 @@ def _not_readable(path: Path, reason: str) -> PathNotReadable:
     return PathNotReadable(f"cannot read {path}: {reason}")
 
 
-def _utf8(path: Path) -> bytes:
-    """The file as UTF-8 without a byte order mark; UTF-16 is recognised by its mark and converted."""
-    with open_to_read(path) as file:
-        length_bytes = os.fstat(file.fileno()).st_size
-        if length_bytes > MAX_FILE_BYTES:
-            raise ValueError(f"it is too large: {length_bytes} bytes, the limit is {MAX_FILE_BYTES}")
-        data = file.read(MAX_FILE_BYTES)
+def _read(path: Path, file: BinaryIO) -> Recording:
+    suffix, length_bytes = path.suffix.lower(), os.fstat(file.fileno()).st_size
+    if length_bytes > MAX_FILE_BYTES:
+        raise ValueError(f"it is too large: {length_bytes} bytes, the limit is {MAX_FILE_BYTES}")
+    if suffix != CSV_SUFFIX:
+        ours = parse_lines(path.stem, file)
+        if ours is not None:
+            return ours
+    file.seek(0)
+    if length_bytes <= _SMALL_BYTES:
+        return parse_text(path.stem, suffix, file.read(_SMALL_BYTES + 1))
+    return _read_in_child(path.stem, suffix, file)
+
+
+def parse_text(name: str, suffix: str, data: bytes) -> Recording:
+    """The recording of that name in the content of a file; ValueError or csv.Error tells what is wrong and where."""
+    return (_parse_csv if suffix == CSV_SUFFIX else parse_json)(name, _utf8(data))
+
+
+def _utf8(data: bytes) -> bytes:
+    """The content as UTF-8 without a byte order mark; UTF-16 is recognised by its mark and converted."""
     if not data:
         raise ValueError("the file is empty (half-written?)")
     if data.startswith(_UTF16_MARKS):
@@ -130,6 +154,37 @@ def _utf8(path: Path) -> bytes:
     data = data.removeprefix(codecs.BOM_UTF8)
     data.decode()
     return data
+
+
+# -- large files of other writers ---------------------------------------------------------------------------------
+
+
+def _read_in_child(name: str, suffix: str, file: BinaryIO) -> Recording:
+    head = file.read(_HEAD_BYTES)
+    file.seek(0)
+    is_utf16 = head.startswith(_UTF16_MARKS)
+    if suffix != CSV_SUFFIX and not is_utf16 and not head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
+        raise ValueError("it is not a recording: no JSON object begins there")
+    command = python_module("urlab.recording.reading_child", suffix)
+    return unpacked(name, LimitedProcess(command, file, _CHILD_LIMITS).result())
+
+
+def packed(recording: Recording) -> bytes:
+    """A recording without its name as bytes: a line of JSON, then its arrays."""
+    header = {"frames": recording.frame_count, "joints": [[one.name, one.qpos_dim] for one in recording.joints]}
+    arrays = (recording.times, recording.qpos, recording.qvel)
+    return b"".join([msgspec.json.encode(header), b"\n", *(one.tobytes() for one in arrays)])
+
+
+def unpacked(name: str, content: bytes) -> Recording:
+    """The recording that was packed, under that name."""
+    line, _, _ = content[:MAX_HEADER_BYTES].partition(b"\n")
+    header = msgspec.json.decode(line)
+    joints = tuple(RecordedJoint(one, dim, QVEL_DIM_OF_QPOS_DIM[dim]) for one, dim in header["joints"])
+    numbers = np.frombuffer(content, offset=len(line) + 1).copy()
+    frames, nq = header["frames"], sum(one.qpos_dim for one in joints)
+    times, qpos, qvel = np.split(numbers, [frames, frames * (1 + nq)])
+    return Recording(name, joints, times, qpos.reshape(frames, nq), qvel.reshape(frames, -1))
 
 
 # -- CSV: a header row, one row per frame, positions only ---------------------------------------------------------

@@ -4,10 +4,11 @@ Read are our own files and those of other writers of the format, in any spelling
 """
 
 import re
+from array import array
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import numpy as np
@@ -57,6 +58,55 @@ def parse_json(name: str, data: bytes) -> Recording:
     except msgspec.DecodeError as problem:
         raise ValueError(_explained(str(problem), data)) from problem
     return recording if is_ours else recording.without_repeats()
+
+
+def parse_lines(name: str, file: BinaryIO) -> Recording | None:
+    """The recording of that name in a file as `write_json` lays it out, read line by line, however long it is.
+
+    None when it is laid out otherwise, or broken: `parse_json` can say where.
+    """
+    try:
+        _check_opening(file)
+        return _recording_of_lines(name, _frame_lines(file))
+    except (ValueError, msgspec.DecodeError):
+        return None
+
+
+_OPENING, _FRAMES, _CLOSING = b'{"urlab":', b'"Frames":[\n', b"\n]}\n"
+_MAX_LINE_BYTES = 1 << 20
+
+
+def _check_opening(file: BinaryIO) -> None:
+    first, second = file.readline(_MAX_LINE_BYTES), file.readline(_MAX_LINE_BYTES)
+    if not first.startswith(_OPENING) or not first.endswith(b",\n") or second != _FRAMES:
+        raise ValueError("it is laid out otherwise")
+    msgspec.json.decode(first[len(_OPENING) : -2], type=dict[str, msgspec.Raw])
+
+
+def _frame_lines(file: BinaryIO) -> Iterator[msgspec.Raw]:
+    line = file.readline(_MAX_LINE_BYTES)
+    while line.endswith(b",\n"):
+        yield msgspec.Raw(line[:-2])
+        line = file.readline(_MAX_LINE_BYTES)
+    yield msgspec.Raw(line.removesuffix(b"\n"))
+    if line[-1:] + file.read(len(_CLOSING)) != _CLOSING:
+        raise ValueError("it ends otherwise")
+
+
+def _recording_of_lines(name: str, lines: Iterator[msgspec.Raw]) -> Recording:
+    times, qpos, qvel = array("d"), array("d"), array("d")
+    joints: tuple[RecordedJoint, ...] = ()
+    for number, line in enumerate(lines):
+        frame = _frame(line, number)
+        joints = joints if number else _joints(frame)
+        positions, velocities = _states(frame, joints, number)
+        times.append(frame.timestamp)
+        qpos.extend(positions)
+        qvel.extend(velocities or [0.0] * sum(one.qvel_dim for one in joints))
+    count = len(times)
+    return Recording(
+        name, joints, np.array(times), np.array(qpos).reshape(count, -1), np.array(qvel).reshape(count, -1)
+    )
 
 
 def _raw_frames(data: bytes) -> tuple[list[msgspec.Raw], bool]:

@@ -1,36 +1,60 @@
-"""Requests that a client repeats on another transport, and what they get: one reply, of one run.
+"""Requests that a client repeats, and what they get: one reply, of one run.
 
-A client that gives up waiting in shared memory, or is told there that its reply is too large, sends the very same bytes
-again over ZeroMQ. To serve them twice would step twice. All transports of a server share one `RequestRegistry`, which
-knows what runs now and keeps the few replies that may still be asked for.
+A client whose connection broke, or that gave up waiting, does not know whether its request was served. So a request
+may carry an id: one that comes again with the same id, on any transport and any connection, gets the reply of the
+first. All transports of a server share one `RequestRegistry`, which knows what runs now and keeps replies for a while.
+
+Clients that send no ids are known by their bytes: one that gives up waiting in shared memory, or is told there that its
+reply is too large, sends the very same bytes again over ZeroMQ. To serve them twice would step twice.
 """
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+
+from urlab_wire import ErrorCode, encode
+from urlab_wire.codec import looks_like_json
+from urlab_wire.enums import Encoding
+from urlab_wire.envelope import error
 
 CLIENT_PATIENCE_S = 5.0
 """How long the original's clients wait in shared memory before they ask again over ZeroMQ."""
 
 LIFETIME_S = 30.0
 _MOST_KEPT = 4
+_SHOWN_CHARACTERS = 100
 
 TakeReply = Callable[[bytes], None]
+RequestKey = tuple[str, str | int]
+"""(session, id of the request)."""
+
+Identify = Callable[[bytes], RequestKey | None]
+"""Finds the id in the bytes of a request; None when it carries none."""
 
 
 class RunningRequest:
-    """One request from its arrival to its reply; ``owner`` is the transport that serves it.
+    """One request from its arrival to its reply; ``owner`` is the transport that serves it, None that of a repeat.
 
-    ``takers`` are repeats on other transports: each is given the reply.
+    ``key`` are its bytes, or its session and id. ``takers`` are repeats: each is given the reply. ``first`` is, of a
+    repeat, the request that it repeats.
     """
 
-    __slots__ = ("owner", "reply", "request", "takers")
+    __slots__ = ("digest", "first", "key", "owner", "reply", "takers")
 
-    def __init__(self, request: bytes, owner: object) -> None:
-        self.request = request
+    def __init__(self, key: bytes | RequestKey, owner: object, digest: int = 0) -> None:
+        self.key = key
         self.owner = owner
+        self.digest = digest
+        self.first = self
         self.reply: bytes | None = None
         self.takers: list[TakeReply] | None = None
+
+    def repeat(self) -> "RunningRequest":
+        """A repeat of this one, which no transport serves."""
+        repeat = RunningRequest(self.key, None)
+        repeat.first = self
+        return repeat
 
 
 class _KeptReply:
@@ -42,19 +66,98 @@ class _KeptReply:
         self.until_s = time.monotonic() + LIFETIME_S
 
 
+class _SessionReplies:
+    """The requests of a session that were answered, by id. Those in ``whole`` still have their reply, oldest first."""
+
+    __slots__ = ("by_id", "bytes", "last_s", "whole")
+
+    def __init__(self) -> None:
+        self.by_id: dict[str | int, RunningRequest] = {}
+        self.whole: deque[RunningRequest] = deque()
+        self.bytes = 0
+        self.last_s = 0.0
+
+
+class AnsweredRequests:
+    """What was answered lately, within bounds. The owner of the registry's lock uses it.
+
+    Of a session the last ``requests`` are known, and the replies of the last ones that have ``session_bytes`` together
+    (the last one whatever its size); all sessions together keep ``all_bytes``. A session is forgotten ``lifetime_s``
+    after its last request.
+    """
+
+    def __init__(
+        self, requests: int = 256, session_bytes: int = 8 << 20, all_bytes: int = 64 << 20, lifetime_s: float = 120.0
+    ) -> None:
+        self._requests = requests
+        self._session_bytes = session_bytes
+        self._all_bytes = all_bytes
+        self._lifetime_s = lifetime_s
+        self._sessions: dict[str, _SessionReplies] = {}
+        self.bytes = 0
+
+    def find(self, key: RequestKey) -> RunningRequest | None:
+        """The answered request of that key; its reply is empty when that is not kept any more."""
+        session = self._sessions.get(key[0])
+        return None if session is None else session.by_id.get(key[1])
+
+    def keep(self, key: RequestKey, answered: RunningRequest, reply: bytes) -> None:
+        """Remember a request that was answered just now."""
+        session = self._sessions.get(key[0])
+        if session is None:
+            self._forget_old()
+            session = self._sessions[key[0]] = _SessionReplies()
+        session.last_s = time.monotonic()
+        session.by_id[key[1]] = answered
+        session.whole.append(answered)
+        session.bytes += len(reply)
+        self.bytes += len(reply)
+        while session.bytes > self._session_bytes and len(session.whole) > 1:
+            self._shorten(session)
+        if len(session.by_id) > self._requests:
+            oldest = session.by_id.pop(next(iter(session.by_id)))
+            if oldest.reply and session.whole and session.whole[0] is oldest:
+                self._shorten(session)
+        while self.bytes > self._all_bytes:
+            self._shorten(max(self._sessions.values(), key=lambda one: one.bytes))
+
+    def _shorten(self, session: _SessionReplies) -> None:
+        """Let go of the oldest reply of a session; that it was answered stays known."""
+        oldest = session.whole.popleft()
+        size = len(oldest.reply or b"")
+        session.bytes -= size
+        self.bytes -= size
+        oldest.reply = b""
+
+    def _forget_old(self) -> None:
+        now = time.monotonic()
+        for name, session in list(self._sessions.items()):
+            if now - session.last_s > self._lifetime_s:
+                self.bytes -= session.bytes
+                del self._sessions[name]
+
+
 class RequestRegistry:
     """Which requests run, on which transport, and replies kept for a repeat. Any thread may use it.
 
-    A repeat is: the same bytes, session included, on another transport. The same bytes on the same transport, or after
-    the first reply was taken, are a request of their own.
+    A repeat is: the same session and id, wherever it comes from; of requests without an id, the same bytes, session
+    included, on another transport. Without an id the same bytes on the same transport, or after the first reply was
+    taken, are a request of their own.
     """
 
-    def __init__(self, patience_s: float = CLIENT_PATIENCE_S) -> None:
-        """``patience_s`` is how long clients wait before they ask again elsewhere."""
+    def __init__(
+        self,
+        patience_s: float = CLIENT_PATIENCE_S,
+        identify: Identify | None = None,
+        answered: AnsweredRequests | None = None,
+    ) -> None:
+        """``patience_s`` is how long clients wait before they ask elsewhere. Without ``identify`` no id counts."""
         self._patience_s = patience_s
+        self._identify = identify
         self._lock = threading.Lock()
-        self._running: dict[bytes, RunningRequest] = {}
+        self._running: dict[bytes | RequestKey, RunningRequest] = {}
         self._kept: dict[bytes, _KeptReply] = {}
+        self._answered = answered or AnsweredRequests()
 
     def begin(self, request: bytes, owner: object) -> RunningRequest:
         """A request has arrived at the transport ``owner``.
@@ -62,23 +165,41 @@ class RequestRegistry:
         If the result has the same owner, that transport serves the request and calls `finish`. Otherwise the request
         is a repeat: `attach` gives it the reply.
         """
+        if self._identify is not None and (key := self._identify(request)) is not None:
+            return self._begin_identified(key, request, owner)
         running = RunningRequest(request, owner)
         first = self._running.setdefault(request, running)  # one operation: no other thread comes between
         # Kept replies are looked at second: what ends is kept first, and only then does it no longer run.
-        if self._kept and (kept := self._repeated(running, owner)) is not None:
+        if self._kept and (kept := self._repeated(running, request, owner)) is not None:
             return kept
         if first is running or first.owner is owner or b"session_id" not in request:
             return running  # the first, of another client, or meant to run again
         return first
 
+    def _begin_identified(self, key: RequestKey, request: bytes, owner: object) -> RunningRequest:
+        running = RunningRequest(key, owner, hash(request))
+        with self._lock:
+            first = self._running.get(key) or self._answered.find(key)
+            if first is None:
+                self._running[key] = running
+                return running
+            if first.digest == running.digest:
+                return first.repeat()
+        refused = RunningRequest(key, None)
+        refused.reply = _refusal(key, request, "it was another one")
+        return refused
+
     def attach(self, running: RunningRequest, take: TakeReply) -> None:
         """Give ``take`` the reply, once: now if there is one, else when it comes, on the thread that served it."""
+        first = running.first
         with self._lock:
-            reply = running.reply
+            reply = first.reply
             if reply is None:
-                running.takers = [*(running.takers or ()), take]
-            elif (kept := self._kept.get(running.request)) is not None and kept.finished is running:
-                self._hand_over(kept)  # it ended between begin and attach
+                first.takers = [*(first.takers or ()), take]
+            elif reply == b"" and isinstance(first.key, tuple):
+                reply = _refusal(first.key, b"", "its reply is not kept any more")
+            elif isinstance(first.key, bytes):
+                self._hand_over(first)  # it ended between begin and attach
         if reply is not None:
             take(reply)
 
@@ -94,7 +215,8 @@ class RequestRegistry:
         with self._lock:
             if running.takers is not None:
                 return False
-            self._end(running, b"")
+            if self._running.get(running.key) is running:
+                del self._running[running.key]
             return True
 
     def finish_in_turn(
@@ -116,28 +238,31 @@ class RequestRegistry:
         with self._lock:
             late = took_s >= self._patience_s
             running.reply = reply
-            if running.takers is None and (late or not fits):
-                self._keep(_KeptReply(running, withdraw if late else None))
+            if running.takers is None and (late or not fits) and isinstance(running.key, bytes):
+                self._keep(_KeptReply(running, withdraw if late else None), running.key)
             takers = self._end(running, reply)
             settle(takers is not None)
         for take in takers or ():
             take(reply)
 
     def _end(self, running: RunningRequest, reply: bytes) -> list[TakeReply] | None:
-        if self._running.get(running.request) is running:
-            del self._running[running.request]
+        key = running.key
+        if self._running.get(key) is running:
+            del self._running[key]
         running.reply = reply
+        if type(key) is tuple:
+            self._answered.keep(key, running, reply)
         return running.takers
 
-    def _keep(self, kept: _KeptReply) -> None:
+    def _keep(self, kept: _KeptReply, request: bytes) -> None:
         while len(self._kept) >= _MOST_KEPT:
             self._kept.pop(next(iter(self._kept)))
-        self._kept[kept.finished.request] = kept
+        self._kept[request] = kept
 
-    def _repeated(self, running: RunningRequest, owner: object) -> RunningRequest | None:
+    def _repeated(self, running: RunningRequest, request: bytes, owner: object) -> RunningRequest | None:
         """The finished request that this one repeats, and whose reply is kept; this one then never runs."""
         with self._lock:
-            kept = self._take_kept(running.request, owner)
+            kept = self._take_kept(request, owner)
             takers = self._end(running, kept.reply) if kept is not None and kept.reply is not None else None
         for take in takers or ():
             take(running.reply or b"")
@@ -153,11 +278,20 @@ class RequestRegistry:
         found = self._kept.get(request)
         if found is None:
             return None
-        self._hand_over(found)
+        self._hand_over(found.finished)
         return found.finished
 
-    def _hand_over(self, kept: _KeptReply) -> None:
+    def _hand_over(self, finished: RunningRequest) -> None:
         """A repeat gets the reply: it is not kept any more, and a late one is taken back."""
-        del self._kept[kept.finished.request]
-        if kept.withdraw is not None:
-            kept.withdraw()
+        key = finished.key
+        if isinstance(key, bytes) and key in self._kept and self._kept[key].finished is finished:
+            kept = self._kept.pop(key)
+            if kept.withdraw is not None:
+                kept.withdraw()
+
+
+def _refusal(key: RequestKey, request: bytes, reason: str) -> bytes:
+    shown = repr(key[1])[:_SHOWN_CHARACTERS]
+    message = f"a request with the id {shown} was served before, and {reason}: every request needs an id of its own"
+    encoding = Encoding.JSON if looks_like_json(request) else Encoding.MSGPACK
+    return encode(error(ErrorCode.BAD_REQUEST, message), encoding)

@@ -17,6 +17,9 @@ from urlab_wire.streams import StreamError
 StateCallback = Callable[[Tree], None]
 
 DEFAULT_TIMEOUT_MS = 5000
+REQUEST_ID = "request_id"
+"""The field by which a server knows a request that is sent again; it is among the first ones of ours."""
+
 PORTS = range(1, 65536)
 DEFAULT_STATE_PORT = 5555
 _SCHEMES = ("tcp", "ipc")

@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from urlab_client.errors import ServerEndedError
+from urlab_client.errors import TRANSPORT_ERROR, ServerEndedError, URLabRPCError
 from urlab_client.transports.base import FrameCallback, StateCallback, Transport
-from urlab_client.transports.shm_link import InUse, ShmLink, Unusable
+from urlab_client.transports.shm_file import InUse, Unusable
+from urlab_client.transports.shm_link import ShmLink
 from urlab_client.transports.shm_streams import CameraRegionSource, RegionSource, RegionStream, StateRegionSource
 from urlab_client.transports.zmq import ZmqTransport
 from urlab_wire.codec import DecodeError, decode
 from urlab_wire.errors import ErrorCode
+from urlab_wire.shm import ShmError
 
 _SMALL_BYTES = 1024
 """No hello is larger, and no error that asks for ZeroMQ."""
@@ -64,6 +66,11 @@ class ShmTransport(Transport):
             except ServerEndedError:
                 self._detach()
                 raise
+            except ShmError as spoilt:
+                self._detach()
+                raise URLabRPCError(
+                    TRANSPORT_ERROR, f"the shared memory of {link.folder} is spoilt: {spoilt}"
+                ) from spoilt
             if len(reply) <= _SMALL_BYTES and _asks_for_zmq(reply):
                 return self._zmq.request(frame, timeout_ms=timeout_ms)
             return reply

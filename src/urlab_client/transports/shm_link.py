@@ -1,14 +1,15 @@
-"""The server's files of shared memory, and requests and replies in one pair of them. Not for Windows."""
+"""Requests and replies in one pair of regions, and whether their server lives. Not for Windows."""
 
 import contextlib
-import mmap
 import os
+import secrets
 import sys
 import time
 from pathlib import Path
 
 from urlab_client.errors import ServerEndedError, URLabTimeoutError
-from urlab_wire.shm import OWNER_FILE, REPLY_FILE, REQUEST_FILE, Region
+from urlab_client.transports.shm_file import OpenedRegion, Unusable
+from urlab_wire.shm import COUNT_BITS, OWNER_FILE, REPLY_FILE, REQUEST_FILE, SEALED_REPLY_FILE
 from urlab_wire.shm_wait import SequenceWaiter, wake
 
 if sys.platform != "win32":
@@ -17,52 +18,6 @@ if sys.platform != "win32":
 
 LIFE_CHECK_S = 0.2
 """A request that takes longer checks this often whether the server still lives."""
-
-
-class Unusable(Exception):
-    """Shared memory cannot be used; the message says why."""
-
-
-class InUse(Unusable):
-    """Another client uses it now."""
-
-
-class MappedRegion:
-    """A region in a file, from construction to `close`; ``region`` belongs to one thread."""
-
-    def __init__(self, path: Path, *, writable: bool = False) -> None:
-        """`Unusable` when the file cannot be opened, or holds no region."""
-        with contextlib.ExitStack() as undo:
-            try:
-                self._descriptor = os.open(path, os.O_RDWR if writable else os.O_RDONLY | os.O_NONBLOCK)
-                undo.callback(os.close, self._descriptor)
-                access = mmap.ACCESS_WRITE if writable else mmap.ACCESS_READ
-                memory = undo.enter_context(mmap.mmap(self._descriptor, 0, access=access))
-                self.region = Region(memory)
-                undo.callback(self.region.release)
-            except OSError as refused:
-                raise Unusable(f"{path}: {refused.strerror or refused}") from refused
-            except ValueError as broken:
-                raise Unusable(f"{path} holds no region: {broken}") from broken
-            self._undo = undo.pop_all()
-
-    @property
-    def is_current(self) -> bool:
-        """Whether the file is still there; one that took its place is another file."""
-        return os.fstat(self._descriptor).st_nlink > 0
-
-    def reserve(self) -> None:
-        """Keep other clients away until `close`, or until this process ends; `InUse` when one is there already."""
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InUse("another client uses it") from None
-        except OSError as refused:
-            raise Unusable(f"the request's file cannot be locked: {refused.strerror or refused}") from refused
-
-    def close(self) -> None:
-        """Let go of everything. The region must not be used any more; once is enough."""
-        self._undo.close()
 
 
 class ServerLife:
@@ -96,8 +51,17 @@ class ServerLife:
             os.close(descriptor)
 
 
+SentRequest = tuple[int | None, int, int]
+"""Of a request that was sent: its number, None where the server knows none; and the sequences of requests and of
+replies before it was written."""
+
+
 class ShmLink:
     """The requests' and the replies' region of one server. One thread uses it at a time.
+
+    Our servers answer a request under its number, in a region that no other process can write. So no reply is taken for
+    that to another request, whatever a process does to the regions; a request that was written over is sent again.
+    The original's server knows no numbers: the next reply is the one.
 
     ``address`` is what errors call the server. ``capacity`` is the largest request in bytes.
     """
@@ -111,16 +75,20 @@ class ShmLink:
             undo.callback(self._life.close)
             if self._life.has_ended():
                 raise Unusable(f"the server of {folder} has ended")
-            self._request_file = MappedRegion(folder / REQUEST_FILE, writable=True)
+            self._request_file = OpenedRegion(folder / REQUEST_FILE, writable=True)
             undo.callback(self._request_file.close)
             self._request_file.reserve()
-            self._reply_file = MappedRegion(folder / REPLY_FILE, writable=True)
+            self._is_numbered = os.path.lexists(folder / SEALED_REPLY_FILE)
+            self._reply_file = self._open_replies(folder)
             undo.callback(self._reply_file.close)
+            if self._is_numbered:
+                self._reply_file.reserve()
             self._undo = undo.pop_all()
         self._requests, self._replies = self._request_file.region, self._reply_file.region
         self._waiter = SequenceWaiter(self._replies)
         self.capacity = self._requests.capacity
-        self._due = self._reply_due_to_others()
+        self._last_number = (1 + secrets.randbits(63 - COUNT_BITS)) << COUNT_BITS
+        self._due: SentRequest | None = (0, 0, 0) if self._is_numbered else None  # that of a client before this one
 
     @property
     def is_current(self) -> bool:
@@ -129,40 +97,58 @@ class ShmLink:
 
     @property
     def is_free(self) -> bool:
-        """Whether no reply is due: a late one must not be taken for the answer to another request."""
-        if self._due is not None and self._replies.settled != self._due:
+        """Whether no request is under way: one that was given up, or was that of a client that left."""
+        if self._due is not None and self._is_over(self._due):
             self._due = None
         return self._due is None
 
     def ask(self, frame: bytes, timeout_s: float) -> bytes:
         """Send a request, of `capacity` bytes at most, while `is_free`; its reply.
 
-        Raises `URLabTimeoutError`; whatever it raises, once the request is written its reply stays due.
+        Raises `URLabTimeoutError`, and ShmError when the regions were spoilt; whatever it raises, once the request is
+        written its reply stays due.
         """
         requests, replies = self._requests, self._replies
-        before, answered, settled = requests.sequence, replies.sequence, replies.settled
-        try:
+        answered = replies.sequence
+        number = self._next_number()
+        self._due = (number, requests.sequence, answered)
+        if number is None:
             requests.write(frame)
-            wake(requests)
-            if self._waiter.wait(answered, min(timeout_s, LIFE_CHECK_S)):
-                found = replies.read(answered)
-                if found is not None:
-                    return found[1]
-            return self._wait_on(answered, timeout_s)
-        except BaseException:
-            self._due = settled if requests.sequence != before else None
-            raise
+        else:
+            requests.write_request(frame, number)
+        wake(requests)
+        found = None
+        if self._waiter.wait(answered, min(timeout_s, LIFE_CHECK_S)):
+            found = replies.read(answered, number)
+        reply = found[1] if found is not None else self._wait_on(frame, number, answered, timeout_s)
+        self._due = None
+        return reply
 
     def close(self) -> None:
         """Let other clients have the regions. Once is enough."""
         self._undo.close()
 
-    def _wait_on(self, answered: int, timeout_s: float) -> bytes:
+    def _next_number(self) -> int | None:
+        if not self._is_numbered:
+            return None
+        self._last_number += 1
+        return self._last_number
+
+    def _open_replies(self, folder: Path) -> OpenedRegion:
+        if not self._is_numbered:
+            return OpenedRegion(folder / REPLY_FILE, writable=True)
+        replies = OpenedRegion(folder / SEALED_REPLY_FILE)
+        if replies.is_sealed and self._request_file.is_sealed:
+            return replies
+        replies.close()
+        raise Unusable(f"the regions in {folder} are not those that a server made: another process has replaced them")
+
+    def _wait_on(self, frame: bytes, number: int | None, answered: int, timeout_s: float) -> bytes:
         """Wait for the rest of the time, after the first `LIFE_CHECK_S`."""
         begin_s = time.monotonic() - min(LIFE_CHECK_S, timeout_s)
         while True:
             has_ended = self._life.has_ended()
-            found = self._replies.read(answered)
+            found = self._replies.read(answered, number)
             if found is not None:
                 return found[1]
             passed_s = time.monotonic() - begin_s
@@ -170,12 +156,19 @@ class ShmLink:
                 raise ServerEndedError(self._address, passed_s)
             if passed_s >= timeout_s:
                 raise URLabTimeoutError(self._address, timeout_s)
+            if number is not None and number != self._replies.begun and not self._is_shown(number):
+                self._requests.write_request(frame, number)  # written over; a server that has it passes over it
+                wake(self._requests)
             self._waiter.wait(answered, min(LIFE_CHECK_S, timeout_s - passed_s))
 
-    def _reply_due_to_others(self) -> int | None:
-        """The count of replies, if one is due to a client that left before it came.
+    def _is_over(self, sent: SentRequest) -> bool:
+        """Whether no reply to that request can come any more."""
+        number, requests, replies = sent
+        if number is None:
+            return self._requests.sequence == requests or self._replies.sequence != replies
+        return self._replies.is_idle and (self._replies.ended == number or not self._is_shown(number))
 
-        Our servers answer or skip every request once. Of others that is not known, and their counts tell nothing.
-        """
-        replies = self._replies.settled
-        return replies if self._life.has_lock and self._requests.sequence != replies else None
+    def _is_shown(self, number: int) -> bool:
+        """Whether the request of that number stands there to be taken."""
+        found = self._requests.read_request(-1)
+        return found is not None and found[2] == number

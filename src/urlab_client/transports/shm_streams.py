@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from urlab_client.transports.base import FrameCallback, StateCallback, description
-from urlab_client.transports.shm_link import MappedRegion, Unusable
+from urlab_client.transports.shm_file import OpenedRegion, Unusable
 from urlab_wire.codec import decode
-from urlab_wire.shm import STATE_FILE, camera_file, camera_meta_file
+from urlab_wire.shm import STATE_FILE, ShmError, camera_file, camera_meta_file
 from urlab_wire.shm_wait import SequenceWaiter
 
 IDLE_CHECK_S = 0.5
@@ -33,7 +33,7 @@ class RegionSource(Protocol):
     ``first_sequence`` is that of the last payload which does not count.
     """
 
-    news: MappedRegion
+    news: OpenedRegion
     first_sequence: int
 
     def read(self, sequence: int) -> tuple[int, HandOver] | None:
@@ -50,7 +50,7 @@ class StateRegionSource:
 
     def __init__(self, folder: Path, on_snapshot: StateCallback) -> None:
         """`Unusable` when there are none."""
-        self.news = MappedRegion(folder / STATE_FILE)
+        self.news = OpenedRegion(folder / STATE_FILE)
         self._on_snapshot = on_snapshot
 
     def read(self, sequence: int) -> tuple[int, HandOver] | None:
@@ -73,11 +73,15 @@ class CameraRegionSource:
         """`Unusable` when there are none."""
         self._on_frame = on_frame
         self._misses = 0
-        self.news = MappedRegion(folder / camera_file(prefix, name))
-        self.first_sequence = self.news.region.sequence
-        self._meta: MappedRegion | None = None
+        self.news = OpenedRegion(folder / camera_file(prefix, name))
+        try:
+            self.first_sequence = self.news.region.sequence
+        except ShmError as cut:
+            self.news.close()
+            raise Unusable(str(cut)) from cut
+        self._meta: OpenedRegion | None = None
         with contextlib.suppress(Unusable):  # it is made before the pixels' file; some servers have none
-            self._meta = MappedRegion(folder / camera_meta_file(prefix, name))
+            self._meta = OpenedRegion(folder / camera_meta_file(prefix, name))
 
     def read(self, sequence: int) -> tuple[int, HandOver] | None:
         """The newest picture. One whose description is not there yet, or not any more, is tried again a few times."""
@@ -143,12 +147,19 @@ class RegionStream:
             if source is None or waiter is None:
                 self._stopping.wait(IDLE_CHECK_S)
                 self._try_to_open()
-            elif waiter.wait(self._sequence, IDLE_CHECK_S):
-                self._idle_waits = 0
-                self._use(source)
             else:
-                self._reopen_if_replaced(source)
+                try:
+                    self._follow(source, waiter)
+                except ShmError:  # the file was cut short: another may take its place
+                    self._let_go()
         self._let_go()
+
+    def _follow(self, source: RegionSource, waiter: SequenceWaiter) -> None:
+        if waiter.wait(self._sequence, IDLE_CHECK_S):
+            self._idle_waits = 0
+            self._use(source)
+        else:
+            self._reopen_if_replaced(source)
 
     def _reopen_if_replaced(self, source: RegionSource) -> None:
         """Nothing came for a while. Open the file anew if it is another one, and also now and then if it is not: the

@@ -26,11 +26,13 @@ from urlab_wire.shm import (
     REPLY_FILE,
     REQUEST_FILE,
     RPC_STRIDE,
+    SEALED_REPLY_FILE,
     PayloadTooLarge,
     format_region,
     region_bytes,
 )
 
+SEALED_MEMORY = "/memfd:urlab-"
 Handle = Callable[[bytes], bytes]
 Make = Callable[..., ShmTransport]
 
@@ -206,7 +208,7 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "elsewhere": (lambda root: root / "nowhere", "is the server on another machine, or in a container?"),
     "nonsense": (lambda _: "/dev/shm\0", "is not there"),
     "no files": (lambda root: root, "req.shm: No such file or directory"),
-    "empty files": (lambda root: folder_with(root, b""), "holds no region: cannot mmap an empty file"),
+    "empty files": (lambda root: folder_with(root, b""), "holds no region: the file is too short"),
     "other files": (lambda root: folder_with(root, b"x" * 100), "holds no region: the buffer begins with 0x78787878"),
     "newer": (lambda root: folder_with(root, newer_region()), "protocol version 2"),
     "dead server": (dead_folder, "has ended"),
@@ -330,7 +332,8 @@ def test_a_slow_answer_within_the_time_limit_is_waited_for(share: Any, make: Mak
 def silent_server(root: Path) -> tuple[ShmFolder, list[Any]]:
     """One that never answers."""
     folder = ShmFolder(root)
-    return folder, [folder.make_region(name, RPC_STRIDE, 2) for name in (REQUEST_FILE, REPLY_FILE)]
+    regions = [folder.make_region(name, RPC_STRIDE, 2, peers_write=True) for name in (REQUEST_FILE, REPLY_FILE)]
+    return folder, [*regions, folder.make_region(SEALED_REPLY_FILE, RPC_STRIDE, 2)]
 
 
 def test_a_server_that_ends_meanwhile_is_told_soon_and_the_next_request_goes_over_zeromq(make: Make, tmp_path: Path):
@@ -364,12 +367,14 @@ def test_without_a_lock_it_is_not_judged_whether_the_server_lives(make: Make, tm
 
 
 def held(folder: Path) -> tuple[int, int]:
-    """How many descriptors and mappings of a folder this process has."""
+    """How many descriptors and mappings of a folder, and of sealed regions, this process has."""
     descriptors = 0
     for link in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # another thread's, closed meanwhile
-            descriptors += str(folder) in str(link.readlink())
-    return descriptors, Path("/proc/self/maps").read_text().count(str(folder))
+            target = str(link.readlink())
+            descriptors += str(folder) in target or SEALED_MEMORY in target
+    mappings = Path("/proc/self/maps").read_text()
+    return descriptors, mappings.count(str(folder)) + mappings.count(SEALED_MEMORY)
 
 
 def test_closing_leaves_nothing_open_and_may_be_done_twice(share: Any, make: Make):
@@ -388,6 +393,7 @@ def test_closing_leaves_nothing_open_and_may_be_done_twice(share: Any, make: Mak
 
 def test_a_server_that_is_refused_leaves_nothing_open(make: Make, tmp_path: Path):
     folder = folder_with(tmp_path, b"x" * 100)
+    before = held(folder)
     transport = make(folder)
-    assert held(folder) == (0, 0)
+    assert held(folder) == before
     assert not transport.is_attached

@@ -13,10 +13,10 @@ import pytest
 
 from urlab.app import Server
 from urlab.config import Ports, ServerConfig
-from urlab.transport.shm.folder import OwnedRegion
+from urlab.transport.shm.sealed import OwnedRegion
 from urlab_client import URLabClient, ZmqTransport
 from urlab_client.transports import ShmTransport
-from urlab_client.transports.shm_link import Unusable
+from urlab_client.transports.shm_file import Unusable
 from urlab_client.transports.shm_streams import CameraRegionSource, RegionStream, StateRegionSource
 from urlab_wire.codec import encode
 from urlab_wire.shm import STATE_FILE, camera_file, camera_meta_file

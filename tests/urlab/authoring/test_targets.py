@@ -64,7 +64,9 @@ def test_a_file_with_an_at_sign_in_its_name_is_a_file(project: Project, tmp_path
     assert places(project, f"{path}@1,2,3") == {"m": (1.0, 2.0, 3.0)}
 
 
-@pytest.mark.parametrize("target", ["panda@1,2", "panda@1,2,3,4,5", "panda@1,,3", "demo@1,2,3"])
+@pytest.mark.parametrize(
+    "target", ["panda@1,2", "panda@1,2,3,4,5", "panda@1,,3", "panda@1,b,3", "panda@", "panda@1e999,0,0", "demo@1,2,3"]
+)
 def test_a_place_that_is_none_is_refused(project: Project, target: str) -> None:
     with pytest.raises(LoadLevelFailed, match=r"NAME@x,y,z|only models have a place"):
         open_targets(project, [target])
@@ -80,3 +82,11 @@ def test_launch_warns_of_robots_that_were_put_into_each_other(tmp_path: Path, ca
 def test_the_demo_level_starts_without_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), urlab.launch(project=tmp_path):
         assert caplog.text == ""
+
+
+@pytest.mark.parametrize("robot", ["panda", "quadruped", "aloha", "franka_robotiq"])
+def test_a_robot_that_ships_stands_still_from_the_start(robot: str, tmp_path: Path) -> None:
+    with urlab.launch(["floor", robot], project=tmp_path) as client:
+        start = client.data.qpos.copy()
+        client.step(n_steps=2000)
+        assert abs(client.data.qpos - start).max() < 0.1  # metres and radians: legs give a little

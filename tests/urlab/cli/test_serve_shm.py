@@ -42,7 +42,7 @@ def test_without_it_clients_use_zeromq(serving: Any, arm: str, caplog: pytest.Lo
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a tmpfs")
 @pytest.mark.parametrize(
     ("size", "complaint"),
-    [("1m", "no shared memory, clients use ZeroMQ: /dev/shm is full"), ("5m", "replies with pictures will go over")],
+    [("1m", "no shared memory, clients use ZeroMQ: /dev/shm is full"), ("7m", "replies with pictures will go over")],
 )
 def test_a_small_tmpfs_is_told_and_the_server_serves(size: str, complaint: str, tmp_path: Path) -> None:
     ready = tmp_path / "ready"

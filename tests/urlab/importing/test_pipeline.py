@@ -1,9 +1,11 @@
 import os
 import shutil
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import mujoco
 import pytest
 
 from urlab import importing
@@ -210,5 +212,52 @@ def test_threads_that_import_the_same_thing_both_succeed(project: Project) -> No
 
 
 def test_the_front_door_is_what_it_says() -> None:
-    assert set(importing.__all__) == {"StopSwitch", "add_import", "import_file"}
+    assert set(importing.__all__) == {"StopSwitch", "add_import", "import_file", "sweep_imports"}
     assert all(hasattr(importing, name) for name in importing.__all__)
+
+
+def test_xml_that_is_nothing_but_tags_costs_little_memory_here(tree, project: Project, roots: FileRoots) -> None:
+    text = b"<mujoco>" + b"<a/>" * 500_000 + b"</mujoco>"
+    folder = tree({"r.xml": text})
+    tracemalloc.start()
+    try:
+        with pytest.raises(ImportFailed, match="unrecognized element"):
+            import_file(folder / "r.xml", project, roots)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < (64 << 20) + 10 * len(text)
+
+
+def test_a_model_with_much_xml_becomes_the_same_import_as_one_with_little(
+    tree, project: Project, roots: FileRoots, stl
+) -> None:
+    text = """<mujoco><compiler meshdir="meshes"/><include file="part.xml"/><asset><mesh name="m" file="m.stl"/></asset>
+      <worldbody><body><joint/><geom type="mesh" mesh="m"/>%s</body></worldbody></mujoco>"""
+    part = '<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/></worldbody></mujoco>'
+    folder = tree({"r.xml": text % (" " * 600_000), "part.xml": part, "meshes/m.stl": stl(), "s.xml": text % ""})
+    (large, _), (small, _) = (import_file(folder / name, project, roots) for name in ("r.xml", "s.xml"))
+    models = [mujoco.MjModel.from_xml_path(str(record.file)) for record in (large, small)]
+    assert first_difference(*models) in (None, "names")
+    assert sorted(one.name for one in large.file.parent.rglob("*.stl")) == ["m.stl"]
+
+
+def test_what_is_wrong_with_much_xml_is_told(tree, project: Project, roots: FileRoots, tmp_path: Path) -> None:
+    (tmp_path / "secret.stl").write_text("secret")
+    space = " " * 600_000
+    folder = tree({
+        "not.xml": f"<mujoco>{space}<a b=1/></mujoco>",
+        "out.xml": f'<mujoco>{space}<asset><mesh file="{tmp_path}/secret.stl"/></asset></mujoco>',
+    })  # fmt: skip
+    with pytest.raises(ImportFailed, match="XML_ERROR_PARSING_ATTRIBUTE"):
+        import_file(folder / "not.xml", project, roots)
+    with pytest.raises(ImportFailed, match=r"outside the folders that may be read.*--model-root"):
+        import_file(folder / "out.xml", project, roots)
+
+
+def test_more_xml_than_any_model_has_is_refused(tree, project: Project, roots: FileRoots) -> None:
+    with (tree({"x": ""}) / "r.xml").open("wb") as file:
+        file.write(b"<mujoco>")
+        file.truncate(65 << 20)
+    with pytest.raises(ImportFailed, match="more than 64 MiB of XML"):
+        import_file(Path(file.name), project, roots)

@@ -1,5 +1,8 @@
 """Recordings on disk: where they may be, and CSV files."""
 
+import contextlib
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -230,3 +233,70 @@ def test_the_suffix_decides(load, name):
 def test_a_broken_file_is_refused_with_its_reason(load, text, reason):
     with pytest.raises(PathNotReadable, match=reason):
         load(text)
+
+
+# -- large files --------------------------------------------------------------------------------------------------
+
+
+def traced_peak_bytes(call):
+    tracemalloc.start()
+    try:
+        with contextlib.suppress(PathNotReadable):
+            call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_our_own_files_are_read_frame_by_frame(tmp_path):
+    joints = tuple(RecordedJoint(f"r_joint_{i}", 1, 1) for i in range(60))
+    states = np.random.default_rng(0).normal(size=(2000, 60))
+    write_json(Recording("ep", joints, np.arange(2000.0), states, states), tmp_path / "ep.json")
+    assert (tmp_path / "ep.json").stat().st_size > 6e6
+    assert traced_peak_bytes(lambda: read_recording(tmp_path / "ep.json")) < 6e6
+    found = read_recording(tmp_path / "ep.json")
+    assert found.joints == joints
+    assert (found.qpos == states).all()
+
+
+@pytest.mark.parametrize("suffix", [".json", ".csv"])
+def test_a_large_file_of_another_writer_is_read_in_a_child_process(tmp_path, suffix):
+    count, path = 40_000, tmp_path / f"ep{suffix}"
+    if suffix == ".csv":
+        rows = "".join(f"{number}.5,{number}.25\n" for number in range(count))
+        path.write_text(f"time,r_hip\n{rows}" + "\n" * (1 << 20))
+    else:
+        states = '"jointStates": {"r_hip": {"qPos": [%s.25], "qVel": [1.0]}}'
+        frames = ",".join(f'{{"timestamp": {number}.5, {states % number}}}' for number in range(count))
+        path.write_text(f'{{"Frames": [{frames}]}}')
+    assert path.stat().st_size > 1 << 20
+    assert traced_peak_bytes(lambda: read_recording(path)) < 4e6
+    recording = read_recording(path)
+    assert recording.name == "ep"
+    assert recording.joints == (RecordedJoint("r_hip", 1, 1),)
+    assert (recording.times == np.arange(count) + 0.5).all()
+    assert (recording.qpos[:, 0] == np.arange(count) + 0.25).all()
+
+
+@pytest.mark.parametrize(
+    ("beginning", "reason"),
+    [
+        (b"", "no JSON object begins there"),
+        (b'{"Frames": [', "JSON|memory"),
+        (b'{"urlab":{},\n"Frames":[\n', "JSON|memory"),
+        (b'{"urlab":{},\n"Frames":[\n{"timestamp":0,"jointStates":{}},\n', "JSON|memory"),
+    ],
+)
+def test_a_file_of_nothing_but_length_costs_no_memory(tmp_path, beginning, reason):
+    with (tmp_path / "ep.json").open("wb") as file:
+        file.write(beginning)
+        file.truncate(300 << 20)
+    assert traced_peak_bytes(lambda: read_recording(tmp_path / "ep.json")) < 8e6
+    with pytest.raises(PathNotReadable, match=reason):
+        read_recording(tmp_path / "ep.json")
+
+
+def test_what_is_wrong_with_a_large_file_is_told_from_the_child_process(tmp_path):
+    (tmp_path / "ep.json").write_text('{"Frames": [3' + " " * (2 << 20) + "]}")
+    with pytest.raises(PathNotReadable, match="frame 0: Expected `object`"):
+        read_recording(tmp_path / "ep.json")

@@ -7,7 +7,6 @@ import os
 import select
 import socket as sockets
 import threading
-import time
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -24,31 +23,6 @@ _OUT_OF_MEMORY = (errno.ENOBUFS, errno.ENOMEM)
 Admit = Callable[[sockets.socket, Any, Hashable], None]
 
 
-class BoundedLog:
-    """Warnings that clients can provoke: of each kind so many in a while, and then how many were left out.
-
-    Any thread may use it.
-    """
-
-    def __init__(self, lines: int = 5, period_s: float = 10.0) -> None:
-        self._lines = lines
-        self._period_s = period_s
-        self._lock = threading.Lock()
-        self._kinds: dict[str, tuple[float, int]] = {}
-
-    def warn(self, template: str, *args: object) -> None:
-        """Log a warning; ``template`` is its kind."""
-        now = time.monotonic()
-        with self._lock:
-            begun_s, count = self._kinds.get(template, (now, 0))
-            left_out = 0
-            if now - begun_s >= self._period_s:
-                left_out, begun_s, count = max(0, count - self._lines), now, 0
-            self._kinds[template] = (begun_s, count + 1)
-        if count < self._lines:
-            log.warning(template + (f" (and {left_out} more like this before it)" if left_out else ""), *args)
-
-
 class Acceptor:
     """Accepts connections until it is stopped, and hands them to ``admit`` (socket, address, peer), on its own thread.
 
@@ -57,13 +31,12 @@ class Acceptor:
     ``peer`` stands for the user, or for the address on another machine.
     """
 
-    def __init__(self, listener: ListeningSocket, admit: Admit, bounded_log: BoundedLog, *, share: bool) -> None:
+    def __init__(self, listener: ListeningSocket, admit: Admit, *, share: bool) -> None:
         self._listener = listener
         self._listener.socket.setblocking(False)
         self._poller = select.poll()
         self._poller.register(listener.socket, select.POLLIN)
         self._admit = admit
-        self._log = bounded_log
         self._share = share
         self._stopping = threading.Event()
         self._reserve: int | None = _open_reserve()
@@ -109,11 +82,7 @@ class Acceptor:
             self._admit(socket, address, uid)
             return
         socket.close()
-        self._log.warn(
-            "a connection to %s from user %s of this machine is refused: --share lets other users of this machine in",
-            self._listener.endpoint,
-            "unknown" if uid is None else uid,
-        )
+        access.refusals.refused(self._listener.endpoint, uid)
 
     def _recover(self, failed: OSError) -> None:
         """Go on after a failed accept. Without descriptors, the connection that waits is turned away.
@@ -121,12 +90,15 @@ class Acceptor:
         It would stay the first in line, and this thread would find it again and again.
         """
         if failed.errno in _OUT_OF_DESCRIPTORS:
-            self._log.warn("a client is turned away: this process has no file descriptors left (ulimit -n)")
+            self._say("a client is turned away: this process has no file descriptors left (ulimit -n)")
             self._turn_away()
             self._stopping.wait(_RETRY_S)
         elif failed.errno in _OUT_OF_MEMORY:
-            self._log.warn("a client has to wait: the system is out of memory for sockets")
+            self._say("a client has to wait: the system is out of memory for sockets")
             self._stopping.wait(_RETRY_S)
+
+    def _say(self, message: str) -> None:
+        access.refusals.say(f"{self._listener.endpoint} {message}", f"{self._listener.endpoint}: {message}")
 
     def _turn_away(self) -> None:
         """Use the descriptor that is kept for this: accept, close, and keep one again."""

@@ -20,11 +20,12 @@ from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from urlab import access
 from urlab.errors import ConfigError
 from urlab.transport.endpoint import listen
 from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.rpc import zmtp
-from urlab.transport.rpc.acceptor import Acceptor, BoundedLog
+from urlab.transport.rpc.acceptor import Acceptor
 from urlab.transport.rpc.connection import READ_BYTES, Connection, Message, RpcLimits, Traffic
 from urlab_wire import ErrorCode, encode
 from urlab_wire.envelope import error
@@ -95,10 +96,9 @@ class ZmqRpcServer:
         self._registry = registry or RequestRegistry()
         self._limits = limits or RpcLimits()
         self._most_connections = min(self._limits.connections, os.sysconf("SC_OPEN_MAX") // 2)
-        self._log = BoundedLog()
         listener = listen(endpoint_base, port, option="--step-port")
         self.endpoint = listener.endpoint
-        self._acceptor = Acceptor(listener, self._admit, self._log, share=share)
+        self._acceptor = Acceptor(listener, self._admit, share=share)
         self._arrivals: deque[tuple[sockets.socket, Any, Hashable]] = deque()
         self._wake_in, self._wake_out = sockets.socketpair()
         for one in (self._wake_in, self._wake_out):
@@ -196,8 +196,7 @@ class ZmqRpcServer:
                 connection.flush()
             self._give_turn(connection, events)
         except zmtp.ProtocolError as wrong:
-            self._log.warn("the client at %s is disconnected: %s", connection.address, wrong)
-            self._drop(connection)
+            self._end(connection, "breaks the protocol", str(wrong))
         except OSError:
             self._drop(connection)
         except Exception:
@@ -247,7 +246,7 @@ class ZmqRpcServer:
 
     def _add(self, socket: sockets.socket, address: Any, peer: Hashable) -> None:
         if not self._make_room(peer):
-            self._log.warn("a client is turned away: there are %d already", len(self._connections))
+            self._say("full", f"a client is turned away: there are {len(self._connections)} already")
             socket.close()
             return
         connection = Connection(socket, address, peer, self._limits, self._traffic)
@@ -264,8 +263,7 @@ class ZmqRpcServer:
             return True
         for one in self._silent:
             if not own_full or one.peer == peer:
-                self._log.warn("the client at %s has said nothing, and makes room for another", one.address)
-                self._drop(one)
+                self._end(one, "silent", "it has said nothing, and makes room for another")
                 return True
         return False
 
@@ -277,27 +275,28 @@ class ZmqRpcServer:
     def _drop_silent(self) -> None:
         while self._silent and self._patience_s() <= 0:
             oldest = next(iter(self._silent))
-            self._log.warn(
-                "the client at %s is disconnected: no handshake of ZeroMQ within %g s",
-                oldest.address,
-                self._limits.handshake_s,
-            )
-            self._drop(oldest)
+            self._end(oldest, "silent", f"no handshake of ZeroMQ within {self._limits.handshake_s:g} s")
 
     def _bound_traffic(self, connection: Connection) -> None:
         """Disconnect clients while all together hold more than there is room for."""
         limits, traffic = self._limits, self._traffic
         while traffic.received > limits.all_received_bytes:
             largest = max(self._connections.values(), key=lambda one: one.held_bytes)
-            self._log.warn("the client at %s is disconnected: too many bytes of requests wait", largest.address)
-            self._drop(largest)
+            self._end(largest, "held", "too many bytes of requests wait to be served")
         while traffic.unsent > limits.all_unsent_bytes:
             others = [one for one in self._connections.values() if one.unsent_bytes and one is not connection]
             stuck = min(others, key=lambda one: one.last_sent_s, default=None)
             if stuck is None:
                 return
-            self._log.warn("the client at %s is disconnected: it does not read its replies", stuck.address)
-            self._drop(stuck)
+            self._end(stuck, "unread", "it does not read its replies")
+
+    def _end(self, connection: Connection, kind: str, reason: str) -> None:
+        """Disconnect a client, and say why: of each kind of reasons some in a while, for clients can provoke them."""
+        self._say(kind, f"the client at {connection.address or 'a socket file'} is disconnected: {reason}")
+        self._drop(connection)
+
+    def _say(self, kind: str, message: str) -> None:
+        access.refusals.say(f"{self.endpoint} {kind}", f"{self.endpoint}: {message}")
 
     def _drop(self, connection: Connection) -> None:
         if self._connections.pop(connection.descriptor, None) is None:

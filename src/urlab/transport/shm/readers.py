@@ -1,10 +1,9 @@
 """Which regions have readers. They subscribe to nothing; but they open a file, and that can be seen.
 
-The system tells (inotify) when a file is opened, and when the last descriptor or mapping of an opening is gone, also
+The system tells (inotify) when a region is opened, and when the last descriptor or mapping of an opening is gone, also
 when its process was killed. Where it does not tell, everything counts as being read.
 """
 
-import contextlib
 import ctypes
 import errno
 import logging
@@ -15,37 +14,57 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 log = logging.getLogger("urlab.transport")
 
 _OPENED, _CLOSED_WRITABLE, _CLOSED_READ_ONLY = 0x20, 0x08, 0x10
-_CREATED = 0x100
 _OVERFLOWED = 0x4000
-_NOT_AFTER_REMOVAL = 0x04000000
 _EVENT = struct.Struct("iIII")
 _STOP_LIMIT_S = 3.0
 
 
 class Readers:
-    """Counts the openings of each file that appears in a folder from now on.
+    """Counts the openings of each region that it watches.
 
     Two openings at the very same moment may be reported as one. A reader that gets nothing should open the file again.
 
     ``on_change`` is called on a thread of its own when a file gets its first reader or loses its last.
     """
 
-    def __init__(self, folder: Path, on_change: Callable[[], None]) -> None:
+    def __init__(self, on_change: Callable[[], None]) -> None:
         self._on_change = on_change
         self._counts: Counter[str] = Counter()
+        self._names: dict[int, str] = {}
         self._blind = False
-        self._inotify = _watch(folder)
+        self._inotify = _begin()
         if self._inotify is None:
             self._blind = True
             return
         self._wake_in, self._wake_out = os.pipe()
         self._thread = threading.Thread(target=self._run, name="urlab-shm-readers", daemon=True)
         self._thread.start()
+
+    def watch(self, name: str, descriptor: int) -> None:
+        """Count openings of this memory, as those of a file of that name, from now on. Any thread.
+
+        What was watched under that name before is so no more: a client that still has it reads nothing new.
+        """
+        if self._inotify is None:
+            return
+        self.unwatch(name)
+        mask = _OPENED | _CLOSED_WRITABLE | _CLOSED_READ_ONLY
+        watch: int = _library.inotify_add_watch(self._inotify, f"/proc/self/fd/{descriptor}".encode(), mask)
+        if watch >= 0:
+            self._names[watch] = name
+        else:
+            self._go_blind(f"inotify: {os.strerror(ctypes.get_errno())}")
+
+    def unwatch(self, name: str) -> None:
+        """Count openings of that file no more: it has no readers. Any thread."""
+        for watch in [number for number, watched in self._names.copy().items() if watched == name]:
+            self._names.pop(watch, None)
+            _library.inotify_rm_watch(self._inotify, watch)
+        self._counts[name] = 0
 
     def reads(self, name: str) -> bool:
         """Whether a client has that file open. Any thread; it costs next to nothing."""
@@ -73,37 +92,39 @@ class Readers:
         before = self._read_files()
         position = 0
         while position < len(events):
-            _, mask, _, length = _EVENT.unpack_from(events, position)
+            watch, mask, _, length = _EVENT.unpack_from(events, position)
             position += _EVENT.size + length
-            self._count(mask, events[position - length : position].rstrip(b"\0"))
+            self._count(watch, mask)
         if before != self._read_files():
             self._on_change()
 
     def _read_files(self) -> set[str]:
         return {name for name, count in self._counts.items() if count > 0}
 
-    def _count(self, mask: int, name: bytes) -> None:
+    def _count(self, watch: int, mask: int) -> None:
         if mask & _OVERFLOWED:
-            log.warning("too much happens in the folder of shared memory: from now on every region is kept up to date")
-            self._blind = True
-        elif mask & _CREATED:
-            self._counts[os.fsdecode(name)] = 0  # a client that still has an older file of that name reads nothing new
-        elif name:
-            self._counts[os.fsdecode(name)] += 1 if mask & _OPENED else -1
+            self._go_blind("too many open and close them")
+        elif mask & _OPENED and (name := self._names.get(watch)) is not None:
+            self._counts[name] += 1
+        elif mask & (_CLOSED_WRITABLE | _CLOSED_READ_ONLY) and (name := self._names.get(watch)) is not None:
+            self._counts[name] = max(0, self._counts[name] - 1)
+
+    def _go_blind(self, reason: str) -> None:
+        if not self._blind:
+            log.warning(_CANNOT_BE_SEEN, reason)
+        self._blind = True
 
 
-def _watch(folder: Path) -> int | None:
-    """A descriptor that tells of files that are opened and closed there; None when there is no such thing."""
+def _begin() -> int | None:
+    """A descriptor that tells of files that are opened and closed; None when there is no such thing."""
     if sys.platform != "linux":
         return None
-    library = ctypes.CDLL(None, use_errno=True)
-    inotify: int = library.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
-    mask = _CREATED | _OPENED | _CLOSED_WRITABLE | _CLOSED_READ_ONLY | _NOT_AFTER_REMOVAL
-    if inotify >= 0 and library.inotify_add_watch(inotify, os.fsencode(folder), mask) >= 0:
-        return inotify
-    reason = os.strerror(ctypes.get_errno() or errno.ENOSYS)
-    log.warning("readers of shared memory cannot be seen (inotify: %s): every region is kept up to date", reason)
+    inotify: int = _library.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
     if inotify >= 0:
-        with contextlib.suppress(OSError):
-            os.close(inotify)
+        return inotify
+    log.warning(_CANNOT_BE_SEEN, f"inotify: {os.strerror(ctypes.get_errno() or errno.ENOSYS)}")
     return None
+
+
+_CANNOT_BE_SEEN = "readers of shared memory cannot be seen (%s): every region is kept up to date"
+_library = ctypes.CDLL(None, use_errno=True)

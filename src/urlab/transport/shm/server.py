@@ -9,13 +9,22 @@ from collections.abc import Callable
 from pathlib import Path
 
 from urlab.transport.repeats import RequestRegistry, RunningRequest
-from urlab.transport.shm.folder import SHM_ROOT, OwnedRegion, ShmFolder, ShmUnavailable
+from urlab.transport.shm.folder import SHM_ROOT, ShmFolder, ShmUnavailable
+from urlab.transport.shm.sealed import LockProbe, OwnedRegion
 from urlab.transport.shm.streams import ShmStreams
 from urlab_wire import ErrorCode, encode
 from urlab_wire.codec import looks_like_json
 from urlab_wire.enums import Encoding
 from urlab_wire.envelope import error
-from urlab_wire.shm import REPLY_FILE, REQUEST_FILE, RPC_BUFFERS, RPC_STRIDE
+from urlab_wire.shm import (
+    COUNT_BITS,
+    NUMBER_BYTES,
+    REPLY_FILE,
+    REQUEST_FILE,
+    RPC_BUFFERS,
+    RPC_STRIDE,
+    SEALED_REPLY_FILE,
+)
 from urlab_wire.shm_wait import SequenceWaiter, wake
 
 log = logging.getLogger("urlab.transport")
@@ -23,9 +32,14 @@ log = logging.getLogger("urlab.transport")
 _STOP_LIMIT_S = 3.0
 _HEADROOM_BYTES = 1 << 20
 _LARGEST_REPLY_BYTES = 64 << 20
-_SEQUENCE_MASK = (1 << 64) - 1
+_COUNT_MASK = (1 << COUNT_BITS) - 1
+_MOST_CLIENTS = 256
+_RESTORE_S = 1.0
+"""While no request comes, this often the headers are put right, should a process have written over them."""
 
 Handle = Callable[[bytes], bytes]
+Settle = Callable[[bytes, bool], None]
+"""Given a reply, and whether a repeat of the request got it: send it, or that it is too large, or nothing."""
 
 
 class SharedMemory:
@@ -69,16 +83,31 @@ class SharedMemory:
 class ShmRpcServer:
     """Serves ``handle`` until it is stopped, on a thread of its own.
 
-    There is one pair of regions, so one client at a time: ours hold a lock on the request's file while they use it. A
-    reply whose client has gone on, to ZeroMQ or to another request, is skipped: it would answer the wrong request.
+    There is one pair of regions, so one client at a time: ours hold a lock on the request's file while they use it, and
+    number their requests. The reply to a numbered request goes to the sealed region, under its number, and a request
+    that comes twice is served once. The reply to any other, as the original's clients send them, goes to the other
+    region, unless its client has gone on, to ZeroMQ or to its next request: it would answer the wrong one.
+
+    Any process of this user can write over requests. So a numbered one is wiped out when it was taken, to be shown no
+    second time; and one without a number is passed over while a client of ours has the regions: it is a damaged one,
+    which that client sends again.
     """
 
     def __init__(self, folder: ShmFolder, handle: Handle, registry: RequestRegistry, stride: int = RPC_STRIDE) -> None:
         """ShmUnavailable when there is no room for the regions."""
         self._handle = handle
         self._registry = registry
-        self._requests = folder.make_region(REQUEST_FILE, RPC_STRIDE, RPC_BUFFERS)
-        self._replies = _make_reply_region(folder, max(stride, RPC_STRIDE))
+        with contextlib.ExitStack() as undo:
+            self._requests = folder.make_region(REQUEST_FILE, RPC_STRIDE, RPC_BUFFERS, peers_write=True)
+            undo.callback(self._requests.close)
+            self._replies = folder.make_region(REPLY_FILE, RPC_STRIDE, RPC_BUFFERS, peers_write=True)
+            undo.callback(self._replies.close)
+            self._sealed = _make_sealed_region(folder, max(stride, RPC_STRIDE) + NUMBER_BYTES)
+            undo.callback(self._sealed.close)
+            self._numbering = LockProbe(self._sealed.descriptor)
+            undo.callback(self._numbering.close)
+            self._undo = undo.pop_all()
+        self._taken: dict[int, int] = {}
         self._waiter = SequenceWaiter(self._requests.region)
         self._thread = threading.Thread(target=self._run, name="urlab-shm-rpc", daemon=True)
 
@@ -94,36 +123,76 @@ class ShmRpcServer:
         if self._thread.is_alive():  # it is in the midst of a request, and needs the regions
             log.warning("a request over shared memory did not end in time")
             return
-        self._requests.close()
-        self._replies.close()
+        self._undo.close()
 
     def _run(self) -> None:
         requests, waiter = self._requests.region, self._waiter
         seen = requests.sequence
         while not waiter.stopped:
-            if waiter.wait(seen) and (found := requests.read(seen)):
-                lost = (found[0] - seen - 1) & _SEQUENCE_MASK
-                seen, request = found
-                self._serve(request, seen, lost)
+            if not waiter.wait(seen, _RESTORE_S):
+                requests.restore()
+                self._replies.region.restore()
+            elif found := requests.read_request(seen):
+                seen, request, number = found
+                if number is None:
+                    if not self._numbering.is_locked():
+                        self._serve_plain(request, seen)
+                elif self._is_new(number):
+                    requests.outdate()
+                    self._serve_numbered(request, number)
 
-    def _serve(self, request: bytes, seen: int, lost: int) -> None:
-        """Serve a request; ``lost`` ones before it were written over while this thread was busy."""
+    def _is_new(self, number: int) -> bool:
+        """Whether a request was not served yet: each client counts upwards."""
+        client, count = number >> COUNT_BITS, number & _COUNT_MASK
+        if count <= self._taken.get(client, -1):
+            return False
+        if client not in self._taken and len(self._taken) >= _MOST_CLIENTS:
+            del self._taken[next(iter(self._taken))]
+        self._taken[client] = count
+        return True
+
+    def _serve_numbered(self, request: bytes, number: int) -> None:
+        sealed = self._sealed.region
+
+        def settle(reply: bytes, is_repeated: bool) -> None:
+            if not is_repeated:
+                fits = len(reply) <= sealed.capacity - NUMBER_BYTES
+                sealed.write(reply if fits else _too_large(request, len(reply), sealed.capacity - NUMBER_BYTES), number)
+            sealed.end(number)
+            wake(sealed)
+
+        sealed.begin(number)
+        self._serve(request, sealed.capacity - NUMBER_BYTES, settle, _nothing)
+
+    def _serve_plain(self, request: bytes, seen: int) -> None:
+        sealed, replies = self._sealed.region, self._replies.region
+        written = replies.sequence + 1
+
+        def settle(reply: bytes, is_repeated: bool) -> None:
+            if not is_repeated and self._requests.region.sequence == seen:
+                fits = len(reply) <= replies.capacity
+                replies.write(reply if fits else _too_large(request, len(reply), replies.capacity))
+                wake(replies)
+            sealed.end(seen)
+
+        sealed.begin(seen)
+        self._serve(request, replies.capacity, settle, lambda: replies.withdraw(written))
+
+    def _serve(self, request: bytes, capacity: int, settle: Settle, withdraw: Callable[[], None]) -> None:
+        """Have a request served here, unless it runs on another transport already, and settle it."""
         running = self._registry.begin(request, self)
-        if lost:
-            self._replies.region.skip(lost)
         if running.owner is not self:
-            self._settle(request, self._reply_of(running), seen)
+            settle(self._reply_of(running), False)
             return
         begun_s = time.monotonic()
         reply = self._run_handler(request)
-        written = self._replies.region.sequence + 1
         self._registry.finish_in_turn(
             running,
             reply,
             time.monotonic() - begun_s,
-            fits=len(reply) <= self._replies.region.capacity,
-            settle=lambda is_repeated: self._settle(request, reply, seen, is_repeated),
-            withdraw=lambda: self._replies.region.withdraw(written),
+            fits=len(reply) <= capacity,
+            settle=lambda is_repeated: settle(reply, is_repeated),
+            withdraw=withdraw,
         )
 
     def _run_handler(self, request: bytes) -> bytes:
@@ -139,26 +208,21 @@ class ShmRpcServer:
         self._registry.attach(running, taken.put)
         return taken.get()
 
-    def _settle(self, request: bytes, reply: bytes, seen: int, is_repeated: bool = False) -> None:
-        """Write the reply, or that it is too large for its region; skip it if its client has gone on."""
-        replies = self._replies.region
-        if is_repeated or self._requests.region.sequence != seen:
-            replies.skip()
-            return
-        fits = len(reply) <= replies.capacity
-        replies.write(reply if fits else _too_large(request, len(reply), replies.capacity))
-        wake(replies)
+
+def _nothing() -> None:
+    """A numbered reply that comes late answers no other request: it need not be taken back."""
 
 
-def _make_reply_region(folder: ShmFolder, stride: int) -> OwnedRegion:
+def _make_sealed_region(folder: ShmFolder, stride: int) -> OwnedRegion:
     """A region for replies of the size that is wanted, or, where there is no room for that, of the usual one."""
     try:
-        return folder.make_region(REPLY_FILE, stride, RPC_BUFFERS)
+        return folder.make_region(SEALED_REPLY_FILE, stride, RPC_BUFFERS)
     except ShmUnavailable as full:
-        if stride == RPC_STRIDE:
+        usual = RPC_STRIDE + NUMBER_BYTES
+        if stride == usual:
             raise
         log.warning("replies with pictures will go over ZeroMQ: %s", full)
-        return folder.make_region(REPLY_FILE, RPC_STRIDE, RPC_BUFFERS)
+        return folder.make_region(SEALED_REPLY_FILE, usual, RPC_BUFFERS)
 
 
 def _too_large(request: bytes, size: int, capacity: int) -> bytes:

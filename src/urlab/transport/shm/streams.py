@@ -8,8 +8,9 @@ from typing import Any
 
 from urlab.errors import OpTimeout
 from urlab.transport.publisher import SceneSource, StreamedCamera, no_op
-from urlab.transport.shm.folder import OwnedRegion, ShmFolder, ShmUnavailable
+from urlab.transport.shm.folder import ShmFolder, ShmUnavailable
 from urlab.transport.shm.readers import Readers
+from urlab.transport.shm.sealed import OwnedRegion
 from urlab_wire.shm import STATE_FILE, STATE_STRIDE, STREAM_BUFFERS, camera_file, camera_meta_file
 from urlab_wire.shm_wait import wake
 from urlab_wire.stream_messages import pack_metadata
@@ -39,7 +40,7 @@ class ShmStreams:
         self._warned_of_size = False
         self.on_subscriber: Callable[[], None] = no_op
         """Called, on a thread of its own, when a region gets its first reader or loses its last."""
-        self._readers = Readers(folder.path, self._readers_changed)
+        self._readers = Readers(self._readers_changed)
 
     def attach(self, source: SceneSource, cameras: Sequence[StreamedCamera]) -> None:
         """Make the regions of a scene, as far as there is room, and keep them up to date."""
@@ -68,6 +69,7 @@ class ShmStreams:
         if source is not None:
             source.unlisten(self._published)
         for region in (*([state] if state else []), *(one for pair in cameras.values() for one in pair)):
+            self._readers.unwatch(region.path.name)
             region.close()
 
     def has_camera(self, topic: str) -> bool:
@@ -147,13 +149,14 @@ class ShmStreams:
             return
         pixels = self._make(camera_file(camera.prefix, camera.short_name), camera.frame_bytes + _SIZE_BYTES)
         if pixels is None:
+            self._readers.unwatch(meta.path.name)
             meta.close()
             return
         self._cameras[camera.topic] = (meta, pixels)
 
     def _make(self, name: str, stride: int) -> OwnedRegion | None:
         try:
-            return self._folder.make_region(name, stride, STREAM_BUFFERS)
+            return self._folder.make_region(name, stride, STREAM_BUFFERS, readers=self._readers)
         except ShmUnavailable as full:
             log.warning("%s is not in shared memory, clients get it over ZeroMQ: %s", name, full)
             return None

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from urlab.transport.rpc import RpcLimits, zmtp
-from urlab.transport.rpc.acceptor import BoundedLog
 
 READY = b"\x04\x19\x05READY\x0bSocket-Type\x00\x00\x00\x03REQ"
 ANSWER = len(zmtp.GREETING + zmtp.ready_command())
@@ -246,30 +245,23 @@ def test_dead_peers_are_looked_for_by_the_system(serve: Any, open_raw: Any, wait
     assert connection.socket.getsockopt(sockets.IPPROTO_TCP, sockets.TCP_KEEPIDLE) <= 60
 
 
-def test_bad_clients_cost_a_few_lines_of_the_log_and_the_rest_is_counted(
-    serve: Any, open_raw: Any, caplog: Any
+def test_bad_clients_cost_a_line_of_the_log_now_and_then_and_the_rest_is_counted(
+    serve: Any, open_raw: Any, caplog: Any, monkeypatch: Any
 ) -> None:
     server = serve(bytes.upper)
-    server._log._period_s = 1e9
+
+    def come_badly() -> None:
+        bad = open_raw(server, introduced=False)
+        bad.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert is_closed(bad)
+
     with caplog.at_level(logging.WARNING):
         for _ in range(50):
-            bad = open_raw(server, introduced=False)
-            bad.sendall(b"GET / HTTP/1.1\r\n\r\n")
-            assert is_closed(bad)
-        assert len(caplog.records) == 5
-        server._log._period_s = 0.0
-        bad = open_raw(server, introduced=False)
-        bad.sendall(b"GET")
-        assert is_closed(bad)
-    assert "45 more" in caplog.records[-1].getMessage()
-
-
-def test_kinds_of_warnings_are_counted_apart(caplog: Any) -> None:
-    bounded = BoundedLog(lines=1)
-    with caplog.at_level(logging.WARNING):
-        for kind in ("a %s", "b %s", "a %s"):
-            bounded.warn(kind, "x")
-    assert [one.getMessage() for one in caplog.records] == ["a x", "b x"]
+            come_badly()
+        assert len(caplog.records) == 1
+        monkeypatch.setattr("urlab.access.refusals._due_s", {})
+        come_badly()
+    assert "49 more" in caplog.records[-1].getMessage()
 
 
 def test_without_descriptors_a_client_is_turned_away_and_later_ones_are_served(

@@ -1,6 +1,9 @@
 """The folder of a server's regions: private, and reclaimed when its owner was killed."""
 
+import fcntl
+import mmap
 import os
+import resource
 import signal
 import stat
 import subprocess
@@ -53,7 +56,8 @@ def test_a_region_is_there_for_others_and_goes_with_its_folder(tmp_path):
 
 
 def test_what_a_killed_server_left_is_taken_away_by_the_next(tmp_path, killed_owner):
-    assert (killed_owner / "req.shm").exists()
+    assert (killed_owner / "req.shm").is_symlink()
+    assert not (killed_owner / "req.shm").exists(), "its memory goes with the process"
     folder = ShmFolder(tmp_path)
     assert list(tmp_path.iterdir()) == [folder.path]
     folder.close()
@@ -75,11 +79,136 @@ def test_files_of_other_kinds_are_not_removed_with_a_stale_folder(tmp_path, kill
     assert [one.name for one in killed_owner.iterdir()] == ["notes.txt"]
 
 
-def test_a_folder_that_is_just_being_made_is_left_alone(tmp_path):
-    (tmp_path / ".urlab-0123456789abcdef").mkdir()
+@pytest.mark.parametrize("mtime", [1, 4_000_000_000])
+def test_a_folder_that_is_just_being_made_is_left_alone_whatever_the_clock_says(tmp_path, mtime):
+    unfinished = tmp_path / ".urlab-0123456789abcdef"
+    unfinished.mkdir()
+    os.utime(unfinished, (mtime, mtime))
+    maker = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(maker, fcntl.LOCK_SH)
     assert reclaim(tmp_path) == []
-    os.utime(tmp_path / ".urlab-0123456789abcdef", (1, 1))
-    assert len(reclaim(tmp_path)) == 1
+    os.close(maker)
+    assert reclaim(tmp_path) == [unfinished]
+
+
+def test_another_user_that_keeps_the_root_locked_keeps_no_server_from_starting(tmp_path):
+    stranger = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(stranger, fcntl.LOCK_EX)
+    ShmFolder(tmp_path).close()
+    os.close(stranger)
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_followed(tmp_path):
+    precious = tmp_path / "elsewhere" / "state.shm"
+    precious.parent.mkdir()
+    precious.write_text("mine")
+    (tmp_path / "urlab-0123456789abcdef").symlink_to(precious.parent)
+    assert reclaim(tmp_path) == []
+    assert precious.read_text() == "mine"
+
+
+def test_links_in_a_stale_folder_are_removed_and_what_they_lead_to_is_left(tmp_path, killed_owner):
+    precious = tmp_path / "precious.txt"
+    precious.write_text("mine")
+    (killed_owner / "cam_x.shm").symlink_to(precious)
+    assert reclaim(tmp_path) == [killed_owner]
+    assert precious.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_the_folder_of_another_user_is_left_alone(tmp_path):
+    folder = tmp_path / "urlab-0123456789abcdef"
+    folder.mkdir()
+    os.chown(folder, 65534, 65534)
+    assert reclaim(tmp_path) == []
+
+
+# -- what peers cannot do -----------------------------------------------------------------------------------------
+
+
+def cut(path):
+    os.truncate(path, 0)
+
+
+def grow(path):
+    os.truncate(path, 1 << 20)
+
+
+def write_anew(path):
+    path.write_bytes(b"")
+
+
+def put_aside_its_end(path):
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        os.ftruncate(descriptor, 64)
+    finally:
+        os.close(descriptor)
+
+
+@pytest.mark.parametrize("peers_write", [True, False])
+@pytest.mark.parametrize("attack", [cut, grow, write_anew, put_aside_its_end])
+def test_the_size_of_a_region_cannot_be_changed(tmp_path, attack, peers_write):
+    folder = ShmFolder(tmp_path)
+    region = folder.make_region("req.shm", 4096, 2, peers_write=peers_write)
+    size = region.path.stat().st_size
+    with pytest.raises(PermissionError):
+        attack(region.path)
+    assert region.path.stat().st_size == size
+    region.region.write(b"still there")
+    region.close()
+    folder.close()
+
+
+def test_only_its_server_writes_a_region_that_clients_read(tmp_path):
+    folder = ShmFolder(tmp_path)
+    region = folder.make_region("state.shm", 4096, 4)
+    descriptor = os.open(region.path, os.O_RDWR)
+    with pytest.raises(PermissionError):
+        os.pwrite(descriptor, b"x", 64)
+    with pytest.raises(PermissionError):
+        mmap.mmap(descriptor, 0)
+    os.close(descriptor)
+    region.region.write(b"hello")
+    assert Region(region.path.read_bytes()).read(0) == (1, b"hello")
+    region.close()
+    folder.close()
+
+
+def descriptors():
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def test_a_region_costs_one_descriptor_and_gives_it_back(tmp_path):
+    folder = ShmFolder(tmp_path)
+    before = descriptors()
+    regions = [folder.make_region(f"{number}.shm", 4096, 2) for number in range(10)]
+    assert descriptors() == before + 10
+    for region in regions:
+        region.close()
+    assert descriptors() == before
+    folder.close()
+
+
+# -- no room ------------------------------------------------------------------------------------------------------
+
+
+def test_regions_take_no_more_than_a_share_of_the_descriptors(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    folder = ShmFolder(tmp_path)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (400, hard))
+    try:
+        regions = [folder.make_region(f"{number}.shm", 4096, 2) for number in range(100)]
+        with pytest.raises(ShmUnavailable, match=r"at most 100 regions.*ulimit -n"):
+            folder.make_region("one more.shm", 4096, 2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    regions.pop().close()
+    regions.append(folder.make_region("again.shm", 4096, 2))
+    assert len(regions) == 100
+    for region in regions:
+        region.close()
+    folder.close()
 
 
 def test_a_missing_root_is_told(tmp_path):

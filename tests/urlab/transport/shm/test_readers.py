@@ -29,8 +29,8 @@ class Watched:
     def __init__(self, root):
         self._changed = threading.Condition()
         self.folder = ShmFolder(root)
-        self.readers = Readers(self.folder.path, self._note)
-        self.region = self.folder.make_region("state.shm", 4096, 4)
+        self.readers = Readers(self._note)
+        self.region = self.folder.make_region("state.shm", 4096, 4, readers=self.readers)
 
     def _note(self):
         with self._changed:
@@ -42,7 +42,7 @@ class Watched:
 
     def renew(self):
         self.region.close()
-        self.region = self.folder.make_region("state.shm", 4096, 4)
+        self.region = self.folder.make_region("state.shm", 4096, 4, readers=self.readers)
 
     def close(self):
         self.region.close()
