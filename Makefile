@@ -7,8 +7,8 @@ ARGS ?=
 EXTRAS := eval,mesh,ros2,video
 # What MuJoCo needs to draw without a screen.
 SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6
-# A second implementation of DDS, for the tests to talk to.
-TEST_PACKAGES := g++ libfastrtps-dev
+# A second implementation of DDS, for the tests to talk to, and a browser (tests/browser.py).
+TEST_PACKAGES := g++ libfastrtps-dev chromium
 
 # Versions of MuJoCo that the original's clients pin; the developer's environment has the newest.
 MUJOCO_VERSIONS := 3.8.1 3.10.0
@@ -91,4 +91,4 @@ $(SYSTEM_READY): | $(READY)
 
 $(TESTS_READY): | $(READY)
 	@if scripts/system-packages $(TEST_PACKAGES); then touch $@; \
-	else echo "Going on without them: the tests that need another DDS are skipped."; fi
+	else echo "Going on without them: the tests that need another DDS or a browser are skipped."; fi

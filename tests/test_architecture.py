@@ -13,7 +13,7 @@ SRC = ROOT / "src"
 EXAMPLES = ROOT / "examples"
 
 MAX_FILE_LINES = 500
-MAX_FUNCTION_LINES = 60
+MAX_FUNCTION_LINES = 50
 MAX_MODULES_PER_FOLDER = 16
 SMALL_MODULE_LINES = 40
 REGISTRIES = {"urlab.ops.handlers", "urlab.control", "urlab.cameras.modes", "urlab.importing.formats"}
@@ -75,9 +75,11 @@ def rooms() -> Iterator[Path]:
 
 
 def function_lengths(path: Path) -> Iterator[tuple[str, int]]:
+    """Of what they do: a command's list of options is long, and no story."""
     for node in ast.walk(parse(path)):
         if isinstance(node, Function):
-            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+            body = node.body[1:] if ast.get_docstring(node) and len(node.body) > 1 else node.body
+            yield node.name, (node.end_lineno or node.lineno) - body[0].lineno + 1
 
 
 def declares_all(path: Path) -> bool:

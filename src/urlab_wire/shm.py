@@ -12,11 +12,9 @@ offset type field
 16     u64  sequence: payloads written so far
 24     u32  index of the slot that was written last
 28     --   zeros
-32     u64  of sealed replies: the request that was begun last
-40     u64  of sealed replies: the request that was ended last;
-            of requests: the number of the one that was written last
-48     u32  of requests: the check of that number and that request
-52     --   zeros up to 64
+32     u64  of requests: the number of the one that was written last
+40     u32  of requests: the check of that number and that request
+44     --   zeros up to 64
 ====== ==== ============================================================
 
 One process writes a region and any number read it, without locks. The writer fills the slot after the last one, then
@@ -25,8 +23,9 @@ the files is each side's own affair, and `urlab_wire.shm_wait` has the waiting.
 
 A reply in ``rep.shm`` says nothing of its request, as the protocol has it. So our clients number their requests, and
 our servers answer these in a region of their own, ``rep_sealed.shm``, which no process but the server can write: there
-a payload begins with the u64 number of its request. The check (CRC-32 of the request, begun with the low word of its
-number) tells a request that was numbered from one that was not, or that was damaged.
+a payload begins with the u64 number of its request, and is no longer than that when there is no reply. The check
+(CRC-32 of the request, begun with the two words of its number, one xor the other) tells a request that was numbered
+from one that was not, or that was damaged.
 """
 
 import hashlib
@@ -72,8 +71,8 @@ _NUMBERED = struct.Struct("<IQ")
 _SEQUENCE_MASK = (1 << 64) - 1
 _WORD_MAX = (1 << 32) - 1
 # Places in the header, counted in u32 but for the sequence, which is counted in u64.
-_MAGIC, _VERSION, _STRIDE, _COUNT, _LATEST, _CHECK = 0, 1, 2, 3, 6, 12
-_SEQUENCE, _BEGUN, _ENDED, _REQUEST_NUMBER = 2, 4, 5, 5
+_MAGIC, _VERSION, _STRIDE, _COUNT, _LATEST, _CHECK = 0, 1, 2, 3, 6, 10
+_SEQUENCE, _REQUEST_NUMBER = 2, 4
 
 
 class ShmError(ValueError):
@@ -194,27 +193,9 @@ class Region:
         return self._sequences[_SEQUENCE]
 
     @property
-    def is_idle(self) -> bool:
-        """Of sealed replies: whether the server is at no request, of any client."""
-        return self._sequences[_BEGUN] == self._sequences[_ENDED]
-
-    @property
-    def begun(self) -> int:
-        """Of sealed replies: the number of the request that was begun last."""
-        return self._sequences[_BEGUN]
-
-    @property
-    def ended(self) -> int:
-        """Of sealed replies: the number of the request that was ended last, with a reply or without."""
-        return self._sequences[_ENDED]
-
-    def begin(self, number: int) -> None:
-        """Tell that a request is being served. For the thread that writes."""
-        self._sequences[_BEGUN] = number
-
-    def end(self, number: int) -> None:
-        """Tell that a request is over: its reply is written, or never will be. For the thread that writes."""
-        self._sequences[_ENDED] = number
+    def number(self) -> int:
+        """Of sealed replies: the number of the last one, be it only that there is none."""
+        return int(_NUMBER.unpack_from(self._slots[self._words[_LATEST] % self.n_buffers], _SIZE.size)[0])
 
     def withdraw(self, sequence: int) -> None:
         """Take back the last payload, if it is that one: its reader has gone on without it."""
@@ -230,7 +211,7 @@ class Region:
     def write_request(self, payload: bytes, number: int) -> int:
         """Publish a request under a number, and return its sequence."""
         self._sequences[_REQUEST_NUMBER] = number
-        self._words[_CHECK] = zlib.crc32(payload, number & _WORD_MAX)
+        self._words[_CHECK] = zlib.crc32(payload, (number ^ number >> 32) & _WORD_MAX)
         return self.write(payload)
 
     def read_request(self, last_seen: int) -> tuple[int, bytes, int | None] | None:
@@ -238,20 +219,22 @@ class Region:
         found = self.read(last_seen)
         if found is None:
             return None
+        sequence, payload = found
         number = self._sequences[_REQUEST_NUMBER]
-        is_whole = self._words[_CHECK] == zlib.crc32(found[1], number & _WORD_MAX)
-        return *found, number if is_whole else None
+        if self._words[_CHECK] != zlib.crc32(payload, (number ^ number >> 32) & _WORD_MAX):
+            return sequence, payload, None
+        return sequence, payload, number
 
     def write(self, payload: Buffer, number: int | None = None) -> int:
         """Publish a payload, and return its sequence. Only one process and one thread may write a region.
 
-        With a ``number`` it is the reply to the request of that number.
+        With a ``number`` it is the reply to the request of that number, or if it is empty that there is none.
         """
         if type(payload) is not bytes:
             payload = memoryview(payload).cast("B")
         begin = _SIZE.size if number is None else _NUMBERED.size
         size, end = len(payload), len(payload) + begin
-        if size == 0 or end > self.stride:
+        if end > self.stride or (size == 0 and number is None):
             raise _misfit(size, self.stride - begin)
         words, sequences = self._words, self._sequences
         target = (words[_LATEST] + 1) % self.n_buffers
@@ -301,7 +284,7 @@ class Region:
             return None
         if number is None:
             payload = slot[4 : size + 4].tobytes()
-        elif _NUMBER.unpack_from(slot, 4)[0] == number:
+        elif size > NUMBER_BYTES and _NUMBER.unpack_from(slot, 4)[0] == number:
             payload = slot[12 : size + 4].tobytes()
         else:
             return None
@@ -314,6 +297,12 @@ class Region:
     def outdate(self) -> None:
         """Let the newest payload count no more: readers find none until the next write. For the thread that writes."""
         _SIZE.pack_into(self._slots[self._words[_LATEST] % self.n_buffers], 0, 0)
+
+    def clear(self) -> None:
+        """Let no payload count any more, and no number."""
+        self._sequences[_REQUEST_NUMBER] = self._words[_CHECK] = 0
+        for slot in self._slots:
+            _SIZE.pack_into(slot, 0, 0)
 
     def release(self) -> None:
         """Let go of the buffer, so that a mapping can be closed. Nothing else works afterwards."""

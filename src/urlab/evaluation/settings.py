@@ -81,6 +81,8 @@ class TimeLimits:
     """Seconds that a worker may take; beyond them its process is ended and the client gets HTTP 504.
 
     ``busy_s`` is what a worker that is to be ended has for its last answer, ``end_s`` for its files after that.
+    ``head_s`` is what a client may take for the head of a request, from its first byte or from the start of the
+    connection, and ``body_s`` for the body after that; beyond them its connection ends.
     """
 
     step_s: float = 600.0
@@ -88,6 +90,8 @@ class TimeLimits:
     flush_s: float = 120.0
     busy_s: float = 4.0
     end_s: float = 30.0
+    head_s: float = 10.0
+    body_s: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,10 @@ class ServerSettings:
     any free port. ``workers`` is the most worker processes at a time. ``absolute`` or ``relative``: what an action
     without ``is_rel`` means; without them that depends on the client's generation. ``videos`` needs ``cameras``.
     ``run_id`` of an earlier run resumes it. ``camera_choice`` says which cameras there are, None those that we ship.
+
+    ``share`` lets other users of this machine in, and so does a ``token``, which requests must carry then.
+    ``allowed_hosts`` are further names that clients may ask for, see `urlab.access.web`. With ``tls``, a
+    certificate and its key in PEM files, the server speaks HTTPS.
     """
 
     host: str = "127.0.0.1"
@@ -114,6 +122,9 @@ class ServerSettings:
     results: Path = Path("eval-results")
     run_id: str | None = None
     token: str | None = None
+    share: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    tls: tuple[Path, Path] | None = None
     videos: bool = True
     ready_file: Path | None = None
     max_body_bytes: int = 8 << 20

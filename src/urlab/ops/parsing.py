@@ -38,7 +38,7 @@ read_catalogue()
 
 def decode_request(frame: bytes) -> Request[Reply] | None:
     """The typed request, in one pass; None when anything is wrong with the frame."""
-    if len(frame) > _SMALL_BYTES and not is_readable(frame):
+    if len(frame) > MAX_REQUEST_BYTES or (len(frame) > _SMALL_BYTES and not is_readable(frame)):
         return None
     try:
         request: Request[Reply] = (_from_json if looks_like_json(frame) else _from_msgpack).decode(frame)
@@ -98,8 +98,6 @@ def request_key(frame: bytes) -> RequestKey | None:
 
 def read_envelope(frame: bytes) -> tuple[str, str | None]:
     """Op and session of a frame that could not be read at once; BadRequest or MissingOp when it has none."""
-    if len(frame) > MAX_REQUEST_BYTES:
-        raise BadRequest(f"the request has {len(frame)} bytes; the limit is {MAX_REQUEST_BYTES}")
     message = _tree(frame)
     op, session_id = message.get("op"), message.get("session_id")
     if not isinstance(op, str) or not op:
@@ -120,6 +118,8 @@ def read_request(spec: OpSpec, frame: bytes) -> Request[Reply] | UrlabError:
         return msgspec.convert(_with_integers(message), spec.request)
     except (msgspec.ValidationError, OverflowError) as wrong:
         return BadValue(f"{spec.name}: {wrong}{_allowed_keys(spec, str(wrong))}")
+    except RecursionError:
+        return BadValue(f"{spec.name}: the request is nested too deeply")
 
 
 def peek(frame: bytes) -> tuple[str, float | None]:
@@ -151,8 +151,6 @@ _MANY = 16
 
 def is_readable(frame: bytes) -> bool:
     """Whether reading a large frame takes a bearable time, and bearable memory; False when it is broken."""
-    if len(frame) > MAX_REQUEST_BYTES:
-        return False
     if looks_like_json(frame):
         most = min(_MOST_VALUES + len(frame) // _JSON_BYTES_PER_VALUE, _MOST_JSON_VALUES)
         containers = frame.count(b"[") + frame.count(b"{")
@@ -244,6 +242,8 @@ def _with_integers(tree: Any) -> Any:
 
 
 def _tree(frame: bytes) -> dict[str, Any]:
+    if len(frame) > MAX_REQUEST_BYTES:
+        raise BadRequest(f"the request has {len(frame)} bytes; the limit is {MAX_REQUEST_BYTES}")
     if len(frame) > _SMALL_BYTES and not is_readable(frame):
         raise BadRequest(
             f"the request has {len(frame)} bytes, which would be too many values in memory: at most {_MOST_VALUES} and "

@@ -1,8 +1,8 @@
 """Recording and replay: states in while the simulation steps, files and frames to show again out.
 
 `recorder` copies one frame per mj_step, and `journal` has them on disk as they come; a `recording` is what was
-captured. `files` finds one that a client names and reads it, as JSON (`json_format`) or CSV, large ones of other writers
-in a child process (`reading_child`); `player` shows it frame by frame, on the joints that it matches.
+captured. `files` finds one that a client names and reads it, as JSON (`json_format`) or CSV, large ones of other
+writers in a child process (`reading_child`); `player` shows it frame by frame, on the joints that it matches.
 """
 
 from urlab.recording.files import load_path, read_recording, save_path

@@ -88,7 +88,8 @@ class ShmLink:
         self._waiter = SequenceWaiter(self._replies)
         self.capacity = self._requests.capacity
         self._last_number = (1 + secrets.randbits(63 - COUNT_BITS)) << COUNT_BITS
-        self._due: SentRequest | None = (0, 0, 0) if self._is_numbered else None  # that of a client before this one
+        shown = self._shown_number() if self._is_numbered else None  # perhaps that of a client which left
+        self._due: SentRequest | None = None if shown is None else (shown, 0, 0)
 
     @property
     def is_current(self) -> bool:
@@ -110,12 +111,15 @@ class ShmLink:
         """
         requests, replies = self._requests, self._replies
         answered = replies.sequence
-        number = self._next_number()
-        self._due = (number, requests.sequence, answered)
-        if number is None:
-            requests.write(frame)
-        else:
+        number: int | None
+        if self._is_numbered:
+            number = self._last_number = self._last_number + 1
+            self._due = number, 0, answered
             requests.write_request(frame, number)
+        else:
+            number = None
+            self._due = None, requests.sequence, answered
+            requests.write(frame)
         wake(requests)
         found = None
         if self._waiter.wait(answered, min(timeout_s, LIFE_CHECK_S)):
@@ -127,12 +131,6 @@ class ShmLink:
     def close(self) -> None:
         """Let other clients have the regions. Once is enough."""
         self._undo.close()
-
-    def _next_number(self) -> int | None:
-        if not self._is_numbered:
-            return None
-        self._last_number += 1
-        return self._last_number
 
     def _open_replies(self, folder: Path) -> OpenedRegion:
         if not self._is_numbered:
@@ -156,7 +154,7 @@ class ShmLink:
                 raise ServerEndedError(self._address, passed_s)
             if passed_s >= timeout_s:
                 raise URLabTimeoutError(self._address, timeout_s)
-            if number is not None and number != self._replies.begun and not self._is_shown(number):
+            if number is not None and number != self._shown_number():
                 self._requests.write_request(frame, number)  # written over; a server that has it passes over it
                 wake(self._requests)
             self._waiter.wait(answered, min(LIFE_CHECK_S, timeout_s - passed_s))
@@ -166,9 +164,9 @@ class ShmLink:
         number, requests, replies = sent
         if number is None:
             return self._requests.sequence == requests or self._replies.sequence != replies
-        return self._replies.is_idle and (self._replies.ended == number or not self._is_shown(number))
+        return number == self._replies.number or number != self._shown_number()
 
-    def _is_shown(self, number: int) -> bool:
-        """Whether the request of that number stands there to be taken."""
+    def _shown_number(self) -> int | None:
+        """The number of the request that stands there; None when there is none, or it is damaged."""
         found = self._requests.read_request(-1)
-        return found is not None and found[2] == number
+        return None if found is None else found[2]

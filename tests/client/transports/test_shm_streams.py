@@ -55,9 +55,9 @@ class Files:
         self.folder = folder
         self.open: dict[str, OwnedRegion] = {}
 
-    def make(self, *names: str) -> None:
+    def make(self, *names: str, peers_write: bool = False) -> None:
         for name in names:
-            self.open[name] = OwnedRegion(self.folder / name, 4096, 4)
+            self.open[name] = OwnedRegion(self.folder / name, 4096, 4, peers_write=peers_write)
 
     def write(self, name: str, payload: bytes) -> None:
         self.open[name].region.write(payload)
@@ -242,7 +242,7 @@ def test_without_a_region_it_is_a_stream_over_zeromq_and_back(files: Files, publ
     publisher, inbox = publish(), Inbox()
     transport = ShmTransport(ZmqTransport("tcp://127.0.0.1:1", state_endpoint=publisher.endpoint), str(tmp_path))
     handshake = {"shm_session_dir": "elsewhere"}
-    files.make("req.shm", "rep.shm")
+    files.make("req.shm", "rep.shm", peers_write=True)
     transport.absorb_handshake(handshake)
     transport.start_state_stream(inbox)
     transport.start_camera_stream("seer", "eye", publisher.endpoint, "seer/camera/eye", inbox)

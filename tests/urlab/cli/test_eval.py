@@ -25,6 +25,7 @@ pytest.importorskip("uvicorn")
 from urlab.evaluation import EvalClient
 
 LIMIT_S = 30.0
+TOKEN = "a secret of many letters"
 BLOCKER = """
 import json, sys
 class Blocker:
@@ -138,7 +139,7 @@ def here(place: Workplace, cli_here: Any, monkeypatch: pytest.MonkeyPatch) -> An
 def server(place: Workplace) -> Iterator[dict[str, Any]]:
     """A server with a token, with what its ready file says."""
     ready_file = place.folder / "ready.json"
-    options = ("--port", "0", "--token", "secret", "--no-cameras", "--ready-file", str(ready_file), "--workers", "2")
+    options = ("--port", "0", "--token", TOKEN, "--no-cameras", "--ready-file", str(ready_file), "--workers", "2")
     process = place.start("serve", *options, "--tasks", "hurried.toml", "--episodes", "2", "--run-id", "served")
     until(lambda: ready_file.exists() or process.poll() is not None)
     assert process.poll() is None, process.communicate()[1]
@@ -205,7 +206,7 @@ def test_a_policy_of_ones_own_runs_and_may_print(here: Any):
 def test_a_policy_that_fails_ends_the_run_and_says_where(
     server: dict[str, Any], policy: str, arguments: tuple[str, ...], says: str, here: Any
 ):
-    at = ("--url", server["url"], "--token", "secret", "--tasks", "hurried", "--episodes", "1")
+    at = ("--url", server["url"], "--token", TOKEN, "--tasks", "hurried", "--episodes", "1")
     done = here("run", "--policy", policy, *at, *arguments)
     assert done.returncode == 1
     assert says in done.stderr
@@ -329,6 +330,37 @@ def test_a_server_tells_what_happens(place: Workplace, here: Any):
         assert words in said
 
 
+def said_at_start(place: Workplace, *options: str) -> str:
+    """What a server says until it answers, and the status that it gives to a request without a token."""
+    ready_file = place.folder / "start.json"
+    words = ("--port", "0", "--no-cameras", "--tasks", "hurried.toml", "--ready-file", str(ready_file))
+    process = place.start("serve", *words, *options)
+    until(lambda: ready_file.exists() or process.poll() is not None)
+    process.send_signal(signal.SIGTERM)
+    said: str = process.communicate(timeout=LIMIT_S)[1]
+    assert process.returncode == 0, said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "open to this user only,"),
+        (("--share",), "open to all users of this machine (--share),"),
+        (("--token", "auto"), "open to users of this machine who have the token,"),
+        (("--host", "0.0.0.0", "--insecure"), "everyone who reaches it can run its episodes"),
+        (("--host", "0.0.0.0", "--insecure"), "open to EVERYONE on the network (--insecure),"),
+        (("--host", "0.0.0.0", "--token", TOKEN), "is not encrypted: its token can be read on the way"),
+    ],
+)
+def test_a_server_says_to_whom_it_is_open(place: Workplace, options: tuple[str, ...], words: str):
+    said = said_at_start(place, *options, "--run-id", "open")
+    assert words in said
+    made = re.search(r"the token of this server: (\S{32})\n", said)
+    assert (made is not None) is ("auto" in options)
+    assert TOKEN not in said
+
+
 @contextmanager
 def serving(place: Workplace, *options: str) -> Iterator[str]:
     """A server of one episode of few steps; its address."""
@@ -359,7 +391,7 @@ def test_a_flag_says_that_an_action_without_is_rel_is_absolute(place: Workplace)
 
 def test_a_running_server_tells_how_far_it_is_and_takes_other_jobs(place: Workplace, server: dict[str, Any], here: Any):
     bare = server["url"].removeprefix("http://")
-    at = ("--url", bare, "--token", "secret")
+    at = ("--url", bare, "--token", TOKEN)
     first = here("submit", "hurried", "--episodes", "2", "--run-id", "served", "--force", *at, "--json")
     assert json.loads(first.stdout)["total_episodes"] == 2
     ran = here("run", "--policy", "own:Still", *at, "--results", "elsewhere")
@@ -376,9 +408,9 @@ def test_a_running_server_tells_how_far_it_is_and_takes_other_jobs(place: Workpl
 
 
 def test_a_job_that_somebody_works_on_is_not_ended_unasked(server: dict[str, Any], here: Any):
-    at = ("--url", server["url"], "--token", "secret")
+    at = ("--url", server["url"], "--token", TOKEN)
     here("submit", "hurried", "--episodes", "1", "--run-id", "theirs", "--force", *at)
-    with EvalClient(server["url"], token="secret") as client:
+    with EvalClient(server["url"], token=TOKEN) as client:
         client.reset()
         for words in (("submit", "hurried"), ("run", "--policy", "own:Still", "--tasks", "hurried")):
             refused = here(*words, *at)
@@ -393,7 +425,7 @@ def test_what_a_server_refuses_is_told(server: dict[str, Any], here: Any):
     refused = here("status", *at)
     assert refused.returncode == 1
     assert "wants a token: give it with --token" in refused.stderr
-    unknown = here("submit", "nothing", *at, "--token", "secret")
+    unknown = here("submit", "nothing", *at, "--token", TOKEN)
     assert unknown.returncode == 2
     assert "there is no task 'nothing'; tasks: " in unknown.stderr
 
@@ -407,7 +439,7 @@ def test_somebody_elses_server_is_told_apart(here: Any):
 
 
 def test_a_server_has_the_run_that_it_has(server: dict[str, Any], here: Any):
-    done = here("run", "--policy", "own:Still", "--url", server["url"], "--token", "secret", "--run-id", "dreamt")
+    done = here("run", "--policy", "own:Still", "--url", server["url"], "--token", TOKEN, "--run-id", "dreamt")
     assert done.returncode == 2
     assert "not 'dreamt': with --tasks it begins another one" in done.stderr
 
@@ -478,6 +510,10 @@ def test_a_taken_port_is_named(place: Workplace):
         (("serve", "--draw", "obs_cam"), 2, "no robot has a camera 'obs_cam'; there are: left_camera, obs_camera, "),
         (("serve", "--draw", "obs_camera=9"), 2, "is not CAMERA or CAMERA=WIDTHxHEIGHT with 16 to 4096 pixels"),
         (("serve", "--host", "0.0.0.0"), 2, "give it a --token, or say --insecure"),
+        (("serve", "--token", "fifteen letters"), 2, "needs 16 or more. '--token auto' makes one and prints it"),
+        (("serve", "--tls-cert", "own.py"), 2, "--tls-cert and --tls-key go together"),
+        (("serve", "--tls-cert", "own.py", "--tls-key", "gone"), 2, "--tls-key gone: there is no such file"),
+        (("serve", "--tls-cert", "own.py", "--tls-key", "own.py"), 2, "own.py are no certificate and its key in PEM"),
         (("serve", "--ready-file", "."), 2, "--ready-file . is a folder; name a file in it"),
         (("status", "--url", "127.0.0.1:9"), 1, "Is there a server at http://127.0.0.1:9?"),
         (("status", "--url", "127.0.0.1:port"), 2, "'http://127.0.0.1:port' is not the address of a server"),

@@ -20,7 +20,7 @@ DEFAULT_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
 DEFAULT_RESULTS = Path("eval-results")
 INSTALL_LINE = "pip install 'urlab-headless[eval]'"
 FOR_TASKS = ("scipy",)
-FOR_A_SERVER = ("fastapi", "scipy", "uvicorn")
+FOR_A_SERVER = ("fastapi", "httptools", "scipy", "uvicorn")
 _ALL = "all"
 
 Episodes = Annotated[int, typer.Option("--episodes", min=1, help="Episodes of each task, each with a seed of its own.")]

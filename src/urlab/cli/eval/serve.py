@@ -1,27 +1,30 @@
 """`urlab eval serve`: an evaluation server, whose tasks policies solve over HTTP."""
 
-import ipaddress
 import logging
 import os
 import signal
+import ssl
 import sys
 import threading
-from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from urlab.access import check_token, new_token
 from urlab.cli.console import WRONG_USE, CommandError, LogLevel, set_up_logging, stderr
 from urlab.cli.eval import options as opt
 from urlab.cli.options import Log
 from urlab.cli.signals import StopSignals
-from urlab.evaluation.settings import FIRST_ROBOT, ServerSettings
+from urlab.config import is_local
+from urlab.evaluation.settings import FIRST_ROBOT, TOKEN_VARIABLE, ServerSettings
 
 log = logging.getLogger("urlab.cli")
 
 _DEFAULT_WORKERS = 16
 _MOST_LISTED = 3
+_MADE_TOKEN = "auto"
 
 Host = Annotated[str, typer.Option("--host", help="Bind address; one that others can reach needs --token.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="0 = any free port.")]
@@ -57,7 +60,26 @@ Absolute = Annotated[
 ]
 Privileged = Annotated[bool, typer.Option("--privileged", help="Tell policies where objects are: oracles need it.")]
 Videos = Annotated[bool, typer.Option("--videos/--no-videos", help="Record videos of what the cameras see.")]
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token",
+        metavar="TEXT|auto",
+        envvar=TOKEN_VARIABLE,
+        help="What every request must carry: 16 characters or more; 'auto' makes one and prints it.",
+        show_default=False,
+    ),
+]
+Share = Annotated[bool, typer.Option("--share", help="Let other users of this machine in, without a token.")]
 Insecure = Annotated[bool, typer.Option("--insecure", help="Allow a --host that others can reach without --token.")]
+AllowedHosts = Annotated[
+    list[str] | None,
+    typer.Option("--allow-host", metavar="NAME", help="A further name that clients may ask for; may be repeated."),
+]
+TlsCert = Annotated[
+    Path | None, typer.Option("--tls-cert", metavar="FILE", help="Speak HTTPS, with this certificate (PEM).")
+]
+TlsKey = Annotated[Path | None, typer.Option("--tls-key", metavar="FILE", help="The key of --tls-cert (PEM).")]
 ReadyFile = Annotated[
     Path | None,
     typer.Option("--ready-file", metavar="FILE", help="Write pid and url there once requests are answered."),
@@ -82,8 +104,12 @@ def serve(
     videos: Videos = True,
     results: opt.Results = opt.DEFAULT_RESULTS,
     run_id: opt.RunId = None,
-    token: opt.Token = None,
+    token: Token = None,
+    share: Share = False,
     insecure: Insecure = False,
+    allow_host: AllowedHosts = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     ready_file: ReadyFile = None,
     log_level: Log = LogLevel.INFO,
     end_with_stdin: EndWithStdin = False,
@@ -99,14 +125,12 @@ def serve(
     set_up_logging(log_level)
     with StopSignals():
         opt.need_packages(opt.FOR_A_SERVER)
-        _check_host(host, token, insecure)
         _check_places(results, ready_file)
-        chosen = opt.known_tasks(tasks)
         settings = ServerSettings(
             host=host,
             port=port,
             workers=workers,
-            tasks=list(chosen),
+            tasks=list(opt.known_tasks(tasks)),
             one_job=one_job,
             episodes=episodes,
             seed=seed,
@@ -116,12 +140,12 @@ def serve(
             privileged=privileged,
             results=results,
             run_id=run_id,
-            token=token,
             videos=videos and cameras,
             ready_file=ready_file,
             camera_choice=opt.camera_choice(camera_config or (), draw or (), depth=depth),
         )
-        _serve_until_stopped(settings, end_with_stdin)
+        settings = replace(settings, share=share, allowed_hosts=tuple(allow_host or ()), tls=_tls(tls_cert, tls_key))
+        _serve_until_stopped(replace(settings, token=_token(host, token, insecure)), end_with_stdin)
     log.info("stopped")
 
 
@@ -132,7 +156,7 @@ def _serve_until_stopped(settings: ServerSettings, end_with_stdin: bool) -> None
         opt.check_drawing()
     if end_with_stdin:
         threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
-    serve_requests(settings, on_ready=lambda url: _say_where(url, settings.results, settings.tasks))
+    serve_requests(settings, on_ready=lambda url: _say_where(url, settings))
 
 
 def _stop_at_end_of_stdin() -> None:
@@ -147,23 +171,63 @@ def _check_places(results: Path, ready_file: Path | None) -> None:
     opt.check_file("--ready-file", ready_file)
 
 
-def _check_host(host: str, token: str | None, insecure: bool) -> None:
-    if token or insecure or host == "localhost":
-        return
-    try:
-        is_here = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_here = False
-    if not is_here:
+def _token(host: str, given: str | None, insecure: bool) -> str | None:
+    """The token to ask for: the given one, or one that is made and told; ConfigError if it could be guessed."""
+    if given is None and not insecure and not is_local(host):
         raise CommandError(
             f"--host {host} can be reached by others, who could then run this server's episodes: "
             "give it a --token, or say --insecure",
             WRONG_USE,
         )
+    if given != _MADE_TOKEN:
+        check_token(given)
+        return given
+    made = new_token()
+    stderr().print(f"the token of this server: {made}", soft_wrap=True, markup=False, highlight=False)
+    return made
 
 
-def _say_where(url: str, results: Path, tasks: Sequence[str]) -> None:
+def _tls(cert: Path | None, key: Path | None) -> tuple[Path, Path] | None:
+    """Both files or none; CommandError for files that cannot be used."""
+    if (cert is None) != (key is None):
+        raise CommandError("--tls-cert and --tls-key go together", WRONG_USE)
+    if cert is None or key is None:
+        return None
+    for option, file in (("--tls-cert", cert), ("--tls-key", key)):
+        if not file.is_file():
+            raise CommandError(f"{option} {file}: there is no such file", WRONG_USE)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key)
+    except OSError as problem:
+        raise CommandError(
+            f"--tls-cert {cert} and --tls-key {key} are no certificate and its key in PEM: {problem.strerror}",
+            WRONG_USE,
+        ) from problem
+    return cert, key
+
+
+def open_to(settings: ServerSettings) -> str:
+    """Who can use a server that is started like this, in words."""
+    if is_local(settings.host):
+        if settings.token is not None:
+            return "users of this machine who have the token"
+        return "all users of this machine (--share)" if settings.share else "this user only"
+    return "EVERYONE on the network (--insecure)" if settings.token is None else "everyone who has the token"
+
+
+def _say_where(url: str, settings: ServerSettings) -> None:
+    if not is_local(settings.host):
+        if settings.token is None:
+            log.warning("%s: everyone who reaches it can run its episodes and read its results", url)
+        elif settings.tls is None:
+            log.warning(
+                "%s is not encrypted: its token can be read on the way; --tls-cert and --tls-key mend that", url
+            )
     if not log.isEnabledFor(logging.INFO):
         return
-    what = ", ".join(tasks) if len(tasks) <= _MOST_LISTED else f"{len(tasks)} tasks"
-    stderr().print(f"serving {what} at {url}, results in {results}. Stop with Ctrl-C.", soft_wrap=True, markup=False)
+    what = ", ".join(settings.tasks) if len(settings.tasks) <= _MOST_LISTED else f"{len(settings.tasks)} tasks"
+    stderr().print(
+        f"serving {what} at {url}, open to {open_to(settings)}, results in {settings.results}. Stop with Ctrl-C.",
+        soft_wrap=True,
+        markup=False,
+    )

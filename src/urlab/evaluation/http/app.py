@@ -1,25 +1,27 @@
-"""The evaluation server as an ASGI application, the gate before its endpoints, and its life as one uvicorn process."""
+"""The evaluation server as an ASGI application, and its life as one uvicorn process."""
 
 import asyncio
 import contextlib
 import errno
 import gc
-import hmac
 import logging
 import os
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
-import msgspec
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
+from urlab import access
 from urlab.errors import ConfigError, UrlabError
-from urlab.evaluation.errors import BodyTooLarge, MissingToken, RefusedRequest
+from urlab.evaluation.errors import RefusedRequest
+from urlab.evaluation.http.connections import HttpConnection
+from urlab.evaluation.http.gate import Gate
 from urlab.evaluation.http.routes import add_routes
 from urlab.evaluation.http.service import EvaluationService
 from urlab.evaluation.settings import ServerSettings
@@ -31,11 +33,8 @@ _BACKLOG = 128
 _CLOSE_GRACE_S = 5
 _KEEP_ALIVE_S = 600
 """A policy may think for long between two steps on one connection."""
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[None]]
-_OPEN_PATHS = frozenset({"/docs", "/openapi.json"})
+_UNREAD_S = 60
+"""A reply that its client does not take for so long ends the connection; so does a client that is gone."""
 
 
 def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = None) -> None:
@@ -50,7 +49,8 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = Non
 def _app(service: EvaluationService, settings: ServerSettings) -> FastAPI:
     app = FastAPI(title="URLab policy evaluation", redirect_slashes=False, docs_url=None, redoc_url=None)
     add_routes(app, service)
-    app.add_middleware(Gate, token=settings.token, max_body_bytes=settings.max_body_bytes)
+    web = access.WebAccess(settings.host, settings.token, settings.allowed_hosts)
+    app.add_middleware(Gate, web=web, max_body_bytes=settings.max_body_bytes)
     app.add_exception_handler(UrlabError, _explain)
     return app
 
@@ -72,8 +72,13 @@ class _UvicornServer(uvicorn.Server):
         url: str,
         on_ready: Callable[[str], None] | None,
     ) -> None:
+        admits_all = settings.share or settings.token is not None
+        connection: Any = partial(HttpConnection, admits_all=admits_all, limits=settings.limits)
         config = uvicorn.Config(
             _app(service, settings),
+            http=connection,
+            ssl_certfile=settings.tls and settings.tls[0],
+            ssl_keyfile=settings.tls and settings.tls[1],
             log_level="warning",
             access_log=False,
             timeout_keep_alive=_KEEP_ALIVE_S,
@@ -83,6 +88,7 @@ class _UvicornServer(uvicorn.Server):
             date_header=False,
         )
         super().__init__(config)
+        _bound_warnings(logging.getLogger("uvicorn.error"))
         self._service, self._ready_file, self._url, self._on_ready = service, settings.ready_file, url, on_ready
 
     @contextlib.contextmanager
@@ -116,13 +122,15 @@ class _UvicornServer(uvicorn.Server):
 def _listening_on(settings: ServerSettings) -> socket.socket:
     """The socket that clients connect to; ConfigError if the port is taken or the host is not of this machine.
 
-    Connections inherit "no delay": head and body of a reply go out apart, and must not wait for each other.
+    Connections inherit its options, among them "no delay": head and body of a reply go out apart, and must not wait
+    for each other.
     """
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        _notice_dead_peers(listening)
         listening.bind((settings.host, settings.port))
         listening.listen(_BACKLOG)
     except OSError as problem:
@@ -133,85 +141,25 @@ def _listening_on(settings: ServerSettings) -> socket.socket:
     return listening
 
 
+def _notice_dead_peers(listening: socket.socket) -> None:
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (("TCP_KEEPIDLE", _UNREAD_S), ("TCP_USER_TIMEOUT", 1000 * _UNREAD_S)):
+        if hasattr(socket, name):
+            listening.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+
+
+def _bound_warnings(logger: logging.Logger) -> None:
+    """uvicorn warns of every request that is no HTTP; clients can make it do that without end."""
+
+    def passes(record: logging.LogRecord) -> bool:
+        if record.levelno == logging.WARNING:
+            access.refusals.say("uvicorn", record.getMessage())
+        return record.levelno != logging.WARNING
+
+    logger.filters[:] = [passes]
+
+
 def _url(settings: ServerSettings, listening: socket.socket) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http://{host}:{listening.getsockname()[1]}"
-
-
-class Gate:
-    """``app`` behind checks. Base URLs of clients may have a path of their own, so only its last part counts.
-
-    /docs is open to all: clients look at it before they send a token.
-    """
-
-    def __init__(self, app: App, *, token: str | None, max_body_bytes: int) -> None:
-        self._app = app
-        self._expected = None if token is None else f"Bearer {token}".encode()
-        self._max_body_bytes = max_body_bytes
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One connection."""
-        if scope["type"] != "http":
-            return await self._app(scope, receive, send)
-        path = "/" + scope["path"].rstrip("/").rpartition("/")[2]
-        headers = dict(scope["headers"])
-        try:
-            self._check_token(path, headers)
-            body = await self._body(headers, receive)
-        except RefusedRequest as problem:
-            return await _refuse(problem, send)
-        if body is None:
-            return None
-        inner = {**scope, "path": path, "raw_path": path.encode("utf-8", "replace")}
-        return await self._app(inner, _replay(body, receive), send)
-
-    def _check_token(self, path: str, headers: dict[bytes, bytes]) -> None:
-        if self._expected is None or path in _OPEN_PATHS:
-            return
-        if not hmac.compare_digest(headers.get(b"authorization", b""), self._expected):
-            raise MissingToken("this server wants a token: send the header 'Authorization: Bearer <token>'")
-
-    async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
-        """The whole body; what is too large is refused before it is read, or as soon as it shows.
-
-        None if the client hangs up before its end: half a request is none.
-        """
-        length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length[:20]) > self._max_body_bytes:
-            raise self._too_large()
-        parts, size, more = [], 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return None
-            part = message.get("body", b"")
-            size += len(part)
-            if size > self._max_body_bytes:
-                raise self._too_large()
-            parts.append(part)
-            more = message.get("more_body", False)
-        return b"".join(parts)
-
-    def _too_large(self) -> BodyTooLarge:
-        return BodyTooLarge(f"the body is larger than the limit of {self._max_body_bytes} bytes")
-
-
-def _replay(body: bytes, receive: Receive) -> Receive:
-    """The body as one message, then what the connection sends."""
-    waiting = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replay() -> MutableMapping[str, Any]:
-        return waiting.pop() if waiting else await receive()
-
-    return replay
-
-
-async def _refuse(problem: RefusedRequest, send: Send) -> None:
-    body = msgspec.json.encode({"detail": problem.message})
-    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    if problem.status == 413:
-        headers.append((b"connection", b"close"))
-    if problem.status == 401:
-        headers.append((b"www-authenticate", b"Bearer"))
-    await send({"type": "http.response.start", "status": problem.status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    scheme = "http" if settings.tls is None else "https"
+    return f"{scheme}://{host}:{listening.getsockname()[1]}"

@@ -1,12 +1,13 @@
 """The endpoints. What is the client's mistake becomes a `RefusedRequest`, and so a 4xx with a ``detail``."""
 
 import asyncio
+import html
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from fastapi import FastAPI, Request, Response
-from fastapi.openapi.docs import get_swagger_ui_html
+from fastapi.responses import HTMLResponse
 
 from urlab.evaluation.encoding import BodyFormat, write_body
 from urlab.evaluation.errors import BadBody
@@ -89,7 +90,21 @@ def _add_docs(app: FastAPI, service: EvaluationService) -> None:
         """Programs that look here are later clients; a person with a browser is none."""
         if _BROWSER not in request.headers.get("user-agent", ""):
             service.visit(caller_of(request))
-        return get_swagger_ui_html(openapi_url="openapi.json", title=app.title)
+        return HTMLResponse(_docs_page(app), headers={"content-security-policy": "default-src 'none'"})
+
+
+def _docs_page(app: FastAPI) -> str:
+    """The endpoints in a list, as a page that loads nothing from anywhere."""
+    rows = [
+        f"<dt><code>{method.upper()} {html.escape(path)}</code></dt><dd>{html.escape(operation['description'])}</dd>"
+        for path, operations in app.openapi()["paths"].items()
+        for method, operation in operations.items()
+    ]
+    return (
+        f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(app.title)}</title>"
+        f"<h1>{html.escape(app.title)}</h1><dl>{''.join(rows)}</dl>"
+        "<p>The bodies of requests: <a href='openapi.json'>openapi.json</a></p></html>"
+    )
 
 
 def _add_worker_routes(app: FastAPI, service: EvaluationService) -> None:
@@ -103,13 +118,13 @@ def _add_worker_routes(app: FastAPI, service: EvaluationService) -> None:
     @app.post("/reset", openapi_extra=_describes(_WORKERS))
     async def reset(request: Request) -> Response:
         """Begin an episode with each worker and answer with the first observations."""
-        body, body_format = await _read_request(request, BodyFormat.PICKLE)
+        body, body_format = await _read_request(request)
         return _reply(await service.reset(_worker_ids(body), *_how(request, body_format)), body_format)
 
     @app.post("/reset_result", openapi_extra=_describes(_WORKERS))
     async def reset_result(request: Request) -> Response:
         """The current observations: resets are finished when they are answered."""
-        body, body_format = await _read_request(request, BodyFormat.PICKLE)
+        body, body_format = await _read_request(request)
         return _reply(await service.look(_worker_ids(body), *_how(request, body_format)), body_format)
 
     @app.post("/kill", openapi_extra=_describes(_WORKER_DATA))
@@ -124,19 +139,19 @@ def _add_step_routes(app: FastAPI, service: EvaluationService) -> None:
     @app.post("/step", openapi_extra=_describes(_ACTIONS))
     async def step(request: Request) -> Response:
         """One action for each worker named; ``?terminal=1`` adds the last observation to an episode's result."""
-        body, body_format = await _read_request(request, BodyFormat.PICKLE)
+        body, body_format = await _read_request(request)
         return _reply(await service.step(_actions(body), *_how(request, body_format)), body_format)
 
     @app.post("/step_chunk", openapi_extra=_describes(_CHUNK))
     async def step_chunk(request: Request) -> Response:
         """Actions one after the other until they or an episode end; only the last state is observed."""
-        body, body_format = await _read_request(request, BodyFormat.PICKLE)
+        body, body_format = await _read_request(request)
         return _reply(await service.step_chunk(_chunk(body), *_how(request, body_format)), body_format)
 
     @app.post("/give_up", openapi_extra=_describes(_FAILED))
     async def give_up(request: Request) -> Response:
         """End the episodes of workers whose policy has failed: they count as failed, and the next ones begin."""
-        body, body_format = await _read_request(request, BodyFormat.JSON)
+        body, body_format = await _read_request(request)
         ids, reason = _worker_ids(body), body.get("reason") if isinstance(body, dict) else None
         if ids is None or not isinstance(reason, str):
             raise BadBody("the body must be {'worker_ids': [...], 'reason': 'what went wrong'}")
@@ -223,9 +238,9 @@ def _sent(value: object) -> str:
     return f"a list with {describe(strange[0])} in it" if strange else describe(value)
 
 
-async def _read_request(request: Request, default: BodyFormat) -> tuple[object, BodyFormat]:
+async def _read_request(request: Request) -> tuple[object, BodyFormat]:
     """The body's value (None if it is empty) and its format; large bodies are read off the event loop."""
-    body_format = format_of(request.headers.get("content-type"), default)
+    body_format = format_of(request.headers.get("content-type"))
     body = await request.body()
     if len(body) > _LARGE_BODY_BYTES:
         return await asyncio.to_thread(read_body, body, body_format), body_format
@@ -234,7 +249,7 @@ async def _read_request(request: Request, default: BodyFormat) -> tuple[object, 
 
 async def _read_data(request: Request) -> tuple[dict[str, object], BodyFormat]:
     """The object under ``data``, as the control endpoints have it."""
-    body, body_format = await _read_request(request, BodyFormat.JSON)
+    body, body_format = await _read_request(request)
     data = body.get("data") if isinstance(body, dict) else None
     if not isinstance(data, dict):
         raise BadBody('the body must be an object {"data": {...}}')

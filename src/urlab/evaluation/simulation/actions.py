@@ -146,9 +146,9 @@ def _read_numbers(field: str, value: object, length: int, meaning: str) -> tuple
 
     ``meaning`` says what the numbers are.
     """
-    is_numbers = not isinstance(value, np.ndarray) or (value.ndim == 1 and value.dtype.kind in _REAL_KINDS)
-    values = value.tolist() if isinstance(value, np.ndarray) and is_numbers else value
-    if not is_numbers or not isinstance(values, list | tuple) or len(values) != length:
+    is_array = isinstance(value, np.ndarray) and value.shape == (length,) and value.dtype.kind in _REAL_KINDS
+    values = value.tolist() if is_array else value  # type: ignore[attr-defined]
+    if not isinstance(values, list | tuple) or len(values) != length:
         raise ActionError(f"{field} takes {length} numbers ({meaning}), but {describe(value)} was sent")
     if _are_small_floats(values):
         return tuple(values)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from urlab.monitoring.watchdog import Turns
 from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.shm.folder import SHM_ROOT, ShmFolder, ShmUnavailable
 from urlab.transport.shm.sealed import LockProbe, OwnedRegion
@@ -88,9 +89,9 @@ class ShmRpcServer:
     that comes twice is served once. The reply to any other, as the original's clients send them, goes to the other
     region, unless its client has gone on, to ZeroMQ or to its next request: it would answer the wrong one.
 
-    Any process of this user can write over requests. So a numbered one is wiped out when it was taken, to be shown no
-    second time; and one without a number is passed over while a client of ours has the regions: it is a damaged one,
-    which that client sends again.
+    Any process of this user can write over requests. So one without a number is passed over while a client of ours has
+    the regions: it is a damaged one, which that client sends again. And when that client has left, what it asked for is
+    wiped out, to be shown no second time.
     """
 
     def __init__(self, folder: ShmFolder, handle: Handle, registry: RequestRegistry, stride: int = RPC_STRIDE) -> None:
@@ -108,6 +109,7 @@ class ShmRpcServer:
             undo.callback(self._numbering.close)
             self._undo = undo.pop_all()
         self._taken: dict[int, int] = {}
+        self._is_clean = True
         self._waiter = SequenceWaiter(self._requests.region)
         self._thread = threading.Thread(target=self._run, name="urlab-shm-rpc", daemon=True)
 
@@ -127,19 +129,28 @@ class ShmRpcServer:
 
     def _run(self) -> None:
         requests, waiter = self._requests.region, self._waiter
-        seen = requests.sequence
+        seen, watched = requests.sequence, Turns("urlab-shm-rpc").open()
         while not waiter.stopped:
             if not waiter.wait(seen, _RESTORE_S):
-                requests.restore()
-                self._replies.region.restore()
+                self._tidy_up()
             elif found := requests.read_request(seen):
                 seen, request, number = found
+                watched.busy()
                 if number is None:
                     if not self._numbering.is_locked():
                         self._serve_plain(request, seen)
                 elif self._is_new(number):
-                    requests.outdate()
                     self._serve_numbered(request, number)
+                watched.idle()
+        watched.close()
+
+    def _tidy_up(self) -> None:
+        """While no request comes: put right what a process may have written over, wipe out what a client left."""
+        self._requests.region.restore()
+        self._replies.region.restore()
+        if not self._is_clean and not self._numbering.is_locked():
+            self._requests.region.clear()
+            self._is_clean = True
 
     def _is_new(self, number: int) -> bool:
         """Whether a request was not served yet: each client counts upwards."""
@@ -152,20 +163,21 @@ class ShmRpcServer:
         return True
 
     def _serve_numbered(self, request: bytes, number: int) -> None:
-        sealed = self._sealed.region
+        sealed, self._is_clean = self._sealed.region, False
+        capacity = sealed.capacity - NUMBER_BYTES
 
         def settle(reply: bytes, is_repeated: bool) -> None:
-            if not is_repeated:
-                fits = len(reply) <= sealed.capacity - NUMBER_BYTES
-                sealed.write(reply if fits else _too_large(request, len(reply), sealed.capacity - NUMBER_BYTES), number)
-            sealed.end(number)
+            if is_repeated:
+                reply = b""
+            elif len(reply) > capacity:
+                reply = _too_large(request, len(reply), capacity)
+            sealed.write(reply, number)
             wake(sealed)
 
-        sealed.begin(number)
-        self._serve(request, sealed.capacity - NUMBER_BYTES, settle, _nothing)
+        self._serve(request, capacity, settle, _nothing)
 
     def _serve_plain(self, request: bytes, seen: int) -> None:
-        sealed, replies = self._sealed.region, self._replies.region
+        replies = self._replies.region
         written = replies.sequence + 1
 
         def settle(reply: bytes, is_repeated: bool) -> None:
@@ -173,9 +185,7 @@ class ShmRpcServer:
                 fits = len(reply) <= replies.capacity
                 replies.write(reply if fits else _too_large(request, len(reply), replies.capacity))
                 wake(replies)
-            sealed.end(seen)
 
-        sealed.begin(seen)
         self._serve(request, replies.capacity, settle, lambda: replies.withdraw(written))
 
     def _serve(self, request: bytes, capacity: int, settle: Settle, withdraw: Callable[[], None]) -> None:

@@ -161,9 +161,9 @@ def test_unknown_workers_may_be_killed(client: Any) -> None:
 
 
 def test_a_token_is_asked_of_everything_but_the_docs(make_server: Any, make_raw: Any) -> None:
-    server = make_server(token="secret")
-    stranger, guest = make_raw(server.url), make_raw(server.url, Authorization="Bearer secret")
-    wrong = make_raw(server.url, Authorization="Bearer Secret")
+    server = make_server(token="a secret of many letters")
+    stranger, guest = make_raw(server.url), make_raw(server.url, Authorization="Bearer a secret of many letters")
+    wrong = make_raw(server.url, Authorization="Bearer A secret of many letters")
     for client in (stranger, wrong):
         assert client.refused("/reset", {"worker_ids": ["0"]})[0] == 401
         assert client.send("GET", "/status", None, None)[0] == 401

@@ -1,0 +1,143 @@
+"""A real Chromium without a window, for tests: opens pages, runs JavaScript in them, takes pictures.
+
+It is driven over its DevTools protocol, one thread at a time. Tests get it from the fixture ``open_browser`` in
+conftest.py, which skips them where there is no Chromium.
+"""
+
+import base64
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+from typing import Any, Self
+
+from websockets.sync.client import connect
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+START_S, REPLY_S = 60.0, 60.0
+
+
+def find_browser() -> str | None:
+    """The program, or None; the variable CHROMIUM names another one."""
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, PROGRAMS)), None)
+
+
+class JavaScriptError(Exception):
+    """A script raised; the message is its own."""
+
+
+class Browser:
+    """One process with a profile of its own, in ``folder``. ``flags`` are options of its command line."""
+
+    def __init__(self, program: str, folder: Path, *flags: str) -> None:
+        profile = folder / "profile"
+        self._log = folder / "log"
+        self._pages: list[Page] = []
+        sandbox = ["--no-sandbox"] if os.geteuid() == 0 else []
+        # /dev/shm is small in containers; nothing that it does by itself should reach the network.
+        own = ["--headless=new", "--remote-debugging-port=0", "--disable-gpu", "--disable-dev-shm-usage"]
+        quiet = ["--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+        command = [program, *own, *quiet, *sandbox, f"--user-data-dir={profile}", *flags, "about:blank"]
+        with self._log.open("wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+        try:
+            self._port = self._wait_for_port(profile / "DevToolsActivePort")
+        except BaseException:
+            self.close()
+            raise
+
+    def open(self, url: str) -> "Page":
+        """A new page, whose loading has ended."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self._port}/json/new?about:blank", method="PUT")
+        with urllib.request.urlopen(request, timeout=REPLY_S) as reply:
+            page = Page(json.load(reply)["webSocketDebuggerUrl"])
+        self._pages.append(page)
+        page.go_to(url)
+        return page
+
+    def close(self) -> None:
+        """End it, its pages and all its processes."""
+        for page in self._pages:
+            page.close()
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, 9)
+        self.process.wait(START_S)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def _wait_for_port(self, file: Path) -> int:
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            if file.exists() and (words := file.read_text().split()):
+                return int(words[0])
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.02)
+        raise RuntimeError(f"Chromium did not start: {self._log.read_text(errors='replace')[-2000:]}")
+
+
+class Page:
+    """One tab."""
+
+    def __init__(self, url: str) -> None:
+        self._open = contextlib.ExitStack()
+        self._socket = self._open.enter_context(connect(url, max_size=None, open_timeout=REPLY_S))
+        self._numbers = itertools.count(1)
+        self._events: list[dict[str, Any]] = []
+        self.ask("Page.enable")
+        self.ask("Runtime.enable")
+
+    def go_to(self, url: str) -> None:
+        """Load another address; an error page counts as loaded, and `evaluate` tells its address."""
+        self._events.clear()
+        self.ask("Page.navigate", url=url)
+        self.wait_for("Page.loadEventFired")
+
+    def evaluate(self, script: str) -> Any:
+        """The value of an expression, of a promise when it is settled; JavaScriptError if it raises."""
+        answer = self.ask("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        if "exceptionDetails" in answer:
+            thrown = answer["exceptionDetails"]
+            raise JavaScriptError(thrown.get("exception", {}).get("description") or thrown["text"])
+        return answer["result"].get("value")
+
+    def screenshot(self) -> bytes:
+        """What the page shows, as PNG."""
+        return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
+
+    def console(self) -> list[str]:
+        """What scripts have logged since the page was loaded."""
+        logged = (one for one in self._events if one["method"] == "Runtime.consoleAPICalled")
+        return [" ".join(str(word.get("value")) for word in one["params"]["args"]) for one in logged]
+
+    def ask(self, method: str, **parameters: Any) -> Any:
+        """Any command of the DevTools protocol."""
+        number = next(self._numbers)
+        self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        while (message := self._receive()).get("id") != number:
+            self._events.append(message)
+        if "error" in message:
+            raise RuntimeError(f"{method}: {message['error']['message']}")
+        return message["result"]
+
+    def wait_for(self, event: str) -> None:
+        """Return when that event has come since the page was last asked to load."""
+        while not any(one.get("method") == event for one in self._events):
+            self._events.append(self._receive())
+
+    def close(self) -> None:
+        """Leave it; the browser goes on."""
+        self._open.close()
+
+    def _receive(self) -> dict[str, Any]:
+        message: dict[str, Any] = json.loads(self._socket.recv(REPLY_S))
+        return message
