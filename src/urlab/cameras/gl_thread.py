@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from urlab.errors import NoViewport, OpTimeout
+from urlab.monitoring.watchdog import Turns
 
 T = TypeVar("T")
 
@@ -128,10 +129,14 @@ class GlThread:
         self._name = context.renderer
         self._context = context
         atexit.register(self.close)
+        watched = Turns("urlab-gl").open()
         while (job := self._jobs.get()) is not None:
+            watched.busy()
             with self._working:
                 _complete(*job)
+            watched.idle()
             del job  # or it would live until the next one comes
+        watched.close()
         for resource in list(self._resources):
             resource.free()
         context.handle.free()
