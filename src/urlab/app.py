@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from urlab import plugins, robots
+from urlab import access, plugins, robots
+from urlab.access import AuditLog, KeysFolder, KnownKey
 from urlab.authoring import Importer, World
 from urlab.authoring.targets import is_of_project, open_targets
 from urlab.compile.library import Library
@@ -36,6 +37,7 @@ from urlab.physics.engine import route_mujoco_log
 from urlab.recording import recover_in_background
 from urlab.scene.project import Project
 from urlab.transport import (
+    CurveRpcServer,
     RequestRegistry,
     ScenePublisher,
     SharedMemory,
@@ -107,7 +109,7 @@ class Server:
         self._publishers: list[ScenePublisher] = []
         self.play.on_start.append(self._attach_publishers)
         self.play.on_stop.append(self._detach_publishers)
-        self._rpc: ZmqRpcServer | None = None
+        self._rpc: ZmqRpcServer | CurveRpcServer | None = None
         self._shm: SharedMemory | None = None
         self._streams: Streams | None = None
         self._health: HealthServer | None = None
@@ -121,15 +123,32 @@ class Server:
         if self.config.play:
             self.play.begin(mode=mode, timeout_s=timeout_s)
 
-    def bind_sockets(self) -> ZmqRpcServer:
+    def bind_sockets(self) -> ZmqRpcServer | CurveRpcServer:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
-        base, ports = self.config.endpoint_base, self.config.ports
-        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry, share=self.config.share)
-        self._streams = self._parts.streams = Streams(base, ports, share=self.config.share)
+        base, ports, share = self.config.endpoint_base, self.config.ports, self.config.share
+        keys = None if self.config.keys is None else KeysFolder(self.config.keys)
+        self._parts.audit = AuditLog(self.project.folder / "Saved" / "URLab" / "audit.jsonl")
+        access.refusals.listeners.append(self._record_refusal)
+        if keys is None:
+            self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry, share=share)
+        else:
+            registries = partial(RequestRegistry, identify=request_key)
+            self._rpc = CurveRpcServer(
+                base, ports.step, self.dispatcher, keys, registries, on_connected=self._record_connection
+            )
+        self._streams = self._parts.streams = Streams(base, ports, share=share, keys=keys)
         self._add_publisher(self._streams)
         if self.config.metrics_port is not None:
             self._open_health(self.config.metrics_port)
         return self._rpc
+
+    def _record_connection(self, key: KnownKey, address: str) -> None:
+        if self._parts.audit is not None:
+            self._parts.audit.record("connected", key.name, address, role=key.role)
+
+    def _record_refusal(self, key: str, text: str) -> None:  # noqa: ARG002 - the text has it
+        if self._parts.audit is not None:
+            self._parts.audit.record("refused", "", reason=text)
 
     def _open_health(self, port: int) -> None:
         """On this machine only, unless everything is to be open to the network: it asks for no key."""
@@ -240,6 +259,8 @@ class Server:
         if self._shm is not None:
             self._shm.close()
             self._shm = self._parts.shared_memory = None
+        if self._record_refusal in access.refusals.listeners:
+            access.refusals.listeners.remove(self._record_refusal)
         if self._rpc is not None:
             self._rpc.stop()
             self._rpc = None

@@ -25,6 +25,7 @@ _ON_ITS_WAY = (PIEState.COMPILING, PIEState.TIMEOUT)
 def ping(
     address: opt.Address = opt.DEFAULT_ADDRESS,
     step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
+    key: opt.Key = None,  # noqa: ARG001 - its callback has taken it
     timeout_s: opt.TimeoutS = opt.DEFAULT_TIMEOUT_S,
     as_json: opt.AsJson = False,
     log_level: opt.Log = LogLevel.WARNING,

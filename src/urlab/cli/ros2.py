@@ -83,6 +83,7 @@ List = Annotated[bool, typer.Option("--list", help="Print what would be publishe
 def ros2(
     address: opt.Address = opt.DEFAULT_ADDRESS,
     step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
+    key: opt.Key = None,  # noqa: ARG001 - its callback has taken it
     state_port: StatePort = 5555,
     backend: Backends = BackendName.AUTO,
     domain: Domain = None,

@@ -58,6 +58,15 @@ Targets = Annotated[
 
 Host = Annotated[str, _sockets("--host", help="Bind address, or ipc:///PATH for a local socket file.")]
 Insecure = Annotated[bool, _sockets("--insecure", help="Allow a --host that others on the network can reach.")]
+Keys = Annotated[
+    Path | None,
+    _sockets(
+        "--keys",
+        metavar="DIR",
+        help="Let in clients with a key of this folder only, encrypted, on any --host (urlab keys new).",
+        show_default=False,
+    ),
+]
 Share = Annotated[bool, _sockets("--share", help="Let other users of this machine connect.")]
 StepPort = Annotated[int, _sockets("--step-port", help="Requests and replies; 0 = any free port.")]
 StatePort = Annotated[int, _sockets("--state-port", help="Live state (PUB); 0 = any free port.")]
@@ -134,6 +143,7 @@ def serve(
     targets: Targets = None,
     host: Host = "127.0.0.1",
     insecure: Insecure = False,
+    keys: Keys = None,
     share: Share = False,
     step_port: StepPort = 5559,
     state_port: StatePort = 5555,
@@ -170,25 +180,15 @@ def serve(
     with StopSignals() as stop:
         resume = ResumeFile(resume_file)
         targets, play = resume.read(targets or [], play)
+        ports = Ports(step_port, state_port, control_port, info_port, camera_port)
         config = ServerConfig(
-            host=host,
-            insecure=insecure,
-            share=share,
-            ports=Ports(step_port, state_port, control_port, info_port, camera_port),
-            metrics_port=metrics_port,
-            shm=shm,
-            step_mode=step_mode,
-            play=play,
-            project=project or default_project(),
+            host, ports, step_mode, play, project or default_project(),
             model_roots=tuple(model_root) if model_root else None,
             write_roots=tuple(write_root) if write_root else None,
-            ready_file=ready_file,
-            plugins=tuple(plugin or ()),
-            save_debug_xml=save_debug_xml,
-            render_profile=render_profile,
-            camera_streams=camera_streams,
-            rows=rows,
-        )
+            insecure=insecure, keys=keys, share=share, metrics_port=metrics_port, shm=shm, ready_file=ready_file,
+            plugins=tuple(plugin or ()), save_debug_xml=save_debug_xml, render_profile=render_profile,
+            camera_streams=camera_streams, rows=rows,
+        )  # fmt: skip
         _run(config, targets, stop, strict=strict, log_format=log_format, resume=resume)
 
 
@@ -298,8 +298,10 @@ def _lines(server: "Server") -> list[Text]:
 
 def _access(config: ServerConfig) -> tuple[str, str]:
     """Who may connect, and how to show it."""
+    if config.keys is not None:
+        return f"clients with a key of {_short(config.keys)} (urlab keys list)", "green"
     if not is_local(config.host):
-        return "EVERY MACHINE that reaches this address may drive this server (--insecure)", "bold red"
+        return "EVERY MACHINE that reaches this address may drive this server, unencrypted (--insecure)", "bold red"
     if config.share:
         return "every user of this machine (--share)", "yellow"
     return "this user and root; --share lets other users of this machine in", ""

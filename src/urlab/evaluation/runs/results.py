@@ -10,6 +10,7 @@ is far away, and ``<seed>_success/sr_info.json`` of the first GenManip servers. 
 import contextlib
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
@@ -36,6 +37,8 @@ _RUN_INFO, _JOB_INFO = "run_info.json", "job.json"
 _COMPLETE, _PROGRESS = "result.json", "progress.json"
 _ATTEMPTS = "attempts.jsonl"
 _LONGEST_RUN_ID = 200
+_LONGEST_NAME = 255
+"""In bytes, of one folder on most file systems."""
 _MAX_LISTED = 5
 NO_PICTURES = "none, as there are no cameras"
 """The renderer of a run without pictures."""
@@ -226,6 +229,8 @@ def check_run_id(run_id: str) -> str:
         raise BadJob(
             f"run_id {run_id[:60]!r} cannot name a folder: use a relative name without '.', '..' or empty parts"
         )
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
+        raise BadJob(f"run_id {run_id[:60]!r} cannot name a folder: File name too long")
     return run_id
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import zmq
 
+from urlab.access import Role
 from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.guard import ConnectionGuard
 from urlab.transport.streams.publishing import bind
@@ -47,7 +48,9 @@ class ControlReceiver:
         self._warned: dict[ControlOutcome, tuple[float, int]] = {}
         self._counts = dict.fromkeys(ControlOutcome, 0)
         self._stopping = False
-        self._socket, self._guarded = bind(guard, zmq.SUB, listener, RCVHWM=KEPT_MESSAGES, MAXMSGSIZE=MAX_FRAME_BYTES)
+        self._socket, self._guarded = bind(
+            guard, zmq.SUB, listener, Role.OPERATOR, RCVHWM=KEPT_MESSAGES, MAXMSGSIZE=MAX_FRAME_BYTES
+        )
         self._socket.setsockopt(zmq.SUBSCRIBE, b"")
         self._wake_in, self._wake_out = sockets.socketpair()
         self._thread = threading.Thread(target=self._run, name="urlab-control-in", daemon=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 import zmq
 
+from urlab.access import Role
 from urlab.monitoring.watchdog import Turns
 from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.guard import ConnectionGuard, GuardedSocket, source
@@ -32,9 +33,10 @@ MOST_TOPICS_EACH = 1000
 MOST_TOPICS = 4000
 """Of one socket."""
 
-_SUBSCRIPTIONS_AHEAD = 1
-"""Per subscriber. ZeroMQ puts all that have arrived into its table before it tells of one: with more than this, a quick
-sender keeps it busy for as long as it likes, and is counted too late."""
+_SUBSCRIPTIONS_AHEAD = 2
+"""Per subscriber; with one, ZeroMQ waits for ever on encrypted connections. It puts all that have arrived into its table
+before it tells of one: with many more than this, a quick sender keeps it busy for as long as it likes, and is counted
+too late."""
 
 _RECEIVED_AT_ONCE = 1000
 _ZERO_COPY_BYTES = 65536
@@ -49,18 +51,20 @@ _KEEPALIVE = {
 """A machine that vanished without a word stops being a subscriber after 25 s."""
 
 
-def bind(guard: ConnectionGuard, kind: int, listener: ListeningSocket, **limits: int) -> tuple[Any, GuardedSocket]:
+def bind(
+    guard: ConnectionGuard, kind: int, listener: ListeningSocket, needs: Role = Role.OBSERVER, **limits: int
+) -> tuple[Any, GuardedSocket]:
     """A ZeroMQ socket that serves a listener from now on, and the account of its connections.
 
-    ``limits`` are further socket options by name. The listener has taken the port already, with our own words for what
-    can go wrong; ZeroMQ only gets the handle.
+    ``needs`` is the role that keys need, ``limits`` are further socket options by name. The listener has taken the port
+    already, with our own words for what can go wrong; ZeroMQ only gets the handle.
     """
     bound = guard.context.socket(kind)
     bound.setsockopt(zmq.LINGER, 0)
     bound.setsockopt(zmq.IPV6, int(listener.socket.family == socket.AF_INET6))
     for option, value in {**_KEEPALIVE, **{getattr(zmq, name): value for name, value in limits.items()}}.items():
         bound.setsockopt(option, value)
-    guarded = guard.guard(bound, listener.endpoint)
+    guarded = guard.guard(bound, listener.endpoint, needs)
     listener.socket.setblocking(False)
     bound.setsockopt(zmq.USE_FD, listener.socket.detach())
     bound.bind(listener.endpoint)
