@@ -146,9 +146,9 @@ class Server:
         if self._parts.audit is not None:
             self._parts.audit.record("connected", key.name, address, role=key.role)
 
-    def _record_refusal(self, endpoint: str, text: str) -> None:
+    def _record_refusal(self, key: str, text: str) -> None:  # noqa: ARG002 - the text has it
         if self._parts.audit is not None:
-            self._parts.audit.record("refused", "", endpoint, reason=text)
+            self._parts.audit.record("refused", "", reason=text)
 
     def _open_health(self, port: int) -> None:
         """On this machine only, unless everything is to be open to the network: it asks for no key."""

@@ -37,8 +37,8 @@ _START_LIMIT_S = 30.0
 """For so long the banner waits for the level; compiling then goes on behind it."""
 _LABEL_WIDTH = 10
 _GL_WORDS = {
-    "", "disable", "disabled", "off", "false", "0", "enable", "enabled", "on", "true", "1", "glfw", "glx", "egl",
-    "osmesa",
+    "", "disable", "disabled", "off", "false", "0", "enable", "enabled", "on", "true", "1",
+    "glfw", "glx", "egl", "osmesa",
 }  # fmt: skip
 
 _sockets = partial(typer.Option, rich_help_panel="Sockets")

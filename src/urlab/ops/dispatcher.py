@@ -23,7 +23,16 @@ from urlab.errors import (
 )
 from urlab.monitoring.metrics import RequestFigures
 from urlab.ops.context import HANDLERS, Context, Parts
-from urlab.ops.parsing import SPEC_OF, decode_request, long_texts, peek, read_envelope, read_request
+from urlab.ops.parsing import (
+    SPEC_OF,
+    RequestKey,
+    decode_request,
+    key_of,
+    long_texts,
+    peek,
+    read_envelope,
+    read_request,
+)
 from urlab.ops.session import Session, SessionTable
 from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, Request, encode
 from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION
@@ -47,6 +56,12 @@ class Call(NamedTuple):
     takes_long: bool = False
     of_scene: bool = True
     pool: str = "simulation"
+
+    @property
+    def key(self) -> RequestKey | None:
+        """Session and id of a request that has an id, and whose frame is in order."""
+        request = self.request
+        return None if request is None or request.request_id is None else key_of(request.session_id, request.request_id)
 
 
 class Dispatcher:
@@ -224,7 +239,7 @@ def _paths(message: object) -> dict[str, str]:
     return {name: value for name in names if isinstance(value := getattr(message, name), str)}
 
 
-_IMMEDIATE = frozenset({"meta", "pie_status"})
+_IMMEDIATE = frozenset({"pie_status"})
 """Ops that wait for nothing and are done at once, beside those of the running scene."""
 
 _ELSEWHERE = frozenset({"set_camera_mode", "set_camera_streaming"})

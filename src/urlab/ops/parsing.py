@@ -80,20 +80,21 @@ RequestKey = tuple[str, str | int]
 
 
 def request_key(frame: bytes) -> RequestKey | None:
-    """What tells a request from all others, if it carries an id.
-
-    Without a session, which other clients do not know, an id has to be long enough not to be used twice.
-    """
+    """What tells a request from all others, if it carries an id."""
     if b"request_id" not in frame or (len(frame) > _SMALL_BYTES and not is_readable(frame)):
         return None
     try:
         found = (_identity_from_json if looks_like_json(frame) else _identity_from_msgpack).decode(frame)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    session_id, request_id = found.session_id or "", found.request_id
-    if request_id is None or not (session_id or len(str(request_id)) >= _LONE_ID_CHARACTERS):
-        return None
-    return session_id, request_id
+    return None if found.request_id is None else key_of(found.session_id, found.request_id)
+
+
+def key_of(session_id: str | None, request_id: str | int) -> RequestKey | None:
+    """Session and id of a request. Without a session an id has to be so long that other clients do not use it too."""
+    if session_id:
+        return session_id, request_id
+    return ("", request_id) if len(str(request_id)) >= _LONE_ID_CHARACTERS else None
 
 
 def read_envelope(frame: bytes) -> tuple[str, str | None]:
@@ -118,6 +119,8 @@ def read_request(spec: OpSpec, frame: bytes) -> Request[Reply] | UrlabError:
         return msgspec.convert(_with_integers(message), spec.request)
     except (msgspec.ValidationError, OverflowError) as wrong:
         return BadValue(f"{spec.name}: {wrong}{_allowed_keys(spec, str(wrong))}")
+    except RecursionError:
+        return BadValue(f"{spec.name}: the request is nested too deeply")
 
 
 def peek(frame: bytes) -> tuple[str, float | None]:

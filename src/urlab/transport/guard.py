@@ -258,11 +258,14 @@ class ConnectionGuard:
         public = z85.encode(credentials[0]).decode() if mechanism == b"CURVE" and len(credentials) == 1 else ""
         known = keys.find(public) if public else None
         if known is None:
-            access.refusals.say(one.endpoint, f"{one.endpoint}: a client at {address} is refused: its key is not known")
+            access.refusals.say(
+                f"{one.endpoint} key", f"{one.endpoint}: a client at {address} is refused: its key is not known"
+            )
             return [b"400", b"the key is not known", b"", b""]
         if not known.role.covers(one.needs):
             why = f"its role is {known.role}, and {one.needs} is needed"
-            access.refusals.say(one.endpoint, f"{one.endpoint}: {known.name!r} at {address} is refused: {why}")
+            text = f"{one.endpoint}: {known.name!r} at {address} is refused: {why}"
+            access.refusals.say(f"{one.endpoint} {known.name}", text)
             return [b"400", b"the role of the key is not enough", b"", b""]
         if self._on_connected is not None:
             self._on_connected(known, address)

@@ -36,8 +36,8 @@ Identify = Callable[[bytes], RequestKey | None]
 class RunningRequest:
     """One request from its arrival to its reply; ``owner`` is the transport that serves it, None that of a repeat.
 
-    ``key`` are its bytes, or its session and id. ``takers`` are repeats: each is given the reply. ``first`` is, of a
-    repeat, the request that it repeats.
+    ``key`` are its bytes, or its session and id; of the latter ``digest`` tells whether the rest is the same as well.
+    ``takers`` are repeats: each is given the reply. ``first`` is, of a repeat, the request that it repeats.
     """
 
     __slots__ = ("digest", "first", "key", "owner", "reply", "takers")
@@ -46,7 +46,7 @@ class RunningRequest:
         self.key = key
         self.owner = owner
         self.digest = digest
-        self.first = self
+        self.first: RunningRequest | None = None
         self.reply: bytes | None = None
         self.takers: list[TakeReply] | None = None
 
@@ -79,7 +79,7 @@ class _SessionReplies:
 
 
 class AnsweredRequests:
-    """What was answered lately, within bounds. The owner of the registry's lock uses it.
+    """What was answered lately, within bounds. The owner of the registry's lock changes it, any thread may `find`.
 
     Of a session the last ``requests`` are known, and the replies of the last ones that have ``session_bytes`` together
     (the last one whatever its size); all sessions together keep ``all_bytes``. A session is forgotten ``lifetime_s``
@@ -87,7 +87,7 @@ class AnsweredRequests:
     """
 
     def __init__(
-        self, requests: int = 256, session_bytes: int = 8 << 20, all_bytes: int = 64 << 20, lifetime_s: float = 120.0
+        self, requests: int = 64, session_bytes: int = 8 << 20, all_bytes: int = 64 << 20, lifetime_s: float = 120.0
     ) -> None:
         self._requests = requests
         self._session_bytes = session_bytes
@@ -101,23 +101,28 @@ class AnsweredRequests:
         session = self._sessions.get(key[0])
         return None if session is None else session.by_id.get(key[1])
 
-    def keep(self, key: RequestKey, answered: RunningRequest, reply: bytes) -> None:
-        """Remember a request that was answered just now."""
+    def keep(self, key: RequestKey, answered: RunningRequest, size: int) -> None:
+        """Remember a request that was answered just now, with a reply of so many bytes."""
         session = self._sessions.get(key[0])
         if session is None:
             self._forget_old()
             session = self._sessions[key[0]] = _SessionReplies()
-        session.last_s = time.monotonic()
-        session.by_id[key[1]] = answered
+        by_id = session.by_id
+        by_id[key[1]] = answered
         session.whole.append(answered)
-        session.bytes += len(reply)
-        self.bytes += len(reply)
+        session.last_s = time.monotonic()
+        session.bytes += size
+        self.bytes += size
+        if len(by_id) > self._requests:
+            oldest = by_id.pop(next(iter(by_id)))
+            if session.whole[0] is oldest:
+                self._shorten(session)
+        if session.bytes > self._session_bytes or self.bytes > self._all_bytes:
+            self._make_room(session)
+
+    def _make_room(self, session: _SessionReplies) -> None:
         while session.bytes > self._session_bytes and len(session.whole) > 1:
             self._shorten(session)
-        if len(session.by_id) > self._requests:
-            oldest = session.by_id.pop(next(iter(session.by_id)))
-            if oldest.reply and session.whole and session.whole[0] is oldest:
-                self._shorten(session)
         while self.bytes > self._all_bytes:
             self._shorten(max(self._sessions.values(), key=lambda one: one.bytes))
 
@@ -159,13 +164,15 @@ class RequestRegistry:
         self._kept: dict[bytes, _KeptReply] = {}
         self._answered = answered or AnsweredRequests()
 
-    def begin(self, request: bytes, owner: object) -> RunningRequest:
-        """A request has arrived at the transport ``owner``.
+    def begin(self, request: bytes, owner: object, key: RequestKey | None = None) -> RunningRequest:
+        """A request has arrived at the transport ``owner``; ``key`` saves the look for its id where that is known.
 
         If the result has the same owner, that transport serves the request and calls `finish`. Otherwise the request
         is a repeat: `attach` gives it the reply.
         """
-        if self._identify is not None and (key := self._identify(request)) is not None:
+        if key is None and self._identify is not None:
+            key = self._identify(request)
+        if key is not None:
             return self._begin_identified(key, request, owner)
         running = RunningRequest(request, owner)
         first = self._running.setdefault(request, running)  # one operation: no other thread comes between
@@ -178,20 +185,22 @@ class RequestRegistry:
 
     def _begin_identified(self, key: RequestKey, request: bytes, owner: object) -> RunningRequest:
         running = RunningRequest(key, owner, hash(request))
-        with self._lock:
-            first = self._running.get(key) or self._answered.find(key)
-            if first is None:
-                self._running[key] = running
+        first = self._running.setdefault(key, running)  # what ends is kept first, and only then does it no longer run
+        if first is running:
+            answered = self._answered.find(key)
+            if answered is None:
                 return running
-            if first.digest == running.digest:
-                return first.repeat()
+            del self._running[key]
+            first = answered
+        if first.digest == running.digest:
+            return first.repeat()
         refused = RunningRequest(key, None)
         refused.reply = _refusal(key, request, "it was another one")
         return refused
 
     def attach(self, running: RunningRequest, take: TakeReply) -> None:
         """Give ``take`` the reply, once: now if there is one, else when it comes, on the thread that served it."""
-        first = running.first
+        first = running.first or running
         with self._lock:
             reply = first.reply
             if reply is None:
@@ -247,11 +256,11 @@ class RequestRegistry:
 
     def _end(self, running: RunningRequest, reply: bytes) -> list[TakeReply] | None:
         key = running.key
-        if self._running.get(key) is running:
-            del self._running[key]
         running.reply = reply
         if type(key) is tuple:
-            self._answered.keep(key, running, reply)
+            self._answered.keep(key, running, len(reply))
+        if self._running.get(key) is running:
+            del self._running[key]
         return running.takers
 
     def _keep(self, kept: _KeptReply, request: bytes) -> None:

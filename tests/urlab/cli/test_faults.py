@@ -4,7 +4,9 @@ import json
 import resource
 import signal
 import time
+import urllib.request
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -107,16 +109,28 @@ def test_a_disk_that_takes_no_more_costs_a_warning_and_neither_step_nor_recordin
     assert "Traceback" not in said + rest
 
 
-def test_a_thread_that_does_not_turn_is_named_in_the_log_with_its_op(serving: Any, arm: str) -> None:
-    server = serving(arm, "--step-mode", "direct")
-    with client_of(server, step_mode="direct", transport="shm") as client:
+def test_a_thread_that_does_not_turn_is_named_with_its_op_in_the_log_and_in_the_health(serving: Any, arm: str) -> None:
+    server = serving(arm, "--step-mode", "direct", "--metrics-port", "0")
+
+    def stalled() -> list[dict[str, Any]]:
+        with urllib.request.urlopen(f"{server.ready['metrics']}/healthz", timeout=PATIENCE_S) as answer:
+            return list(json.loads(answer.read()).get("stalled", []))
+
+    with client_of(server, step_mode="direct", transport="shm") as client, ThreadPoolExecutor(1) as beside:
         client.discover()
+        assert stalled() == []
+        stepping = beside.submit(client.step, 10**9)
+        wait_until(stalled)
+        (late,) = stalled()
         with pytest.raises(URLabRPCError, match="steps ran before the time limit"):
-            client.step(10**9)
+            stepping.result()
+    assert late["thread"] == "urlab-shm-rpc"
+    assert late["doing"].startswith("op step, in Engine.")
     said = read_until(server, "thread urlab-shm-rpc turns again, after ")
     (line,) = (line for line in said.splitlines() if "has not turned" in line)
     assert "thread urlab-shm-rpc has not turned for 1." in line
     assert ": op step, in Engine." in line
+    assert stalled() == []
 
 
 def test_a_gl_that_does_not_exist_costs_a_warning(serving: Any, arm: str, monkeypatch: Any) -> None:

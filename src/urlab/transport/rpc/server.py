@@ -25,7 +25,7 @@ from urlab.access import RpcCaller
 from urlab.errors import ConfigError
 from urlab.monitoring.watchdog import Turns
 from urlab.transport.endpoint import listen
-from urlab.transport.repeats import RequestRegistry, RunningRequest
+from urlab.transport.repeats import RequestKey, RequestRegistry, RunningRequest
 from urlab.transport.rpc import zmtp
 from urlab.transport.rpc.acceptor import Acceptor
 from urlab.transport.rpc.connection import READ_BYTES, Connection, Message, RpcLimits, Traffic
@@ -59,6 +59,10 @@ class ParsedRequest(Protocol):
     @property
     def pool(self) -> str:
         """Where it is served if it takes long or has to wait: "simulation", "reading" or "editing"."""
+
+    @property
+    def key(self) -> RequestKey | None:
+        """Its session and id, if it has an id."""
 
 
 class RequestHandler(Protocol):
@@ -330,12 +334,12 @@ class ZmqRpcServer:
         if len(request) > UNREAD_BYTES:
             self._submit("editing", connection, delimited, request, None)
             return
-        running = self._registry.begin(request, self)
+        parsed: ParsedRequest = self._handler.read(request)
+        running = self._registry.begin(request, self, parsed.key)
         if running.owner is not self:
             self._await_reply(connection, delimited, running)
             return
         try:
-            parsed: ParsedRequest = self._handler.read(request)
             reply = None if parsed.takes_long else self._handler.serve_now(parsed)
         except Exception:
             self._registry.finish(running, _CRASHED)
@@ -374,11 +378,11 @@ class ZmqRpcServer:
     ) -> None:
         try:
             if running is None:
-                running = self._registry.begin(request, self)
+                frame, request = request, self._handler.read(request)
+                running = self._registry.begin(frame, self, request.key)
                 if running.owner is not self:
                     self._registry.attach(running, lambda reply: self._hand_back(connection, delimited, reply))
                     return
-                request = self._handler.read(request)
             if connection.closed and self._registry.abandon(running):
                 self._hand_back(connection, delimited, None)
                 return
