@@ -25,7 +25,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo serve test test-fast test-versions check bench bench-test format clean
+.PHONY: help setup demo serve test test-fast test-versions check bench bench-test deploy-test format clean
 
 help: ## list the words
 	@echo "make WORD, where WORD is one of"
@@ -67,6 +67,10 @@ bench: $(ENVIRONMENT) ## measure against floors (ARGS: a benchmark and its optio
 
 bench-test: $(ENVIRONMENT) ## run every benchmark in a small way (ARGS: options of pytest)
 	@$(BIN)/python -m pytest benchmarks/tests $(ARGS)
+
+deploy-test: $(ENVIRONMENT) ## replay the files of deploy/ in a chroot (needs root; minutes)
+	@scripts/system-packages debootstrap
+	@$(BIN)/python scripts/replay-deploy $(ARGS)
 
 format: $(ENVIRONMENT) ## put the source into shape
 	@$(BIN)/ruff check --fix --quiet
