@@ -105,7 +105,7 @@ def find_keyframes(model: Any, name: str, prefixes: Collection[str]) -> list[int
     if full:
         return [names.index(one) for one in full]
     short = {one.removeprefix(f"{prefix}_") for one in names for prefix in prefixes if one.startswith(f"{prefix}_")}
-    exist = known([*sorted(short), *names])
+    exist = known([*names, *short])
     raise UnknownKeyframe(f"there is no keyframe {name!r}; there are: {exist}")
 
 
