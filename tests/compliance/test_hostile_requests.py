@@ -202,6 +202,16 @@ def test_a_request_may_be_nested_as_deeply_as_it_likes(wire: Any) -> None:
     assert not judge(wire.decode(wire.send(frame)))
 
 
+@pytest.mark.parametrize("depth", [300, 500, 700, 900])
+def test_how_deep_a_wrong_request_is_nested_makes_no_difference(wire: Any, world: Any, depth: int) -> None:
+    before = world()
+    for opening, closing in ((b"[", b"]"), (b'{"a":', b"}")):
+        deep = opening * depth + b"1" + closing * depth
+        frame = b'{"op":"step","session_id":"%s","n_steps":"two","x":%s}' % (wire.session_id.encode(), deep)
+        assert not judge(wire.decode(wire.send(frame)))
+    assert world() == before
+
+
 def test_unusual_text_is_only_text(wire: Any) -> None:
     for name in ("\U0001f916", "\u202e", "a\nb", "%s{}", "'\"`;--", "<b>", "\ud800"):
         request = json.dumps({"op": "set_qpos", "session_id": wire.session_id, "target": name, "qpos": [1]})

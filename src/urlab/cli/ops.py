@@ -20,6 +20,7 @@ Offline = Annotated[bool, typer.Option("--offline", help="Ask no server: show th
 def ops(
     address: opt.Address = opt.DEFAULT_ADDRESS,
     step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
+    key: opt.Key = None,  # noqa: ARG001 - its callback has taken it
     timeout_s: opt.TimeoutS = opt.DEFAULT_TIMEOUT_S,
     offline: Offline = False,
     as_json: opt.AsJson = False,

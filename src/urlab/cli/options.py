@@ -1,5 +1,6 @@
 """Options that several commands share, and reaching the server that they name."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,26 @@ Address = Annotated[
     typer.Option("--address", metavar="URL", help="Where the server is, without a port: tcp://HOST or ipc:///PATH."),
 ]
 StepPort = Annotated[int, typer.Option("--step-port", min=1, max=65535, help="The server's port for requests.")]
+KEY_VARIABLE = "URLAB_KEY"
+
+
+def _use_key(path: str | None) -> str | None:
+    """Every connection of this command is made with that key: the client finds it in the environment."""
+    if path is not None:
+        os.environ[KEY_VARIABLE] = path
+    return path
+
+
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="FILE",
+        callback=_use_key,
+        help="Your key, for a server that asks for one (urlab keys new).",
+        show_default=False,
+    ),
+]
 TimeoutS = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0.01, help="How long to wait for a server.")
 ]

@@ -119,6 +119,8 @@ def read_request(spec: OpSpec, frame: bytes) -> Request[Reply] | UrlabError:
         return msgspec.convert(_with_integers(message), spec.request)
     except (msgspec.ValidationError, OverflowError) as wrong:
         return BadValue(f"{spec.name}: {wrong}{_allowed_keys(spec, str(wrong))}")
+    except RecursionError:
+        return BadValue(f"{spec.name}: the request is nested too deeply")
 
 
 def peek(frame: bytes) -> tuple[str, float | None]:

@@ -50,6 +50,7 @@ Keys = Annotated[
 def watch(
     address: opt.Address = opt.DEFAULT_ADDRESS,
     step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
+    key: opt.Key = None,  # noqa: ARG001 - its callback has taken it
     state_port: StatePort = None,
     robot: Robot = None,
     seconds: Seconds = None,
