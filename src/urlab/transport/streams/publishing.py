@@ -34,9 +34,9 @@ MOST_TOPICS = 4000
 """Of one socket."""
 
 _SUBSCRIPTIONS_AHEAD = 2
-"""Per subscriber; with one, ZeroMQ waits for ever on encrypted connections. It puts all that have arrived into its table
-before it tells of one: with many more than this, a quick sender keeps it busy for as long as it likes, and is counted
-too late."""
+"""Per subscriber; with one, ZeroMQ waits for ever on encrypted connections. It puts all that have arrived into its
+table before it tells of one: with many more than this, a quick sender keeps it busy for as long as it likes, and is
+counted too late."""
 
 _RECEIVED_AT_ONCE = 1000
 _ZERO_COPY_BYTES = 65536
