@@ -41,7 +41,7 @@ class HealthReport:
         self._is_played = is_played
 
     def health(self) -> dict[str, Any]:
-        """``ok`` is whether this process works; ``stalled`` has the threads that have not turned for a second, if any."""
+        """``ok`` is whether this process works; ``stalled`` names threads that have not turned for a second."""
         late = watchdog.stalled()
         stalled = [{"thread": one.thread, "seconds": round(one.seconds, 1), "doing": one.doing} for one in late]
         report = {"ok": all(one.seconds < _STUCK_S for one in late), "pid": os.getpid()}

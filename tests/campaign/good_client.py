@@ -63,15 +63,14 @@ class GoodClient:
         for what in ("wrong", "unanswered"):
             for detail in found[what]:
                 outcome.lose(f"good client ({name}): {what}", detail)
-        figures = {phase: _figures(waits) for phase, waits in found["waits"].items() if waits}
+        figures = {phase: figures_of(waits) for phase, waits in found["waits"].items() if waits}
         for phase, numbers in figures.items():
-            for what, value in numbers.items():
-                outcome.figures[f"good client ({name}), attack {phase}: {what}"] = value
+            outcome.figures[f"good client ({name}), attack {phase}"] = in_words(numbers)
         if is_timed and {"here", "elsewhere"} <= figures.keys():
-            _judge_waits(outcome, name, figures["here"], figures["elsewhere"])
+            judge_waits(outcome, name, figures["here"], figures["elsewhere"])
 
 
-def _judge_waits(outcome: Outcome, name: str, here: dict[str, float], elsewhere: dict[str, float]) -> None:
+def judge_waits(outcome: Outcome, name: str, here: dict[str, float], elsewhere: dict[str, float]) -> None:
     ratio = here["p99 ms"] / max(elsewhere["p99 ms"], 0.001)
     outcome.figures[f"good client ({name}): p99 here / elsewhere"] = ratio
     outcome.check(ratio <= P99_RATIO, f"good client ({name}): p99 above {P99_RATIO:g} x", f"{here} {elsewhere}")
@@ -79,7 +78,12 @@ def _judge_waits(outcome: Outcome, name: str, here: dict[str, float], elsewhere:
     outcome.check(here["worst ms"] <= limit_ms, f"good client ({name}): waited too long", f"{here} {elsewhere}")
 
 
-def _figures(waits: list[float]) -> dict[str, float]:
+def in_words(numbers: dict[str, float]) -> str:
+    """For people."""
+    return ", ".join(f"{name} {value:.1f}" for name, value in numbers.items() if name != "requests")
+
+
+def figures_of(waits: list[float]) -> dict[str, float]:
     return {
         "p50 ms": percentile(waits, 0.5) * 1000,
         "p99 ms": percentile(waits, 0.99) * 1000,

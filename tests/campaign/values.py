@@ -26,12 +26,13 @@ NAMES = (
 )  # fmt: skip
 WORDS = (
     "direct", "puppet", "live", "ui", "zmq", "raw", "full", "sync", "latest", "json", "msgpack", "actor_name",
-    "actor_id", "kp", "timestep", "gravity", "state", "time", "all", "standard", "minimal", "lit", "wireframe", "rgb", "depth",
+    "actor_id", "kp", "timestep", "gravity", "state", "time", "all", "standard", "minimal", "lit", "wireframe",
+    "rgb", "depth",
 )  # fmt: skip
 PATHS = (
     "arena", "solo", "/Game/Levels/arena", "/Game/URLab//etc/passwd", "/Game/URLab/../../etc/passwd", "../x",
-    "/etc/passwd", "/dev/zero", "/proc/self/mem", "recording", "kept.json", "x/y/z.json", "~", "file:///etc/passwd", "a\0b", "/",
-    ".",    "/proc/self/root/etc/hostname", "/Game/Levels/no", "crate.xml", "/tmp",
+    "/etc/passwd", "/dev/zero", "/proc/self/mem", "recording", "kept.json", "x/y/z.json", "~", "file:///etc/passwd", "a\0b",
+    "/", ".", "/proc/self/root/etc/hostname", "/Game/Levels/no", "crate.xml", "/tmp",
 )  # fmt: skip
 NUMBERS = (
     0, 1, -1, 2, 7, 64, 255, 1000, 2**31, -(2**31), 2**53, 2**63 - 1, -(2**63), 2**64 - 1, 0.5, -0.0, 1e-320, 1e308,

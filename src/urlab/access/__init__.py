@@ -16,7 +16,6 @@ from urlab.access.peers import (
     peer_uid,
     refusals,
 )
-from urlab.access.web import WebAccess, check_token, new_token
 
 __all__ = [
     "LOCAL",
@@ -27,13 +26,10 @@ __all__ = [
     "KnownKey",
     "Role",
     "RpcCaller",
-    "WebAccess",
-    "check_token",
     "disconnect",
     "is_from_this_machine",
     "is_own",
     "is_stranger",
-    "new_token",
     "peer_uid",
     "refusals",
 ]

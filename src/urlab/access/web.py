@@ -12,7 +12,7 @@ import secrets
 import socket
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from urlab.errors import ConfigError
 
@@ -22,6 +22,7 @@ SHORTEST_TOKEN = 16
 Headers = Iterable[tuple[bytes, bytes]]
 """Names in lower case, and values, as ASGI has them."""
 
+_OF_BROWSERS = frozenset({b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
 _SAME_ORIGIN = (b"same-origin", b"none")
 _WILDCARDS = ("0.0.0.0", "::")
 
@@ -61,22 +62,26 @@ class WebAccess:
         hosts = []
         for name, value in headers:
             if name == b"host":
-                hosts.append(_text(value))
-            found[name] = value
+                hosts.append(value)
+            elif name in _OF_BROWSERS:
+                found[name] = value
         if self.token is None:
             for host in hosts:
-                if not self._is_ours(_without_port(host)):
+                if not _is_host_of(self, host):
                     return (
-                        f"this server is not {host[:100]!r}; ask for it by its address, "
-                        f"or start it with --allow-host {_without_port(host)[:100]}"
+                        f"this server is not {_text(host)[:100]!r}; ask for it by its address, "
+                        f"or start it with --allow-host {_without_port(_text(host))[:100]}"
                     )
-        return None if _is_own_page(method, found, hosts) else "requests of web pages of another origin are refused"
+        if not found or _is_own_page(method, found, hosts):
+            return None
+        return "requests of web pages of another origin are refused"
 
     def is_token_right(self, authorization: bytes) -> bool:
         """Whether the header ``Authorization`` carries the token; True if none is asked for."""
         return self.token is None or hmac.compare_digest(authorization, f"Bearer {self.token}".encode())
 
-    def _is_ours(self, name: str) -> bool:
+    def has_name(self, name: str) -> bool:
+        """Whether this server is meant by a name or address, in lower case and without a port."""
         if _is_loopback(name) or name in self._names:
             return True
         # No name leads to an address: a page that asks for one is served from there, so from here.
@@ -91,10 +96,16 @@ class WebAccess:
         return frozenset(_without_port(name.lower()) for name in names)
 
 
-def _is_own_page(method: str, headers: dict[bytes, bytes], hosts: list[str]) -> bool:
+@lru_cache(256)
+def _is_host_of(access: WebAccess, host: bytes) -> bool:
+    """Kept: clients ask for the same one with every request, and reading an address takes ten microseconds."""
+    return access.has_name(_without_port(_text(host)))
+
+
+def _is_own_page(method: str, headers: dict[bytes, bytes], hosts: list[bytes]) -> bool:
     """Programs send neither header. Following a link to here is no request of the page that had the link."""
     origin = headers.get(b"origin")
-    if origin is not None and [_text(origin).partition("://")[2]] != hosts:
+    if origin is not None and [_text(origin).partition("://")[2]] != [_text(host) for host in hosts]:
         return False
     site = headers.get(b"sec-fetch-site", b"none")
     follows_link = headers.get(b"sec-fetch-mode") == b"navigate" and headers.get(b"sec-fetch-dest") == b"document"

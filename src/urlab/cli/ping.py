@@ -67,6 +67,7 @@ def _report(transport: "ZmqTransport", deadline: float) -> dict[str, Any]:
         "mujoco_version": client.mujoco_version,
         "state": status.state.value,
         "compile_error": status.compile_error or None,
+        "physics_error": status.physics_error,
         "level": status.level,
         "mode": status.mode,
         "paused": status.paused,
@@ -105,7 +106,7 @@ def _rows(report: dict[str, Any]) -> list[tuple[str, Text | str | None]]:
     return [
         ("server", Text.assemble((report["endpoint"], "green"), versions)),
         ("state", Text(report["state"], "bold")),
-        ("reason", _plain(report["compile_error"])),
+        ("reason", _plain(report["compile_error"] or report["physics_error"])),
         ("level", _plain(report["level"])),
         ("mode", f"{mode}, paused" if mode and report["paused"] else mode),
         ("sim time", None if sim_time_s is None else f"{sim_time_s:.3f} s"),

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from urlab.access import WebAccess, check_token, new_token
+from urlab.access.web import WebAccess, check_token, new_token
 from urlab.errors import ConfigError
 
 LOCAL = WebAccess("127.0.0.1")

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from urlab.access import check_token, new_token
+from urlab.access.web import check_token, new_token
 from urlab.cli.console import WRONG_USE, CommandError, LogLevel, set_up_logging, stderr
 from urlab.cli.eval import options as opt
 from urlab.cli.options import Log

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from urlab import access
+from urlab.access.web import WebAccess
 from urlab.evaluation.errors import (
     BodyTooLarge,
     MissingToken,
@@ -46,7 +47,7 @@ class Gate:
     /docs is open to all that reach the port: clients look at it before they send a token.
     """
 
-    def __init__(self, app: App, *, web: access.WebAccess, max_body_bytes: int) -> None:
+    def __init__(self, app: App, *, web: WebAccess, max_body_bytes: int) -> None:
         self._app, self._web = app, web
         self._max_body_bytes = max_body_bytes
         self._bytes_under_way = 0

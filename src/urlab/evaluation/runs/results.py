@@ -160,7 +160,7 @@ class RunFolder:
         """Keep an attempt at an episode that came to no result; PathNotWritable if that cannot be."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with (self.path / _ATTEMPTS).open("a", encoding="utf-8") as file:
+            with open(self.path / _ATTEMPTS, "a", encoding="utf-8", opener=_open_no_link) as file:
                 file.write(json.dumps(row) + "\n")
         except OSError as problem:
             raise not_writable(self.path / _ATTEMPTS, problem.strerror or str(problem)) from problem
@@ -232,6 +232,10 @@ def check_run_id(run_id: str) -> str:
     if any(len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
         raise BadJob(f"run_id {run_id[:60]!r} cannot name a folder: File name too long")
     return run_id
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:
