@@ -242,7 +242,7 @@ class Mirror:
         self._articulations = [ArticulationSlots(model, data, one) for one in articulations]
         self._entities = EntityRows(model, data, entities)
         self._new_time: float | None = None
-        self._remembers = bool(model.nhistory or model.nplugin or model.nflex or model.nplastic)
+        self._remembers = bool(model.nhistory or model.nplugin or model.nflex or getattr(model, "nplastic", 0))  # before MuJoCo 4 there is no plasticity
         self._dragged: list[int] = []
         self._stepped_here = False
 

@@ -324,8 +324,7 @@ def check_access() -> list[Finding]:
     """To which machines the servers at the usual ports are open, and to which clients."""
     findings = []
     for name, port in asdict(Ports()).items():
-        for address in _listening_at(port):
-            findings.append(_openness(name, port, address))
+        findings += [_openness(name, port, address) for address in _listening_at(port)]
     return findings
 
 
