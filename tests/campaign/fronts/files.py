@@ -311,9 +311,7 @@ def _models(wire: _Wire, inside: Path, outside: Path, chance: random.Random, sec
         b"<mujoco><worldbody>" + b"<body>" * 3000 + b"</body>" * 3000 + b"</worldbody></mujoco>",
         b"<mujoco>" + b"<a/>" * 500_000 + b"</mujoco>",
         b'<mujoco><worldbody><replicate count="30000000"><geom size=".1"/></replicate></worldbody></mujoco>',
-        b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa">'
-        + b'<!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">'
-        + b"]><mujoco>&b;</mujoco>",
+        b'<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]><mujoco>&b;</mujoco>',
     ]
     sources = [
         (path.read_bytes(), ".xml") for path in (inside / "project" / "Levels").glob("*.xml") if not path.is_symlink()

@@ -1,5 +1,6 @@
 import pytest
 
+from urlab.access import Role, RpcCaller
 from urlab.errors import SessionExpired
 from urlab.ops.session import MAX_OBSERVERS, MAX_OPERATORS, Session, SessionTable
 
