@@ -6,7 +6,7 @@ ARGS ?=
 # Extras of pyproject.toml that a developer gets, separated by commas.
 EXTRAS := eval,mesh,ros2,video
 # What MuJoCo needs to draw without a screen.
-SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6
+SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libopengl0 libosmesa6
 # A second implementation of DDS, for the tests to talk to, and a browser (tests/browser.py).
 TEST_PACKAGES := g++ libfastrtps-dev chromium
 
@@ -25,7 +25,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo serve test test-fast test-versions check bench bench-test format clean
+.PHONY: help setup demo serve test test-fast test-versions check bench bench-test deploy-test format clean
 
 help: ## list the words
 	@echo "make WORD, where WORD is one of"
@@ -67,6 +67,10 @@ bench: $(ENVIRONMENT) ## measure against floors (ARGS: a benchmark and its optio
 
 bench-test: $(ENVIRONMENT) ## run every benchmark in a small way (ARGS: options of pytest)
 	@$(BIN)/python -m pytest benchmarks/tests $(ARGS)
+
+deploy-test: $(ENVIRONMENT) ## replay the files of deploy/ in a chroot (needs root; minutes)
+	@scripts/system-packages debootstrap
+	@$(BIN)/python scripts/replay-deploy $(ARGS)
 
 format: $(ENVIRONMENT) ## put the source into shape
 	@$(BIN)/ruff check --fix --quiet

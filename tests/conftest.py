@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -46,6 +47,7 @@ STARTS_PROCESSES = (
     "client/transports/test_repeated_blocks.py",
     "client/transports/test_shm_attacks.py",
     "client/transports/test_shm_server.py",
+    "client/transports/test_zmq_server.py",
     "compliance/test_documented_protocol.py",
     "compliance/test_hostile_requests.py",
     "compliance/test_transports_together.py",
@@ -65,6 +67,7 @@ STARTS_PROCESSES = (
     "urlab/evaluation/test_front_door.py",
     "urlab/evaluation/workers",
     "urlab/importing",
+    "urlab/ops/test_large_requests.py",
     "urlab/recording/test_files.py",
     "urlab/ros2/bridge",
     "urlab/ros2/dds",
@@ -75,6 +78,7 @@ STARTS_PROCESSES = (
     "urlab/test_child_process.py",
     "urlab/test_files.py",
     "urlab/test_fork.py",
+    "urlab/test_paths.py",
     "urlab/test_plugins.py",
     "urlab/transport/test_guard.py",
     "wire/test_shm_wait.py",
@@ -123,6 +127,35 @@ def halt() -> Callable[[int], None]:
             yield stat.read_text().rpartition(")")[2].split()[0]
 
     return stop
+
+
+_SWAPS = """
+import os, sys
+name, targets = sys.argv[1], sys.argv[2:]
+os.symlink(targets[0], name)
+print("ready", flush=True)
+while True:
+    for target in targets:
+        os.symlink(target, name + ".new")
+        os.rename(name + ".new", name)
+"""
+
+
+@pytest.fixture
+def swapping() -> Iterator[Callable[..., None]]:
+    """Lets a process turn a link to one target after the other, all the time, until the test ends."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def swap(link: Path, *targets: Path) -> None:
+        command = [sys.executable, "-c", _SWAPS, str(link), *map(str, targets)]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE))
+        assert started[-1].stdout is not None
+        assert started[-1].stdout.readline() == b"ready\n"
+
+    yield swap
+    for process in started:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
 
-from urlab import plugins, robots
+from urlab import access, plugins, robots
+from urlab.access import AuditLog, KeysFolder, KnownKey
 from urlab.authoring import Importer, World
 from urlab.authoring.targets import is_of_project, open_targets
 from urlab.compile.library import Library
@@ -27,6 +28,7 @@ from urlab.importing.hulls import Decomposer
 from urlab.importing.limited_process import WORK
 from urlab.manager import Manager, Play, StreamSource, ViewportSource
 from urlab.manager.play import DEFAULT_TIMEOUT_S
+from urlab.monitoring import watchdog
 from urlab.monitoring.metrics import RequestFigures
 from urlab.mujoco_versions import check_version
 from urlab.ops import Dispatcher, Parts, request_key
@@ -35,6 +37,7 @@ from urlab.physics.engine import route_mujoco_log
 from urlab.recording import recover_in_background
 from urlab.scene.project import Project
 from urlab.transport import (
+    CurveRpcServer,
     RequestRegistry,
     ScenePublisher,
     SharedMemory,
@@ -56,6 +59,9 @@ _FULL_TO_STANDARD = 8
 """No full observation is so many times larger than a standard one."""
 
 _THIS_MACHINE = "tcp://127.0.0.1"
+_DESCRIPTORS_PER_CAMERA = 6
+"""A ZeroMQ socket with its monitor, and two regions of shared memory."""
+
 _NO_STREAMS: dict[str, Any] = {"state": None, "control": None, "info": None, "cameras": {}}
 _SWITCH_INTERVAL_S = 0.0005
 """How long a Python thread may hold the interpreter: the default of 5 ms would ruin live pacing."""
@@ -103,7 +109,7 @@ class Server:
         self._publishers: list[ScenePublisher] = []
         self.play.on_start.append(self._attach_publishers)
         self.play.on_stop.append(self._detach_publishers)
-        self._rpc: ZmqRpcServer | None = None
+        self._rpc: ZmqRpcServer | CurveRpcServer | None = None
         self._shm: SharedMemory | None = None
         self._streams: Streams | None = None
         self._health: HealthServer | None = None
@@ -117,15 +123,32 @@ class Server:
         if self.config.play:
             self.play.begin(mode=mode, timeout_s=timeout_s)
 
-    def bind_sockets(self) -> ZmqRpcServer:
+    def bind_sockets(self) -> ZmqRpcServer | CurveRpcServer:
         """Take the ports; requests wait there until `open_sockets`. ConfigError names a taken port and its option."""
-        base, ports = self.config.endpoint_base, self.config.ports
-        self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry, share=self.config.share)
-        self._streams = self._parts.streams = Streams(base, ports, share=self.config.share)
+        base, ports, share = self.config.endpoint_base, self.config.ports, self.config.share
+        keys = None if self.config.keys is None else KeysFolder(self.config.keys)
+        self._parts.audit = AuditLog(self.project.folder / "Saved" / "URLab" / "audit.jsonl")
+        access.refusals.listeners.append(self._record_refusal)
+        if keys is None:
+            self._rpc = ZmqRpcServer(base, ports.step, self.dispatcher, self._registry, share=share)
+        else:
+            registries = partial(RequestRegistry, identify=request_key)
+            self._rpc = CurveRpcServer(
+                base, ports.step, self.dispatcher, keys, registries, on_connected=self._record_connection
+            )
+        self._streams = self._parts.streams = Streams(base, ports, share=share, keys=keys)
         self._add_publisher(self._streams)
         if self.config.metrics_port is not None:
             self._open_health(self.config.metrics_port)
         return self._rpc
+
+    def _record_connection(self, key: KnownKey, address: str) -> None:
+        if self._parts.audit is not None:
+            self._parts.audit.record("connected", key.name, address, role=key.role)
+
+    def _record_refusal(self, key: str, text: str) -> None:  # noqa: ARG002 - the text has it
+        if self._parts.audit is not None:
+            self._parts.audit.record("refused", "", reason=text)
 
     def _open_health(self, port: int) -> None:
         """On this machine only, unless everything is to be open to the network: it asks for no key."""
@@ -137,6 +160,7 @@ class Server:
     def open_sockets(self) -> None:
         """Serve, on ports that are bound now unless they were before, and in shared memory where there is any."""
         rpc = self._rpc or self.bind_sockets()
+        watchdog.start()
         if self.config.shm:
             self._open_shared_memory()
         rpc.start()
@@ -159,12 +183,22 @@ class Server:
             self._attach(publisher, self.play.manager)
 
     def _attach_publishers(self, manager: Manager) -> None:
+        silent = len(manager.capture.cameras) - _most_streamed_cameras()
+        if silent > 0 and self.config.camera_streams:
+            log.warning(
+                "%d of %d cameras do not stream, as this process may open only %d files (ulimit -n); steps have their "
+                "pictures all the same",
+                silent,
+                len(manager.capture.cameras),
+                os.sysconf("SC_OPEN_MAX"),
+            )
         for publisher in self._publishers:
             self._attach(publisher, manager)
 
     def _attach(self, publisher: ScenePublisher, manager: Manager) -> None:
         capture = manager.capture
-        streamed = capture.cameras.values() if self.config.camera_streams else []
+        streamed = list(capture.cameras.values()) if self.config.camera_streams else []
+        streamed = streamed[: _most_streamed_cameras()]
         cameras = [StreamedCamera(one.name, one.topic, one.owner, one.key, one.frame_bytes) for one in streamed]
         publisher.attach(StreamSource(manager, self.config.rows), cameras)
         for camera in streamed:
@@ -225,6 +259,8 @@ class Server:
         if self._shm is not None:
             self._shm.close()
             self._shm = self._parts.shared_memory = None
+        if self._record_refusal in access.refusals.listeners:
+            access.refusals.listeners.remove(self._record_refusal)
         if self._rpc is not None:
             self._rpc.stop()
             self._rpc = None
@@ -343,6 +379,11 @@ def open_project(folder: Path) -> Project:
     )
 
 
+def _most_streamed_cameras() -> int:
+    """So many that half of the file descriptors that this process may have are left for everything else."""
+    return int(os.sysconf("SC_OPEN_MAX")) // 2 // _DESCRIPTORS_PER_CAMERA
+
+
 def _warn_of_unwritable(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -358,6 +399,7 @@ def _sweep(project: Project) -> None:
     replays = [project.replays_dir, *(one for one in project.replays_dir.glob("**/") if not one.is_symlink())]
     sweep([project.levels_dir, project.converted_meshes_dir, *replays])
     sweep([Path(tempfile.gettempdir())], f"urlab-*-{WORK}*")
+    sweep([Path(tempfile.gettempdir())], "urlab-*-supervise-*")
     sweep_imports(project.imports_dir)
 
 

@@ -66,6 +66,9 @@ class ServerConfig:
     share: bool = False
     """Whether other users of this machine may connect."""
 
+    keys: Path | None = None
+    """A keys folder: then only clients with a key of it may connect, encrypted, from wherever."""
+
     shm: bool = sys.platform == "linux"
     render_profile: RenderProfile = RenderProfile.AUTO
     camera_streams: bool = True
@@ -87,11 +90,13 @@ class ServerConfig:
 
     def checked(self) -> "ServerConfig":
         """This config, or ConfigError when it exposes the server without consent."""
-        if not self.insecure and not is_local(self.host):
+        if not self.insecure and not is_local(self.host) and self.keys is None:
             raise ConfigError(
-                f"--host {self.host} would let every machine on the network drive this server, which has no "
-                f"authentication. Use --host 127.0.0.1, or add --insecure if you mean it."
+                f"--host {self.host} would let every machine on the network drive this server. Let clients in by their "
+                f"keys (urlab keys new NAME, then --keys DIR), use --host 127.0.0.1, or add --insecure if you mean it."
             )
+        if self.insecure and self.keys is not None:
+            raise ConfigError("--keys lets in clients with a key only, --insecure every client: use one of them")
         named = asdict(self.ports) | ({"metrics": self.metrics_port} if self.metrics_port is not None else {})
         for name, port in named.items():
             if not 0 <= port <= _LAST_PORT:
@@ -114,7 +119,7 @@ class ServerConfig:
         if in_process and self.model_roots is None and self.write_roots is None:
             return FileRoots(own_rights=True)
         home, here, temporary = (one.resolve() for one in (Path.home(), Path.cwd(), Path(tempfile.gettempdir())))
-        usual = (home, here, temporary) if is_local(self.host) else ()
+        usual = (home, here, temporary) if is_local(self.host) and self.keys is None else ()
         read = self.model_roots if self.model_roots is not None else _narrow(usual)
         write = self.write_roots
         if write is None:

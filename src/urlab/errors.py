@@ -2,12 +2,12 @@
 
 UrlabError
 ├── RequestError            the request itself is at fault
-│   ├── BadRequest  MissingOp  UnknownOp  NotInEditor  SessionExpired  ObserverReadOnly
+│   ├── BadRequest  MissingOp  UnknownOp  NotInEditor  SessionExpired  ObserverReadOnly  NotAllowed
 │   └── MissingField  BadValue  BadMode  DimMismatch  InvalidCount  TooManyCells
 ├── LookupFailed            a name that does not exist; the message lists those that do
 │   └── UnknownArticulation  UnknownBody  UnknownKeyframe  ReplaySessionNotFound
 ├── StateError              the right request at the wrong time, or of the wrong thing
-│   ├── NoActiveManager  NotReady  ShuttingDown  StepTimeout  OpTimeout  ModeLocked
+│   ├── NoActiveManager  NotReady  ShuttingDown  StepTimeout  OpTimeout  ModeLocked  DriverBusy  RateLimited
 │   ├── NotMocapBody  NoJoints  NoTwistController  NoController  ControllerSchemaViolation
 │   └── RecordingAlreadyActive  RecordingNotActive  ReplayRequiresStepped
 ├── FileError               a file that cannot be used, with the reason
@@ -81,6 +81,12 @@ class ObserverReadOnly(RequestError):
     """An observer tried to change the world."""
 
     code = ErrorCode.OBSERVER_READ_ONLY
+
+
+class NotAllowed(RequestError):
+    """The role of the caller's key does not cover this."""
+
+    code = ErrorCode.NOT_ALLOWED
 
 
 class MissingField(RequestError):
@@ -177,6 +183,18 @@ class ModeLocked(StateError):
     """The step mode was fixed at start."""
 
     code = ErrorCode.MODE_LOCKED_BY_SERVER
+
+
+class DriverBusy(StateError):
+    """Another caller has the driver's seat, and uses it."""
+
+    code = ErrorCode.DRIVER_BUSY
+
+
+class RateLimited(StateError):
+    """A caller sends more than its share."""
+
+    code = ErrorCode.RATE_LIMITED
 
 
 class NotMocapBody(StateError):

@@ -17,7 +17,7 @@ from typing import Any
 
 from urlab import access
 from urlab.manager import Manager, Play
-from urlab.monitoring import metrics
+from urlab.monitoring import metrics, watchdog
 from urlab.monitoring.metrics import Figure, Sample, gauge, gauges
 from urlab.ops import Dispatcher
 from urlab.transport import Streams
@@ -28,6 +28,8 @@ log = logging.getLogger("urlab.health")
 
 _IDLE_LIMIT_S = 5.0
 _MAX_CONNECTIONS = 32
+_STUCK_S = 30.0
+"""No request may hold up a thread for so long: one that has not turned for longer does not come back."""
 
 
 class HealthReport:
@@ -39,8 +41,11 @@ class HealthReport:
         self._is_played = is_played
 
     def health(self) -> dict[str, Any]:
-        """``ok`` is whether this process works."""
-        return {"ok": True, "pid": os.getpid()}
+        """``ok`` is whether this process works; ``stalled`` names threads that have not turned for a second."""
+        late = watchdog.stalled()
+        stalled = [{"thread": one.thread, "seconds": round(one.seconds, 1), "doing": one.doing} for one in late]
+        report = {"ok": all(one.seconds < _STUCK_S for one in late), "pid": os.getpid()}
+        return report | ({"stalled": stalled} if stalled else {})
 
     def readiness(self) -> dict[str, Any]:
         """``ok`` is whether a client can do what the server is for: step a scene, or edit if none is to be played."""

@@ -1,5 +1,6 @@
 """`URLabClient`: one session with a server, and the scene that it shows."""
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
@@ -20,7 +21,15 @@ from urlab_client.namespaces.sim import SimNamespace
 from urlab_client.namespaces.viewport import ViewportNamespace
 from urlab_client.rpc import payload_of
 from urlab_client.session import ClientSession
-from urlab_client.transports import ServerAddress, Transport, check_base, check_ports, open_transport
+from urlab_client.transports import (
+    ClientKey,
+    ServerAddress,
+    Transport,
+    check_base,
+    check_ports,
+    find_key,
+    open_transport,
+)
 from urlab_wire.codec import Tree
 from urlab_wire.ops.stepping import ResetRequest
 
@@ -75,6 +84,10 @@ class URLabClient(ClientSession):
     In live and auto mode every camera with an endpoint is streamed into its view, and rendered for that; with
     ``camera_streams=False`` (extension) none is.
 
+    ``key`` (extension) is the file that `urlab keys new` wrote, for a server that asks for keys; without it the
+    environment variable URLAB_KEY may name one. ``takeover`` (extension) takes the driver's seat from another caller
+    that uses it; without it ``discover()`` is refused then.
+
     A ``state_port`` other than 5555 is used as it is; else the handshake may tell another one.
 
     ``rcv_timeout_ms`` is how long to wait for a server that listens and for its answer. A time below the default of
@@ -112,12 +125,15 @@ class URLabClient(ClientSession):
         observer: bool = False,
         camera_streams: bool = True,
         operator: bool = False,
+        takeover: bool = False,
+        key: ClientKey | str | os.PathLike[str] | None = None,
     ) -> None:
         if observer and operator:
             raise ValueError("a client is an observer or an operator, not both: an observer may not change the world")
         check_base(address, own_transport=not isinstance(transport, str))
         check_ports(step_port=step_port, state_port=state_port, ctrl_port=ctrl_port, info_port=info_port)
-        where = ServerAddress(address, step_port, state_port, rcv_timeout_ms, shm_dir)
+        own_key = find_key(key) if isinstance(transport, str) else None
+        where = ServerAddress(address, step_port, state_port, rcv_timeout_ms, shm_dir, own_key)
         super().__init__(
             open_transport(transport, where) if isinstance(transport, str) else transport,
             coerce(StepMode, step_mode),
@@ -128,6 +144,7 @@ class URLabClient(ClientSession):
             observer=observer,
             camera_streams=camera_streams,
             operator=operator,
+            takeover=takeover,
         )
         self._address = address
         self._ports = {"step": step_port, "state": state_port, "ctrl": ctrl_port, "info": info_port}

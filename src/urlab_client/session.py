@@ -135,6 +135,7 @@ class ClientSession(SceneState):
         observer: bool,
         camera_streams: bool,
         operator: bool,
+        takeover: bool,
     ) -> None:
         super().__init__(step_mode, local_model=local_model, mujoco_version_check=mujoco_version_check)
         self._asked_mode = step_mode
@@ -142,6 +143,7 @@ class ClientSession(SceneState):
         self._auto_promote_step_mode = auto_promote_step_mode
         self._observer = observer
         self._operator = operator
+        self._takeover = takeover
         self._camera_streams = camera_streams
         self._feeds = CameraFeeds(transport)
         self._state_feed = StateFeed(self._data_lock)
@@ -277,6 +279,7 @@ class ClientSession(SceneState):
             include_assets=include_assets or None,
             observer=self._observer or None,
             operator=self._operator or None,
+            takeover=self._takeover or None,
         )
         return self._rpc("hello", {"session_id": None, **payload_of(request)})
 

@@ -73,6 +73,9 @@ class ErrorCode(StrEnum):
     WRONG_TRANSPORT = "wrong_transport", "The op is not served on this transport."
     REPLY_TOO_LARGE = "reply_too_large", "The reply does not fit this transport: ask again over ZMQ."
 
+    NOT_ALLOWED = "not_allowed", "The caller's key has a role that may not do this."
+    DRIVER_BUSY = "driver_busy", "Another caller drives: wait, ask it to close, or say hello with takeover."
+    RATE_LIMITED = "rate_limited", "The caller's key has sent more than its share: wait a moment."
     OBSERVER_READ_ONLY = "observer_read_only", "An observer may look, but not drive or change the world."
     PHYSICS_ERROR = "physics_error", "MuJoCo cannot step this state: reset it, or start the simulation again."
     INTERNAL_ERROR = "internal_error", "The server failed on this request; its log has the details."

@@ -24,8 +24,8 @@ the files is each side's own affair, and `urlab_wire.shm_wait` has the waiting.
 A reply in ``rep.shm`` says nothing of its request, as the protocol has it. So our clients number their requests, and
 our servers answer these in a region of their own, ``rep_sealed.shm``, which no process but the server can write: there
 a payload begins with the u64 number of its request, and is no longer than that when there is no reply. The check
-(CRC-32 of the request, begun with the low word of its number) tells a request that was numbered from one that was not,
-or that was damaged.
+(CRC-32 of the request, begun with the two words of its number, one xor the other) tells a request that was numbered
+from one that was not, or that was damaged.
 """
 
 import hashlib
@@ -211,7 +211,7 @@ class Region:
     def write_request(self, payload: bytes, number: int) -> int:
         """Publish a request under a number, and return its sequence."""
         self._sequences[_REQUEST_NUMBER] = number
-        self._words[_CHECK] = zlib.crc32(payload, number & _WORD_MAX)
+        self._words[_CHECK] = zlib.crc32(payload, (number ^ number >> 32) & _WORD_MAX)
         return self.write(payload)
 
     def read_request(self, last_seen: int) -> tuple[int, bytes, int | None] | None:
@@ -221,7 +221,7 @@ class Region:
             return None
         sequence, payload = found
         number = self._sequences[_REQUEST_NUMBER]
-        if self._words[_CHECK] != zlib.crc32(payload, number & _WORD_MAX):
+        if self._words[_CHECK] != zlib.crc32(payload, (number ^ number >> 32) & _WORD_MAX):
             return sequence, payload, None
         return sequence, payload, number
 

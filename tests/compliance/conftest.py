@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import UnionType
-from typing import Any, get_origin
+from typing import Annotated, Any, get_origin
 
 import msgpack
 import msgspec
@@ -302,13 +302,19 @@ _BY_TYPE: dict[Any, Any] = {str: "arm_0", bool: False, int: 1, float: 50.0, list
 _BY_TYPE[UnionType] = {}  # of a field that takes names, or one word for all of them
 
 
+def _kind(annotation: Any) -> Any:
+    """The plain type of a field; that of one with limits is the same."""
+    origin = get_origin(annotation)
+    return _kind(annotation.__origin__) if origin is Annotated else origin or annotation
+
+
 @pytest.fixture(scope="session")
 def sample() -> Callable[[str], dict[str, Any]]:
     """Fields that make a request of an op well formed."""
 
     def of(op: str) -> dict[str, Any]:
         fields = msgspec.structs.fields(CATALOGUE[op].request)
-        wanted = {one.encode_name: _BY_TYPE[get_origin(one.type) or one.type] for one in fields if one.required}
+        wanted = {one.encode_name: _BY_TYPE[_kind(one.type)] for one in fields if one.required}
         return wanted | SAMPLES.get(op, {})
 
     return of

@@ -4,7 +4,7 @@ A reply is always a map: ``<op>_ok`` or an error with a known code. A refused re
 """
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import msgpack
 import msgspec
@@ -216,3 +216,29 @@ def test_unusual_text_is_only_text(wire: Any) -> None:
     for name in ("\U0001f916", "\u202e", "a\nb", "%s{}", "'\"`;--", "<b>", "\ud800"):
         request = json.dumps({"op": "set_qpos", "session_id": wire.session_id, "target": name, "qpos": [1]})
         assert not judge(wire.decode(wire.send(request.encode())))
+
+
+def texts_of(op: str) -> list[str]:
+    """The fields of an op that hold a text."""
+    return [
+        one.encode_name
+        for one in msgspec.structs.fields(CATALOGUE[op].request)
+        if str in (one.type, *get_args(one.type))
+    ]
+
+
+@pytest.mark.parametrize("op", CATALOGUE)
+def test_an_error_does_not_say_back_what_the_client_sent(wire: Any, sample: Any, op: str) -> None:
+    for field in texts_of(op):
+        for text in ("x" * 50_000, "o'clock\n" * 10_000):
+            message = {**sample(op), "op": op, "session_id": wire.session_id, field: text}
+            reply = wire.send(msgpack.packb(message))
+            if wire.decode(reply)["op"] == "error":
+                assert len(reply) < 5000, field
+
+
+def test_an_unknown_op_is_told_back_in_short(wire: Any) -> None:
+    reply = wire.ask("fly" * 1_000_000)
+    assert reply["code"] == "unknown_op"
+    assert reply["message"].count("fly") < 100
+    assert "step" in reply["message"]

@@ -4,6 +4,7 @@ import ctypes
 import os
 import shutil
 import struct
+import tempfile
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,7 +35,8 @@ PATHS = {
 """The fields that name files, or become names of files, each with a file that would be useful there."""
 
 NO_PATHS = {
-    "session_id", "client_version", "observations", "encoding", "target", "target_by", "actor_id", "base_actor_id",
+    "session_id", "request_id", "client_version", "observations", "encoding", "target", "target_by", "actor_id",
+    "base_actor_id",
     "new_actor_id", "keyframe", "tags", "kind", "class_filter", "name_prefix", "tag", "label", "text", "anchor",
     "camera", "cameras", "mode", "step_mode", "source", "articulation", "body", "body1", "body2", "geom1", "geom2",
     "include_cameras", "per_articulation", "ctrl_map", "control_mode", "xfrc_applied", "per_articulation_qpos",
@@ -270,6 +272,49 @@ def test_a_recording_that_is_called_after_a_path_is_saved_in_the_replay_folder(j
         if reply["op"] != "error":
             assert Path(reply["absolute_path"]).parent == replays, escape
     assert _content(outside) == before
+
+
+# -- the usual folders --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def at_home(outside: Path, make_server: Any, connect: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client of a server with the usual folders on loopback, whose user is at home and has a file of every kind."""
+    (outside.parent / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(outside.parent / "tmp"))
+    for name in (".bashrc", ".ssh/authorized_keys", ".config/autostart/x.desktop", "package.json"):
+        (outside / name).parent.mkdir(parents=True, exist_ok=True)
+        (outside / name).write_text("precious")
+    wire = connect(make_server("solo", project=outside.parent / "project"))
+    wire.hello()
+    wire.ok("set_mode", mode="direct")
+    wire.ok("recording_start", name="$(touch owned)")
+    wire.ok("step", n_steps=3)
+    return wire
+
+
+def test_a_client_writes_nothing_in_the_home_folder(at_home: Any, outside: Path) -> None:
+    before = {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()}
+    for name in (*map(str, before), f"{outside}/.profile", f"{outside}/new.json", f"{outside}/bin/new.json"):
+        reply = at_home.ask("recording_save", path=name)
+        assert reply["code"] == "path_not_writable", reply
+    assert "--write-root" in reply["message"]
+    assert {path: path.read_bytes() for path in outside.rglob("*") if path.is_file()} == before
+    at_home.ok("replay_load", path=at_home.ok("recording_save")["absolute_path"])
+
+
+def test_a_client_makes_new_files_and_replaces_recordings_in_the_temporary_folder(at_home: Any, outside: Path) -> None:
+    temporary = outside.parent / "tmp"
+    (temporary / "settings.json").write_text('{"precious": true}')
+    for _ in range(2):
+        at_home.ok("recording_save", path=str(temporary / "new" / "ep.json"))
+    for name in ("settings.json", ".hidden.json", "ep.sh", "ep"):
+        assert at_home.refused("recording_save", path=str(temporary / name)) == "path_not_writable"
+    assert sorted(one.name for one in temporary.iterdir() if not one.name.startswith("urlab-")) == [
+        "new",
+        "settings.json",
+    ]
+    assert (temporary / "settings.json").read_text() == '{"precious": true}'
 
 
 # -- the chain that once led out ----------------------------------------------------------------------------------

@@ -241,3 +241,14 @@ def test_shared_memory_is_free_for_the_next_client_after_a_reply_was_skipped(
     status = msgpack.packb({"op": "pie_status", "session_id": wire.session_id})
     assert msgpack.unpackb(link.ask(status, timeout_s=20))["op"] == "pie_status_ok"
     link.close()
+
+
+@pytest.mark.parametrize(("first", "second"), [("shm", "zmq"), ("zmq", "shm"), ("shm", "shm"), ("zmq", "zmq")])
+def test_a_request_with_an_id_runs_once_on_whatever_transport_it_comes_again(
+    server: Any, wire: Any, impatient: ImpatientClient, first: str, second: str
+) -> None:
+    before = wire.ok("step")["step"]
+    request = {"op": "step", "session_id": wire.session_id, "n_steps": 5, "request_id": f"{first}-{second}"}
+    replies = [impatient.ask(over, **request) for over in (first, second, first)]
+    assert [reply["step"] for reply in replies] == [before + 5] * 3
+    assert wire.ok("step")["step"] == before + 6

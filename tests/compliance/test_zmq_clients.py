@@ -154,3 +154,74 @@ def test_a_second_server_on_the_same_port_is_told_which_option_to_change(make_se
     port = int(make_server("solo").endpoints()["step"].rpartition(":")[2])
     with pytest.raises(ConfigError, match=rf"port {port} \(--step-port\) is in use"):
         make_server("solo", ports=Ports(step=port))
+
+
+@contextlib.contextmanager
+def busy_simulation(server: Server) -> Iterator[None]:
+    """Another transport has the simulation, of which the socket's thread knows nothing."""
+    taken, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with server.play.manager.engine.locked():
+            taken.set()
+            done.wait(20)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert taken.wait(5)
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("waiting", [1, 12])
+def test_clients_that_wait_for_the_simulation_do_not_hold_up_those_that_read(
+    make_server: Any, peers: Any, waiting: int
+) -> None:
+    server = make_server("solo")
+    crowd, reader = [peers(server) for _ in range(waiting)], peers(server)
+    for peer in crowd:
+        peer.ask("hello", operator=True)
+    reader.ask("hello", observer=True)
+    with busy_simulation(server):
+        for peer in crowd:
+            peer.send("step")
+        for op in ("meta", "pie_status", "current_level", "get_contacts", "list_keyframes"):
+            assert reader.ask(op)["op"] == f"{op}_ok"
+        assert peers(server).ask("hello", observer=True)["op"] == "hello_ok"
+        assert not any(peer.is_answered for peer in crowd)
+    assert {peer.receive()["op"] for peer in crowd} == {"step_ok"}
+
+
+def test_a_request_that_is_sent_again_with_its_id_is_served_once(make_server: Any, peers: Any) -> None:
+    server = make_server("solo")
+    driver = peers(server)
+    driver.ask("hello")
+    driver.ask("set_mode", mode="direct")
+    driver.ask("reset")
+    replies = [driver.ask("step", n_steps=10, request_id=1)]
+    for _ in range(2):
+        again = peers(server)  # another connection, as after a break
+        again.session_id = driver.session_id
+        replies.append(again.ask("step", n_steps=10, request_id=1))
+    assert [reply["step"] for reply in replies] == [10, 10, 10]
+    assert replies[1] == replies[0]
+    assert driver.ask("step", n_steps=10, request_id=2)["step"] == 20
+    assert driver.ask("step", n_steps=10)["step"] == 30
+    assert driver.ask("step", n_steps=10)["step"] == 40, "without an id the same bytes are another request"
+
+
+def test_heartbeats_of_libzmq_are_answered_idle_and_during_a_long_step(busy: Any) -> None:
+    server, _, _ = busy
+    with zmq.Context() as context, context.socket(zmq.REQ) as client:
+        for option, value in ((zmq.HEARTBEAT_IVL, 300), (zmq.HEARTBEAT_TIMEOUT, 600), (zmq.LINGER, 0)):
+            client.setsockopt(option, value)
+        client.setsockopt(zmq.RCVTIMEO, 10_000)
+        with client.get_monitor_socket(zmq.EVENT_DISCONNECTED) as monitor:
+            client.connect(server.endpoints()["step"])
+            client.send(msgpack.packb({"op": "hello", "observer": True}))
+            assert msgpack.unpackb(client.recv())["op"] == "hello_ok"
+            assert not monitor.poll(2000)
+            client.disable_monitor()

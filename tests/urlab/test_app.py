@@ -3,6 +3,7 @@
 import dataclasses
 import gc
 import inspect
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Unpack
@@ -10,7 +11,7 @@ from typing import Any, Unpack
 import pytest
 
 import urlab
-from urlab.app import LaunchOptions
+from urlab.app import LaunchOptions, Server
 from urlab.config import ServerConfig
 from urlab.errors import ConfigError
 from urlab.manager import Play
@@ -129,3 +130,31 @@ def test_restarts_of_play_leave_no_large_model_behind(tmp_path: Path, project: P
             client.step()
         engines = [one for one in gc.get_objects() if isinstance(one, Engine) and id(one) not in before]
         assert len(engines) == 1
+
+
+def test_in_process_file_ops_have_the_rights_of_the_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "me"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir("/")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with urlab.launch("box", project=tmp_path / "project") as client:
+        client.recording.start()
+        client.step()
+        client.recording.save(str(home / "ep.json"))
+    assert (home / "ep.json").is_file()
+
+
+def test_what_a_killed_server_left_is_swept_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    project, gone = tmp_path / "project", "urlab-4194305-123-"
+    folders = [project / one for one in ("Levels", "Saved/URLab/Replays", "Saved/URLab/Replays/day")]
+    left = [folder / f".{gone}x.part" for folder in [*folders, project / "Saved/URLab/ConvertedMeshes"]]
+    for file in left:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    left += [project / "Imports" / f".{gone}x.part", tmp_path / "tmp" / f"{gone}work-x"]
+    for folder in left[-2:]:
+        (folder / "assets").mkdir(parents=True)
+    Server(ServerConfig(project=project, play=False)).close()
+    assert [one for one in left if one.exists()] == []

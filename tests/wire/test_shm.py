@@ -235,6 +235,84 @@ def test_a_peer_that_spoils_the_header_leads_no_reader_astray() -> None:
     assert region.write(b"still good") == 2
 
 
+# -- numbers ------------------------------------------------------------------------------------------------------
+
+
+def test_a_numbered_request_is_what_every_reader_sees_and_its_number_is_told() -> None:
+    buffer = empty()
+    writer, reader = Region(buffer), Region(buffer)
+    assert writer.write_request(b"step", 7 << 32) == 1
+    assert reader.read(0) == (1, b"step")
+    assert reader.read_request(0) == (1, b"step", 7 << 32)
+    assert struct.unpack_from("<QI", buffer, 32) == (7 << 32, zlib.crc32(b"step", 7))
+
+
+@pytest.mark.parametrize("place", [32, 36, 40, 43, 64 + 32 + 4, 64 + 32 + 7])
+def test_a_request_that_was_damaged_has_no_number(place: int) -> None:
+    buffer = empty()
+    region = Region(buffer)
+    region.write_request(b"step", (7 << 32) + 1)
+    buffer[place] ^= 0x10
+    found = region.read_request(0)
+    assert found is not None
+    assert found[2] is None
+
+
+def test_the_request_before_is_not_taken_for_the_one_that_was_numbered_last() -> None:
+    buffer = empty()
+    region = Region(buffer)
+    for number, request in ((1, b"first"), (2, b"other")):
+        region.write_request(request, number)
+    struct.pack_into("<QI", buffer, 16, 3, 1)
+    assert region.read_request(2) == (3, b"first", None)
+
+
+def test_a_peer_that_knows_no_numbers_has_none() -> None:
+    buffer = empty()
+    region = Region(buffer)
+    region.write_request(b"ours", 5)
+    region.write(b"theirs")
+    assert region.read_request(1) == (2, b"theirs", None)
+
+
+def test_a_numbered_reply_is_found_by_its_number_alone() -> None:
+    region = Region(empty())
+    assert region.write(b"reply", 9) == 1
+    assert region.number == 9
+    assert region.read(0, 9) == (1, b"reply")
+    assert region.read(0, 8) is None
+    assert region.read(1, 9) is None
+    region.write(b"", 10)
+    assert (region.number, region.read(1, 10)) == (10, None)
+
+
+def test_a_numbered_reply_has_eight_bytes_less_room() -> None:
+    region = Region(empty(stride=32))
+    region.write(b"x" * 20, 1)
+    with pytest.raises(PayloadTooLarge, match=r"of 21 bytes does not fit a slot, which holds 20"):
+        region.write(b"x" * 21, 1)
+
+
+def test_a_header_that_a_peer_wrote_over_can_be_restored() -> None:
+    buffer = empty()
+    region = Region(buffer)
+    region.write(b"one")
+    buffer[:16] = b"\xff" * 16
+    region.restore()
+    assert Region(buffer).read(0) == (1, b"one")
+
+
+def test_what_was_cleared_is_shown_no_more() -> None:
+    buffer = empty()
+    region = Region(buffer)
+    for number in (1, 2):
+        region.write_request(b"request", number)
+    region.clear()
+    for index in (0, 1):
+        struct.pack_into("<QI", buffer, 16, 9, index)
+        assert region.read_request(2) is None
+
+
 # -- letting go ---------------------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ import struct
 import sys
 import threading
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -148,6 +149,8 @@ class RefusalLog:
         self._lock = threading.Lock()
         self._due_s: dict[str, float] = {}
         self._unsaid: dict[str, int] = {}
+        self.listeners: list[Callable[[str, str], None]] = []
+        """Called with the key and the text of what is logged."""
 
     def refused(self, endpoint: str, uid: int | None) -> None:
         """Another user of this machine was refused at that endpoint; None is a user that could not be told."""
@@ -163,7 +166,10 @@ class RefusalLog:
                 return
             self._due_s[key] = now + _SAID_EVERY_S
             unsaid = self._unsaid.pop(key, 0)
-        log.warning("%s%s", message, f" ({unsaid} more since this was last said)" if unsaid else "")
+        text = f"{message} ({unsaid} more since this was last said)" if unsaid else message
+        log.warning("%s", text)
+        for listener in list(self.listeners):
+            listener(key, text)
 
 
 refusals = RefusalLog()

@@ -8,15 +8,12 @@ a foreign name that leads here is how a page becomes one of "our" origin (DNS re
 
 import hmac
 import ipaddress
-import logging
 import secrets
 import socket
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from urlab.config import is_local
 from urlab.errors import ConfigError
 
 SHORTEST_TOKEN = 16
@@ -25,9 +22,9 @@ SHORTEST_TOKEN = 16
 Headers = Iterable[tuple[bytes, bytes]]
 """Names in lower case, and values, as ASGI has them."""
 
+_OF_BROWSERS = frozenset({b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"sec-fetch-dest"})
 _SAME_ORIGIN = (b"same-origin", b"none")
 _WILDCARDS = ("0.0.0.0", "::")
-_LOG_LINES, _LOG_PERIOD_S = 10, 60.0
 
 
 def new_token() -> str:
@@ -65,48 +62,66 @@ class WebAccess:
         hosts = []
         for name, value in headers:
             if name == b"host":
-                hosts.append(_text(value))
-            found[name] = value
+                hosts.append(value)
+            elif name in _OF_BROWSERS:
+                found[name] = value
         if self.token is None:
             for host in hosts:
-                if not self._is_ours(_without_port(host)):
+                if not _is_host_of(self, host):
                     return (
-                        f"this server is not {host[:100]!r}; ask for it by its address, "
-                        f"or start it with --allow-host {_without_port(host)[:100]}"
+                        f"this server is not {_text(host)[:100]!r}; ask for it by its address, "
+                        f"or start it with --allow-host {_without_port(_text(host))[:100]}"
                     )
-        return None if _is_own_page(method, found, hosts) else "requests of web pages of another origin are refused"
+        if not found or _is_own_page(method, found, hosts):
+            return None
+        return "requests of web pages of another origin are refused"
 
     def is_token_right(self, authorization: bytes) -> bool:
         """Whether the header ``Authorization`` carries the token; True if none is asked for."""
         return self.token is None or hmac.compare_digest(authorization, f"Bearer {self.token}".encode())
 
-    def _is_ours(self, name: str) -> bool:
-        if name == "localhost" or name.endswith(".localhost") or name in self._names:
+    def has_name(self, name: str) -> bool:
+        """Whether this server is meant by a name or address, in lower case and without a port."""
+        if _is_loopback(name) or name in self._names:
             return True
-        try:
-            address = ipaddress.ip_address(name)
-        except ValueError:
-            return False
         # No name leads to an address: a page that asks for one is served from there, so from here.
-        return address.is_loopback or self.host in _WILDCARDS
+        return self.host in _WILDCARDS and _address(name) is not None
 
     @cached_property
     def _names(self) -> frozenset[str]:
         names = {self.host, *self.allowed_hosts}
-        if not is_local(self.host):
+        if not _is_loopback(self.host):
             machine = socket.gethostname()
             names |= {machine, f"{machine}.local"}
         return frozenset(_without_port(name.lower()) for name in names)
 
 
-def _is_own_page(method: str, headers: dict[bytes, bytes], hosts: list[str]) -> bool:
+@lru_cache(256)
+def _is_host_of(access: WebAccess, host: bytes) -> bool:
+    """Kept: clients ask for the same one with every request, and reading an address takes ten microseconds."""
+    return access.has_name(_without_port(_text(host)))
+
+
+def _is_own_page(method: str, headers: dict[bytes, bytes], hosts: list[bytes]) -> bool:
     """Programs send neither header. Following a link to here is no request of the page that had the link."""
     origin = headers.get(b"origin")
-    if origin is not None and [_text(origin).partition("://")[2]] != hosts:
+    if origin is not None and [_text(origin).partition("://")[2]] != [_text(host) for host in hosts]:
         return False
     site = headers.get(b"sec-fetch-site", b"none")
     follows_link = headers.get(b"sec-fetch-mode") == b"navigate" and headers.get(b"sec-fetch-dest") == b"document"
     return site in _SAME_ORIGIN or (follows_link and method in ("GET", "HEAD"))
+
+
+def _is_loopback(name: str) -> bool:
+    address = _address(name)
+    return name == "localhost" or name.endswith(".localhost") if address is None else address.is_loopback
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
 
 
 def _text(value: bytes) -> str:
@@ -119,29 +134,3 @@ def _without_port(host: str) -> str:
         return host[1:].partition("]")[0]
     name, _, port = host.rpartition(":")
     return (name if name and ":" not in name and port.isdecimal() else host).rstrip(".")
-
-
-class BoundedLog:
-    """Warnings that a client can provoke: so many a minute, and then how many more there were."""
-
-    def __init__(self, log: logging.Logger) -> None:
-        self._log = log
-        self._begun_s = -_LOG_PERIOD_S
-        self._lines = 0
-
-    def warn(self, message: str, *arguments: object) -> None:
-        """Log it, unless there were too many of late."""
-        if self.admits():
-            self._log.warning(message, *arguments)
-
-    def admits(self) -> bool:
-        """Whether one more line may be logged now; it counts."""
-        now_s = time.monotonic()
-        if now_s - self._begun_s >= _LOG_PERIOD_S:
-            before, self._begun_s, self._lines = self._lines, now_s, 0
-            if before > _LOG_LINES:
-                self._log.warning("%d more refusals were not logged", before - _LOG_LINES)
-        self._lines += 1
-        if self._lines == _LOG_LINES + 1:
-            self._log.warning("refusals are many: further ones within this minute are only counted")
-        return self._lines <= _LOG_LINES

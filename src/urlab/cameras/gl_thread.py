@@ -21,11 +21,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from urlab.errors import NoViewport, OpTimeout
+from urlab.monitoring.watchdog import Turns
 
 T = TypeVar("T")
 
 GL_BACKENDS = ("egl", "osmesa")
-GL_PACKAGES = ("libegl1", "libegl-mesa0", "libgl1-mesa-dri", "libosmesa6")
+GL_PACKAGES = ("libegl1", "libegl-mesa0", "libgl1-mesa-dri", "libopengl0", "libosmesa6")
 GL_INSTALL_LINE = f"apt-get install -y --no-install-recommends {' '.join(GL_PACKAGES)}"
 _OFF_WORDS = ("disable", "disabled", "off", "false", "0")
 _CHOICE = "MUJOCO_GL"
@@ -128,10 +129,14 @@ class GlThread:
         self._name = context.renderer
         self._context = context
         atexit.register(self.close)
+        watched = Turns("urlab-gl").open()
         while (job := self._jobs.get()) is not None:
+            watched.busy()
             with self._working:
                 _complete(*job)
+            watched.idle()
             del job  # or it would live until the next one comes
+        watched.close()
         for resource in list(self._resources):
             resource.free()
         context.handle.free()

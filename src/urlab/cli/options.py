@@ -1,5 +1,6 @@
 """Options that several commands share, and reaching the server that they name."""
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,18 @@ Address = Annotated[
     typer.Option("--address", metavar="URL", help="Where the server is, without a port: tcp://HOST or ipc:///PATH."),
 ]
 StepPort = Annotated[int, typer.Option("--step-port", min=1, max=65535, help="The server's port for requests.")]
+KEY_VARIABLE = "URLAB_KEY"
+
+
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        metavar="FILE",
+        help="Your key, for a server that asks for one (urlab keys new).",
+        show_default=False,
+    ),
+]
 TimeoutS = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", min=0.01, help="How long to wait for a server.")
 ]
@@ -27,6 +40,12 @@ Format = Annotated[LogFormat, typer.Option("--log-format", help="Log lines for p
 DEFAULT_ADDRESS = "tcp://127.0.0.1"
 DEFAULT_STEP_PORT = 5559
 DEFAULT_TIMEOUT_S = 3.0
+
+
+def use_key(path: str | None) -> None:
+    """Make every connection of this process with that key: the client finds it in the environment."""
+    if path is not None:
+        os.environ[KEY_VARIABLE] = path
 
 
 @contextmanager

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from urlab.ros2.bridge import Bridge, BridgeSettings
     from urlab.ros2.publishers import TopicStatistics
     from urlab.ros2.qos import QosRule
+    from urlab.ros2.reach import Reach
 
 log = logging.getLogger("urlab.ros2")
 
@@ -66,8 +67,21 @@ Rate = Annotated[float, typer.Option("--rate", min=0.1, max=2000, help="Most sta
 ReadyFile = Annotated[
     Path | None, typer.Option("--ready-file", metavar="FILE", help="Write pid, backend and topics there once it runs.")
 ]
+Network = Annotated[
+    bool | None,
+    typer.Option(
+        "--network/--no-network",
+        help="Be found by other machines, all of which can command the robots then.",
+        show_default="ROS_AUTOMATIC_DISCOVERY_RANGE, or this machine only",
+    ),
+]
 Services = Annotated[
-    bool, typer.Option("--services/--no-services", help="Let ROS control the simulation: pause, step, reset, spawn.")
+    bool | None,
+    typer.Option(
+        "--services/--no-services",
+        help="Let ROS control the simulation: pause, step, reset, spawn.",
+        show_default="only on this machine",
+    ),
 ]
 Qos = Annotated[
     list[str] | None,
@@ -83,14 +97,16 @@ List = Annotated[bool, typer.Option("--list", help="Print what would be publishe
 def ros2(
     address: opt.Address = opt.DEFAULT_ADDRESS,
     step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
+    key: opt.Key = None,
     state_port: StatePort = 5555,
     backend: Backends = BackendName.AUTO,
     domain: Domain = None,
+    network: Network = None,
     robots: Robots = None,
     cameras: Cameras = None,
     rate: Rate = 200.0,
     qos: Qos = None,
-    services: Services = True,
+    services: Services = None,
     ready_file: ReadyFile = None,
     list_topics: List = False,
     as_json: opt.AsJson = False,
@@ -99,15 +115,18 @@ def ros2(
     """Be a node in a ROS 2 graph for a running server, whether or not ROS is installed here.
 
     Robots, sensors, cameras and the clock are topics of standard types; commands go to the robots over the control
-    socket, and the services of simulation_interfaces control the simulation: the driving client keeps its session. On a
-    terminal there is a live table. It waits for a server that is not there yet, and follows it through restarts and
-    from scene to scene. Ctrl-C ends it.
+    socket, and the services of simulation_interfaces control the simulation: the driving client keeps its session.
+    Other machines reach it only if --network or ROS's own variables say so. On a terminal there is a live table. It
+    waits for a server that is not there yet, and follows it through restarts and from scene to scene. Ctrl-C ends it.
 
     Example: [bold]urlab ros2 --robots panda --rate 100[/bold]; what there would be: [bold]urlab ros2 --list[/bold]
     """
     set_up_logging(log_level)
+    opt.use_key(key)
     with StopSignals():
-        settings = replace(_settings(address, step_port, state_port, (robots, cameras), rate), services=services)
+        settings = _settings(address, step_port, state_port, (robots, cameras), rate)
+        reach = _reach(network)
+        settings = replace(settings, services=reach.is_loopback if services is None else services)
         if list_topics:
             rows = listing(settings)
             if as_json:
@@ -116,7 +135,25 @@ def ros2(
                 stdout().print(_listing_table(rows))
         else:
             settings = replace(settings, qos_rules=_rules(qos or ()))
+            _say_reach(reach, services=settings.services)
+            reach.export(os.environ)
             _serve(_open(backend, domain), settings, ready_file)
+
+
+def _reach(network: bool | None) -> "Reach":
+    from urlab.ros2.reach import reach_of
+
+    return reach_of(os.environ, network)
+
+
+def _say_reach(reach: "Reach", *, services: bool) -> None:
+    able = "command the robots and control the simulation" if services else "command the robots"
+    if reach.is_loopback:
+        log.info("on this machine only (--network changes that), where every user can %s: DDS tells none apart", able)
+        return
+    how = "its network settings are those of CYCLONEDDS_URI" if reach.own_interfaces else reach.discovery
+    off = "" if services else "; services are off (--services)"
+    log.warning("on the network (%s): every machine that reaches this one can %s%s", how, able, off)
 
 
 def _rules(words: Sequence[str]) -> tuple["QosRule", ...]:

@@ -36,6 +36,10 @@ _CLOSE_GRACE_S = 2.5
 _START_LIMIT_S = 30.0
 """For so long the banner waits for the level; compiling then goes on behind it."""
 _LABEL_WIDTH = 10
+_GL_WORDS = {
+    "", "disable", "disabled", "off", "false", "0", "enable", "enabled", "on", "true", "1",
+    "glfw", "glx", "egl", "osmesa",
+}  # fmt: skip
 
 _sockets = partial(typer.Option, rich_help_panel="Sockets")
 _scene = partial(typer.Option, rich_help_panel="Simulation")
@@ -54,6 +58,15 @@ Targets = Annotated[
 
 Host = Annotated[str, _sockets("--host", help="Bind address, or ipc:///PATH for a local socket file.")]
 Insecure = Annotated[bool, _sockets("--insecure", help="Allow a --host that others on the network can reach.")]
+Keys = Annotated[
+    Path | None,
+    _sockets(
+        "--keys",
+        metavar="DIR",
+        help="Let in clients with a key of this folder only, encrypted, on any --host (urlab keys new).",
+        show_default=False,
+    ),
+]
 Share = Annotated[bool, _sockets("--share", help="Let other users of this machine connect.")]
 StepPort = Annotated[int, _sockets("--step-port", help="Requests and replies; 0 = any free port.")]
 StatePort = Annotated[int, _sockets("--state-port", help="Live state (PUB); 0 = any free port.")]
@@ -130,6 +143,7 @@ def serve(
     targets: Targets = None,
     host: Host = "127.0.0.1",
     insecure: Insecure = False,
+    keys: Keys = None,
     share: Share = False,
     step_port: StepPort = 5559,
     state_port: StatePort = 5555,
@@ -158,37 +172,24 @@ def serve(
 ) -> None:
     """Run the server until Ctrl-C, SIGTERM or SIGHUP.
 
-    Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml --step-mode direct[/bold]
-    puts a robot of yours into a fresh level.
+    Example: [bold]urlab serve[/bold] plays the demo level; [bold]urlab serve my_robot.xml[/bold] plays one of yours.
     """
+    set_up_logging(log_level, log_format)
     if supervise:
-        set_up_logging(log_level, log_format)
         raise typer.Exit(run_supervised(sys.argv[1:], ready_file))
     with StopSignals() as stop:
-        set_up_logging(log_level, log_format)
-        resume = None if resume_file is None else ResumeFile(resume_file)
-        if resume is not None:
-            targets, play = resume.read(targets or [], play)
+        resume = ResumeFile(resume_file)
+        targets, play = resume.read(targets or [], play)
+        ports = Ports(step_port, state_port, control_port, info_port, camera_port)
         config = ServerConfig(
-            host=host,
-            insecure=insecure,
-            share=share,
-            ports=Ports(step_port, state_port, control_port, info_port, camera_port),
-            metrics_port=metrics_port,
-            shm=shm,
-            step_mode=step_mode,
-            play=play,
-            project=project or default_project(),
+            host, ports, step_mode, play, project or default_project(),
             model_roots=tuple(model_root) if model_root else None,
             write_roots=tuple(write_root) if write_root else None,
-            ready_file=ready_file,
-            plugins=tuple(plugin or ()),
-            save_debug_xml=save_debug_xml,
-            render_profile=render_profile,
-            camera_streams=camera_streams,
-            rows=rows,
-        )
-        _run(config, targets or [], stop, strict=strict, log_format=log_format, resume=resume)
+            insecure=insecure, keys=keys, share=share, metrics_port=metrics_port, shm=shm, ready_file=ready_file,
+            plugins=tuple(plugin or ()), save_debug_xml=save_debug_xml, render_profile=render_profile,
+            camera_streams=camera_streams, rows=rows,
+        )  # fmt: skip
+        _run(config, targets, stop, strict=strict, log_format=log_format, resume=resume)
 
 
 def _run(
@@ -198,19 +199,19 @@ def _run(
     *,
     strict: bool,
     log_format: LogFormat,
-    resume: ResumeFile | None,
+    resume: ResumeFile,
 ) -> None:
     """Serve until ``stop``, keeping what a successor needs in ``resume``.
 
     What cannot work raises a UrlabError before the ready file is there.
     """
+    _forget_unknown_gl()
     # MuJoCo comes in here, after the signals: a stop during its import is a clean one as well.
     from urlab.app import Server
 
     _check_ready_file(config)
     server = Server(config, targets)
-    if resume is not None:
-        resume.follow(server.play)
+    resume.follow(server.play)
     try:
         _start(server, strict=strict)
         stop.hold()  # before the ready file, for a supervisor may send its signal as soon as that is there
@@ -235,6 +236,14 @@ def _start(server: "Server", *, strict: bool) -> None:
     if strict and server.config.play and status.state is not PIEState.READY:
         raise CommandError(f"the level {server.play.level.name} cannot be played (--strict): {status.compile_error}")
     server.open_sockets()
+
+
+def _forget_unknown_gl() -> None:
+    """MuJoCo cannot even be imported while MUJOCO_GL is a word that it does not know."""
+    word = os.environ.get("MUJOCO_GL", "").strip().lower()
+    if word not in _GL_WORDS:
+        log.warning("MUJOCO_GL=%s is none of %s, and is ignored", word, ", ".join(sorted(_GL_WORDS - {""})))
+        del os.environ["MUJOCO_GL"]
 
 
 def _check_ready_file(config: ServerConfig) -> None:
@@ -289,8 +298,10 @@ def _lines(server: "Server") -> list[Text]:
 
 def _access(config: ServerConfig) -> tuple[str, str]:
     """Who may connect, and how to show it."""
+    if config.keys is not None:
+        return f"clients with a key of {_short(config.keys)} (urlab keys list)", "green"
     if not is_local(config.host):
-        return "EVERY MACHINE that reaches this address may drive this server (--insecure)", "bold red"
+        return "EVERY MACHINE that reaches this address may drive this server, unencrypted (--insecure)", "bold red"
     if config.share:
         return "every user of this machine (--share)", "yellow"
     return "this user and root; --share lets other users of this machine in", ""

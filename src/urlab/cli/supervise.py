@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any
 from urlab.child_process import how_it_ended
 from urlab.cli.console import FAILED
 from urlab.cli.signals import STOP_SIGNALS
-from urlab.files import remove_ready_file, replacing
+from urlab.errors import UrlabError
+from urlab.files import owned_name, remove_ready_file, replacing
 
 if TYPE_CHECKING:
     from urlab.manager import Play
@@ -39,6 +40,9 @@ PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 HEALTHY_S = 60.0
 """A server that was up for so long is not counted among deaths in a row."""
 
+_WORK = "supervise-"
+"""In the names of temporary folders; the next server removes those of supervisors that were killed."""
+
 _POLL_S = 0.02
 _PORTS = ("step", "state", "control", "info", "metrics")
 _PR_SET_PDEATHSIG = 1
@@ -49,7 +53,7 @@ _PR_SET_PDEATHSIG = 1
 
 def supervise(arguments: Sequence[str], ready_file: Path | None) -> int:
     """Run ``urlab ARGUMENTS`` (``serve`` and its options) until it ends for good; returns the exit code."""
-    with tempfile.TemporaryDirectory(prefix="urlab-supervise-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{owned_name()}{_WORK}") as folder:
         ready = ready_file or Path(folder) / "ready.json"
         resume = Path(folder) / "resume.json"
         options = ["--no-supervise", "--ready-file", str(ready), "--resume-file", str(resume)]
@@ -160,32 +164,41 @@ def _handled(handler: Any) -> Any:
 
 @dataclass(frozen=True)
 class ResumeFile:
-    """What a supervised server keeps for its successor: the level that it plays, and whether it plays."""
+    """What a supervised server keeps for its successor: the level that it plays, and whether it plays.
 
-    path: Path
+    A server without a supervisor has no ``path`` for it, and keeps nothing.
+    """
+
+    path: Path | None
 
     def read(self, targets: Sequence[str], play: bool) -> tuple[list[str], bool]:
         """The targets and whether to play: what the predecessor kept, else what was given."""
         try:
-            kept = json.loads(self.path.read_bytes())
+            kept = json.loads(self.path.read_bytes()) if self.path is not None else {}
             return [str(kept["target"])], bool(kept["play"])
         except (OSError, ValueError, KeyError, TypeError):
             return list(targets), play
 
     def follow(self, play: "Play") -> None:
         """Keep what is played from now on."""
-        play.on_start.append(lambda manager: self._keep(play, playing=True))  # noqa: ARG005 - a listener's signature
-        play.on_stop.append(lambda manager: self._keep(play, playing=False))  # noqa: ARG005
+        path = self.path
+        if path is not None:
+            play.on_start.append(lambda _: _keep(path, play, playing=True))
+            play.on_stop.append(lambda _: _keep(path, play, playing=False))
 
-    def _keep(self, play: "Play", *, playing: bool) -> None:
-        from urlab.scene.level_file import level_text
 
-        level, project = play.level, play.world.project
-        with contextlib.suppress(Exception):
-            target = level.name if level.name in project.level_names() else ""
-            if not target or project.open_level(target) != level:
-                target = str(self.path.with_suffix(".toml"))
-                with replacing(Path(target)) as file:
-                    file.write(level_text(level).encode())
-            with replacing(self.path) as file:
-                file.write(json.dumps({"target": target, "play": playing}).encode())
+def _keep(path: Path, play: "Play", *, playing: bool) -> None:
+    """Write the level's name; one that is not as its file says, or has none, is written out beside it."""
+    from urlab.scene.level_file import level_text
+
+    level, project = play.level, play.world.project
+    try:
+        target = level.name if level.name in project.level_names() else ""
+        if not target or project.open_level(target) != level:
+            target = str(path.with_suffix(".toml"))
+            with replacing(Path(target)) as file:
+                file.write(level_text(level).encode())
+        with replacing(path) as file:
+            file.write(json.dumps({"target": target, "play": playing}).encode())
+    except UrlabError as refused:
+        log.warning("a restart would not find the level that plays now: %s", refused.message)

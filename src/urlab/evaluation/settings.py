@@ -104,8 +104,8 @@ class ServerSettings:
     ``run_id`` of an earlier run resumes it. ``camera_choice`` says which cameras there are, None those that we ship.
 
     ``share`` lets other users of this machine in, and so does a ``token``, which requests must carry then.
-    ``allowed_hosts`` are further names that clients may ask for, see `urlab.access.web`. With ``tls_cert`` and
-    ``tls_key``, PEM files, the server speaks HTTPS.
+    ``allowed_hosts`` are further names that clients may ask for, see `urlab.access.web`. With ``tls``, a
+    certificate and its key in PEM files, the server speaks HTTPS.
     """
 
     host: str = "127.0.0.1"
@@ -124,8 +124,7 @@ class ServerSettings:
     token: str | None = None
     share: bool = False
     allowed_hosts: tuple[str, ...] = ()
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
+    tls: tuple[Path, Path] | None = None
     videos: bool = True
     ready_file: Path | None = None
     max_body_bytes: int = 8 << 20

@@ -144,10 +144,16 @@ class Play:
         if level_path is None and self._state is PIEState.READY:
             self._lock.release()
             return self.status()
-        finished = threading.Event()
+        finished, before = threading.Event(), (self._state, self._compile_error)
         self._state, self._compile_error = PIEState.COMPILING, ""
         work = (level, mode, finished)
-        threading.Thread(target=self._begin, args=work, name="urlab-compile", daemon=True).start()
+        try:
+            threading.Thread(target=self._begin, args=work, name="urlab-compile", daemon=True).start()
+        except RuntimeError as refused:
+            self._state, self._compile_error = before
+            self._lock.release()
+            reason = f"the level cannot be compiled, as this process gets no more threads or memory: {refused}"
+            return PlayStatus(PIEState.COMPILE_FAILED, reason)
         if not finished.wait(max(0.0, deadline - time.monotonic())):
             return PlayStatus(PIEState.TIMEOUT, f"still compiling after {timeout_s:g} s; ask pie_status")
         return self.status()
@@ -220,9 +226,14 @@ class Play:
             manager.engine.set_worker_threads(self.level.options.get("num_worker_threads", 0))
         if self.cameras_switched is not None:
             manager.capture.set_all_streaming(self.cameras_switched)
-        manager.start(mode)
-        self._manager = manager
-        _notify(self.on_start, manager)
+        try:
+            manager.start(mode)
+            self._manager = manager
+            _notify(self.on_start, manager)
+        except BaseException:
+            self._manager = manager
+            self._end()
+            raise
 
     def _end(self) -> None:
         manager, self._manager = self._manager, None

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from urlab.access import LOCAL, AuditLog, RpcCaller
 from urlab.authoring import World
 from urlab.manager import Manager, Play
 from urlab.ops.session import Session, SessionTable
@@ -58,6 +59,8 @@ class Parts:
     viewport: Viewport
     streams: StreamEndpoints | None = None
     shared_memory: SharedMemoryInfo | None = None
+    audit: AuditLog | None = None
+    """Where it is kept who did what; None while there are no sockets."""
 
     def camera_endpoint(self, name: str) -> str | None:
         """Where a camera streams, or None."""
@@ -77,6 +80,8 @@ class Context:
     running: Manager | None = None
     """The running scene, for ops that need one."""
 
+    caller: RpcCaller = LOCAL
+
     @property
     def play(self) -> Play:
         """The play lifecycle."""
@@ -91,6 +96,11 @@ class Context:
     def manager(self) -> Manager:
         """The running scene; NoActiveManager when nothing plays."""
         return self.running or self.parts.play.manager
+
+    def record(self, event: str, **detail: Any) -> None:
+        """Keep in the audit log what the caller did."""
+        if self.parts.audit is not None:
+            self.parts.audit.record(event, self.caller.name, self.caller.address, **detail)
 
     def count_from(self, total: int) -> None:
         """Let the caller's steps, and for the plain session those of the state stream, count from here."""

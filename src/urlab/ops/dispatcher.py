@@ -1,14 +1,17 @@
 """Frame in, frame out. Every failure becomes an error reply; nothing that a client sends ends the server."""
 
+import errno
 import logging
 import time
 from typing import NamedTuple, cast
 
+from urlab.access import LOCAL, Role, RpcCaller
 from urlab.errors import (
     CompileError,
     EditError,
     FileError,
     MissingField,
+    NotAllowed,
     NotInEditor,
     ObserverReadOnly,
     PathNotWritable,
@@ -20,7 +23,16 @@ from urlab.errors import (
 )
 from urlab.monitoring.metrics import RequestFigures
 from urlab.ops.context import HANDLERS, Context, Parts
-from urlab.ops.parsing import SPEC_OF, decode_request, long_texts, peek, read_envelope, read_request
+from urlab.ops.parsing import (
+    SPEC_OF,
+    RequestKey,
+    decode_request,
+    key_of,
+    long_texts,
+    peek,
+    read_envelope,
+    read_request,
+)
 from urlab.ops.session import Session, SessionTable
 from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, Request, encode
 from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION
@@ -35,13 +47,24 @@ log = logging.getLogger("urlab.ops")
 class Call(NamedTuple):
     """A request as it was read. ``request`` is None when its frame is not in order, and has to be looked into.
 
-    ``pool`` says what it would wait for: "simulation", "reading" (only for a thread) or "editing".
+    ``of_scene`` says that it is about the running scene, and quick while no other thread has that; ``pool`` what it
+    waits for otherwise: "simulation", "reading" (only for a thread) or "editing".
     """
 
     frame: bytes
     request: Request[Reply] | None
     takes_long: bool = False
+    of_scene: bool = True
     pool: str = "simulation"
+
+    @property
+    def key(self) -> RequestKey | None:
+        """Session and id of a request that has an id, and whose frame is in order."""
+        request = self.request
+        if request is None or request.request_id is None:
+            return None
+        session_id, request_id = request.session_id, request.request_id
+        return (session_id, request_id) if session_id else key_of(None, request_id)
 
 
 class Dispatcher:
@@ -73,42 +96,43 @@ class Dispatcher:
             return Call(frame, request, self._is_long(request.n_steps) or bool(request.include_cameras))
         if request is not None:
             spec = SPEC_OF[type(request)]
-            return Call(frame, request, _takes_long(spec), _pool_of(spec))
+            return Call(frame, request, _takes_long(spec), _is_of_scene(spec), _pool_of(spec))
         op, n_steps = peek(frame)
         if op not in CATALOGUE:
-            return Call(frame, None, pool="reading")
+            return Call(frame, None, of_scene=False, pool="reading")
         spec = CATALOGUE[op]
-        return Call(frame, None, self._is_long(n_steps) if op == "step" else _takes_long(spec), _pool_of(spec))
+        takes_long = self._is_long(n_steps) if op == "step" else _takes_long(spec)
+        return Call(frame, None, takes_long, _is_of_scene(spec), _pool_of(spec))
 
     def handle(self, frame: bytes) -> bytes:
         """Serve one request frame."""
         return self.serve(Call(frame, decode_request(frame)))
 
-    def serve_now(self, call: Call) -> bytes | None:
+    def serve_now(self, call: Call, caller: RpcCaller = LOCAL) -> bytes | None:
         """Serve what does not take long; None, and nothing is done, if it would have to wait for the simulation.
 
         What needs the simulation is served with the physics lock held, so that nothing comes between.
         """
-        manager = self._play.running if call.pool == "simulation" else None
+        manager = self._play.running if call.of_scene else None
         if manager is None:
-            return self.serve(call)
+            return self.serve(call, caller)
         if not manager.engine.try_lock():
             return None
         try:
-            return self.serve(call)
+            return self.serve(call, caller)
         finally:
             manager.engine.unlock()
 
-    def serve(self, call: Call) -> bytes:
-        """Serve what was read."""
+    def serve(self, call: Call, caller: RpcCaller = LOCAL) -> bytes:
+        """Serve what was read, to the caller that sent it."""
         if self.figures is None:
-            return self._serve(call)[0]
+            return self._serve(call, caller)[0]
         begin = time.perf_counter()
-        reply, op, outcome = self._serve(call)
+        reply, op, outcome = self._serve(call, caller)
         self.figures.add(op, outcome, time.perf_counter() - begin)
         return reply
 
-    def _serve(self, call: Call) -> tuple[bytes, str, str]:
+    def _serve(self, call: Call, caller: RpcCaller) -> tuple[bytes, str, str]:
         """The reply, the op ("" when there is none of that name), and "ok" or the error's code."""
         session = spec = None
         outcome = "ok"
@@ -118,11 +142,11 @@ class Dispatcher:
             good = call.request
             if good is not None:
                 spec = SPEC_OF[type(good)]
-                session = self._session(spec.name, good.session_id, call.frame)
-                reply = self._run(spec, good, session)
+                session = self._session(spec.name, good.session_id, call.frame, caller)
+                reply = self._run(spec, good, session, caller)
             else:
-                session, request, spec = self._diagnose(call.frame)
-                reply = self._run(spec, request, session)
+                session, request, spec = self._diagnose(call.frame, caller)
+                reply = self._run(spec, request, session, caller)
             if isinstance(reply, bytes):
                 return reply, spec.name if spec is not None else "", outcome
         except UrlabError as failed:
@@ -130,8 +154,10 @@ class Dispatcher:
             reply.message = _without_echo(reply.message, call)
         except Exception as crashed:
             op = spec.name if spec is not None else "?"
-            log.exception("op %r crashed", op)
-            message = _without_echo(f"{op}: {type(crashed).__name__}: {crashed}", call)
+            shortage = _shortage(crashed)
+            log.error("op %r %s", op, shortage or "crashed", exc_info=None if shortage else crashed)
+            message = f"{op} {shortage}" if shortage else f"{op}: {type(crashed).__name__}: {crashed}"
+            message = _without_echo(message, call)
             reply, outcome = error(ErrorCode.INTERNAL_ERROR, message), ErrorCode.INTERNAL_ERROR.value
         encoding = session.encoding if session is not None else _encoding_of(call.frame)
         return self._encode(reply, encoding), spec.name if spec is not None else "", outcome
@@ -141,32 +167,42 @@ class Dispatcher:
 
     # -- the checks, in the protocol's order --------------------------------------------------------------------
 
-    def _diagnose(self, frame: bytes) -> "tuple[Session, Request[Reply] | UrlabError, OpSpec | None]":
+    def _diagnose(
+        self, frame: bytes, caller: RpcCaller
+    ) -> "tuple[Session, Request[Reply] | UrlabError, OpSpec | None]":
         """What a frame is that could not be read at once."""
         op, session_id = read_envelope(frame)
-        session = self._session(op, session_id, frame)
+        session = self._session(op, session_id, frame, caller)
         spec = CATALOGUE.get(op)
         if spec is None:
             return session, UnknownOp(f"there is no op {excerpt(op)}; there are: {known(CATALOGUE, limit=100)}"), None
         return session, read_request(spec, frame), spec
 
-    def _session(self, op: str, session_id: str | None, frame: bytes) -> Session:
+    def _session(self, op: str, session_id: str | None, frame: bytes, caller: RpcCaller) -> Session:
         if op in PRE_SESSION:
-            return Session(encoding=_encoding_of(frame))
-        return self.sessions.find(session_id)
+            return Session(encoding=_encoding_of(frame), caller=caller)
+        return self.sessions.find(session_id, caller)
 
-    def _run(self, spec: OpSpec | None, request: Request[Reply] | UrlabError, session: Session) -> Reply | bytes:
+    def _run(
+        self, spec: OpSpec | None, request: Request[Reply] | UrlabError, session: Session, caller: RpcCaller
+    ) -> Reply | bytes:
         if spec is None or isinstance(request, MissingField):
             raise cast("UrlabError", request)
         running = self._play.manager if spec.category is OpCategory.MANAGER_REQUIRED else None
         if session.observer and not spec.reads:
             raise ObserverReadOnly(f"{spec.name} changes the world, and this session is an observer")
+        if caller is not LOCAL:
+            _check_role(spec, session, caller)
         handler = HANDLERS.get(spec.name)
         if handler is None:
             raise NotInEditor(f"{spec.name} is part of the protocol, but this server does not offer it")
         if isinstance(request, UrlabError):
             raise request
-        return handler(Context(self._parts, self.sessions, session, running), request)
+        context = Context(self._parts, self.sessions, session, running, caller)
+        reply = handler(context, request)
+        if spec.name in _AUDITED:
+            context.record(_AUDITED[spec.name], op=spec.name, **(_paths(request) | _paths(reply)))
+        return reply
 
     def _encode(self, reply: Reply, encoding: Encoding) -> bytes:
         try:
@@ -177,24 +213,58 @@ class Dispatcher:
 
 
 _LONG_S = 0.02
-_IMMEDIATE = frozenset({"meta", "pie_status"})
+_AUDITED = {
+    "recording_save": "wrote",
+    "create_level": "wrote",
+    "save_level": "wrote",
+    "import_xml": "wrote",
+    "destroy_asset": "deleted",
+}
+"""Ops that write or delete files, and what the audit log calls it."""
+
+_OF_ADMINS = frozenset(op for op, event in _AUDITED.items() if event == "deleted")
+
+
+def _check_role(spec: OpSpec, session: Session, caller: RpcCaller) -> None:
+    """NotAllowed unless the caller's role covers the op. What a hello may ask for is checked by its handler."""
+    needed = Role.OBSERVER if spec.reads else Role.OPERATOR
+    if spec.name in _OF_ADMINS:
+        needed = Role.ADMIN
+    elif spec.name not in PRE_SESSION and not (session.observer or session.operator):
+        needed = Role.DRIVER
+    if not caller.role.covers(needed):
+        raise NotAllowed(f"{spec.name} needs the role {needed}, and the key of {caller.name!r} has {caller.role}")
+
+
+def _paths(message: object) -> dict[str, str]:
+    """The paths that a request or a reply names, for the audit log."""
+    names = (name for name in getattr(message, "__struct_fields__", ()) if name == "path" or name.endswith("_path"))
+    return {name: value for name in names if isinstance(value := getattr(message, name), str)}
+
+
+_IMMEDIATE = frozenset({"pie_status"})
 """Ops that wait for nothing and are done at once, beside those of the running scene."""
 
 _ELSEWHERE = frozenset({"set_camera_mode", "set_camera_streaming"})
 """Ops of the running scene that have to do with other threads than that of the simulation."""
 
 
+def _is_of_scene(spec: OpSpec) -> bool:
+    """Whether an op is quick while it has the running scene for itself."""
+    if spec.category is not OpCategory.MANAGER_REQUIRED or spec.name in _ELSEWHERE:
+        return False
+    return spec.namespace in ("", "runtime")
+
+
 def _takes_long(spec: OpSpec) -> bool:
     """Whether an op may take long, or wait for something else than the simulation."""
-    return spec.name not in _IMMEDIATE and _pool_of(spec) != "simulation"
+    return spec.name not in _IMMEDIATE and not _is_of_scene(spec)
 
 
 def _pool_of(spec: OpSpec) -> str:
-    if spec.category is OpCategory.MANAGER_REQUIRED and spec.namespace in ("", "runtime"):
-        return "editing" if spec.name in _ELSEWHERE else "simulation"
-    if spec.reads and (spec.limit_s <= DEFAULT_LIMIT_S or spec.name in PRE_SESSION):
+    if spec.reads and spec.name != "step" and (spec.limit_s <= DEFAULT_LIMIT_S or spec.name in PRE_SESSION):
         return "reading"
-    return "editing"
+    return "simulation" if _is_of_scene(spec) else "editing"
 
 
 def _encoding_of(frame: bytes) -> Encoding:
@@ -227,3 +297,22 @@ def _failure(failed: UrlabError, spec: OpSpec | None) -> ErrorReply:
 
 
 _OF_THE_OP = (EditError, FileError, CompileError)
+
+
+def _shortage(crashed: Exception) -> str:
+    """What the machine did not give, if that is why a request failed: no fault of ours, so no traceback."""
+    if isinstance(crashed, MemoryError):
+        return "did not get the memory that it needs"
+    if isinstance(crashed, RuntimeError) and "start new thread" in str(crashed):
+        return "did not get a thread: this process has too many, or too little memory (ulimit -u, ulimit -v)"
+    if isinstance(crashed, OSError) and crashed.errno in _SHORT_OF:
+        return f"did not get {_SHORT_OF[crashed.errno]}"
+    return ""
+
+
+_SHORT_OF = {
+    errno.EMFILE: "a file descriptor: this process has too many (ulimit -n)",
+    errno.ENFILE: "a file descriptor: the machine has none left",
+    errno.ENOSPC: "room on the disk",
+    errno.ENOMEM: "the memory that it needs",
+}

@@ -38,7 +38,7 @@ read_catalogue()
 
 def decode_request(frame: bytes) -> Request[Reply] | None:
     """The typed request, in one pass; None when anything is wrong with the frame."""
-    if len(frame) > _SMALL_BYTES and not is_readable(frame):
+    if len(frame) > MAX_REQUEST_BYTES or (len(frame) > _SMALL_BYTES and not is_readable(frame)):
         return None
     try:
         request: Request[Reply] = (_from_json if looks_like_json(frame) else _from_msgpack).decode(frame)
@@ -80,26 +80,25 @@ RequestKey = tuple[str, str | int]
 
 
 def request_key(frame: bytes) -> RequestKey | None:
-    """What tells a request from all others, if it carries an id.
-
-    Without a session, which other clients do not know, an id has to be long enough not to be used twice.
-    """
+    """What tells a request from all others, if it carries an id."""
     if b"request_id" not in frame or (len(frame) > _SMALL_BYTES and not is_readable(frame)):
         return None
     try:
         found = (_identity_from_json if looks_like_json(frame) else _identity_from_msgpack).decode(frame)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    session_id, request_id = found.session_id or "", found.request_id
-    if request_id is None or not (session_id or len(str(request_id)) >= _LONE_ID_CHARACTERS):
-        return None
-    return session_id, request_id
+    return None if found.request_id is None else key_of(found.session_id, found.request_id)
+
+
+def key_of(session_id: str | None, request_id: str | int) -> RequestKey | None:
+    """Session and id of a request. Without a session an id has to be so long that other clients do not use it too."""
+    if session_id:
+        return session_id, request_id
+    return ("", request_id) if len(str(request_id)) >= _LONE_ID_CHARACTERS else None
 
 
 def read_envelope(frame: bytes) -> tuple[str, str | None]:
     """Op and session of a frame that could not be read at once; BadRequest or MissingOp when it has none."""
-    if len(frame) > MAX_REQUEST_BYTES:
-        raise BadRequest(f"the request has {len(frame)} bytes; the limit is {MAX_REQUEST_BYTES}")
     message = _tree(frame)
     op, session_id = message.get("op"), message.get("session_id")
     if not isinstance(op, str) or not op:
@@ -153,8 +152,6 @@ _MANY = 16
 
 def is_readable(frame: bytes) -> bool:
     """Whether reading a large frame takes a bearable time, and bearable memory; False when it is broken."""
-    if len(frame) > MAX_REQUEST_BYTES:
-        return False
     if looks_like_json(frame):
         most = min(_MOST_VALUES + len(frame) // _JSON_BYTES_PER_VALUE, _MOST_JSON_VALUES)
         containers = frame.count(b"[") + frame.count(b"{")
@@ -246,6 +243,8 @@ def _with_integers(tree: Any) -> Any:
 
 
 def _tree(frame: bytes) -> dict[str, Any]:
+    if len(frame) > MAX_REQUEST_BYTES:
+        raise BadRequest(f"the request has {len(frame)} bytes; the limit is {MAX_REQUEST_BYTES}")
     if len(frame) > _SMALL_BYTES and not is_readable(frame):
         raise BadRequest(
             f"the request has {len(frame)} bytes, which would be too many values in memory: at most {_MOST_VALUES} and "

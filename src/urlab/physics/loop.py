@@ -11,6 +11,7 @@ import time
 from collections import deque
 
 from urlab.errors import OpTimeout, PhysicsError, PluginError
+from urlab.monitoring.watchdog import Turns
 from urlab.physics.engine import Engine
 
 log = logging.getLogger("urlab.physics")
@@ -38,6 +39,7 @@ class PhysicsLoop:
 
         self.steps = 0
         self.lateness_s: deque[float] = deque(maxlen=_LATENESS_SAMPLES)
+        self._watched = Turns("urlab-physics")
         self._thread = threading.Thread(target=self._run, name="urlab-physics", daemon=True)
 
     def start(self) -> None:
@@ -71,7 +73,9 @@ class PhysicsLoop:
             self._changed.notify_all()
 
     def _run(self) -> None:
+        self._watched.open()
         while self._wait_until_wanted():
+            self._watched.busy()
             try:
                 self._run_on_schedule()
             except OpTimeout:
@@ -82,6 +86,8 @@ class PhysicsLoop:
             except Exception as failed:
                 log.exception("live physics failed and is paused")
                 self._halt(f"{type(failed).__name__}: {failed}")
+            self._watched.idle()
+        self._watched.close()
 
     def _halt(self, reason: str) -> None:
         self._engine.failure = reason
@@ -102,6 +108,7 @@ class PhysicsLoop:
             if late > _GIVE_UP_S:
                 due += late
             self.lateness_s.append(late)
+            self._watched.turn()
             due += self._step() * 100.0 / self.speed_percent
 
     def _step(self) -> float:
@@ -117,6 +124,7 @@ class PhysicsLoop:
     def _sleep_until(self, due: float) -> float:
         while (left := due - time.perf_counter()) > 0:
             time.sleep(min(left, _LONGEST_NAP_S))
+            self._watched.turn()
             if self._stopping or not self._wanted():
                 return 0.0
         return -left

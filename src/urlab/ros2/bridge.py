@@ -23,6 +23,7 @@ from urlab.ros2.services import SimulationServices
 from urlab.ros2.topics import NoScene, SceneTopics, TopicChoice, clock_topic, scene_signature
 from urlab_client import PIEState, URLabClient, URLabRPCError
 from urlab_client.following import ServerFollower
+from urlab_client.transports import find_key
 from urlab_client.transports.base import DEFAULT_STATE_PORT, stream_endpoint
 from urlab_client.transports.zmq_streams import CameraChannel, ControlSender, StateChannel, StreamListener
 from urlab_wire.ops.stepping import ClockBlock
@@ -231,7 +232,7 @@ class Bridge:
         self._robots = frozenset(client.articulations)
         topic, type_name, qos = clock_topic()
         self._clock = TopicPublisher(self._backend, self._registry, (topic,), type_name, qos)
-        self._sender = ControlSender(control) if control is not None else None
+        self._sender = ControlSender(control, find_key(None)) if control is not None else None
         self._publishers = ScenePublishers(self._backend, self._registry, topics, self._sender)
         self._listen(client)
 
@@ -250,7 +251,7 @@ class Bridge:
         self._last_time_s = 0.0
         uses: dict[str, Callable[[bytes], None]] = {"clock": self._publish_time, "state": self._publish_state}
         for name, use in uses.items():
-            self._listeners.append(StreamListener(f"urlab-ros2-{name}"))
+            self._listeners.append(StreamListener(f"urlab-ros2-{name}", find_key(None)))
             self._listeners[-1].add(StateChannel(endpoint, use))
 
     def _restart_streams(self, client: URLabClient) -> None:
@@ -324,5 +325,5 @@ class Bridge:
     def _listen_to_camera(self, camera: CameraTopicPublisher) -> None:
         view = camera.topics.view
         endpoint = stream_endpoint(view.zmq_endpoint or "", self._settings.address)
-        self._camera_listeners[camera] = listener = StreamListener(f"urlab-ros2-{view.name}")
+        self._camera_listeners[camera] = listener = StreamListener(f"urlab-ros2-{view.name}", find_key(None))
         listener.add(CameraChannel(endpoint, view.zmq_topic or "", camera.show))

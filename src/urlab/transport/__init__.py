@@ -7,11 +7,12 @@ request that is repeated on another transport the first one's reply, `guard` jud
 
 from urlab.transport.publisher import ScenePublisher, StreamedCamera
 from urlab.transport.repeats import RequestRegistry
-from urlab.transport.rpc import ZmqRpcServer
+from urlab.transport.rpc import CurveRpcServer, ZmqRpcServer
 from urlab.transport.shm import SharedMemory, ShmUnavailable
 from urlab.transport.streams import Streams
 
 __all__ = [
+    "CurveRpcServer",
     "RequestRegistry",
     "ScenePublisher",
     "SharedMemory",

@@ -6,12 +6,16 @@ tells of a connection before it works on it: so when the question comes, the thr
 ends connections of other users of the machine there and then, and only then answers. Hence such a connection never
 gets, or gets through, anything but the first bytes of ZeroMQ's greeting.
 
+With keys, connections are encrypted, and only those are let in whose key is known and has the role that the socket
+needs; then the user of a connection within this machine does not matter.
+
 ZeroMQ keeps the frames of a message until its last one has come, however many that are. So the same thread compares,
 ten times a second, what each connection has sent with what the socket's owner has got of it.
 """
 
 import contextlib
 import errno
+import itertools
 import logging
 import os
 import socket as sockets
@@ -19,18 +23,22 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import zmq
+from zmq.utils import z85
 
 from urlab import access
+from urlab.access import KeyPair, KeysFolder, KnownKey, Role
 
 log = logging.getLogger("urlab.transport")
 
 MOST_CONNECTIONS = 500
 """To one socket at a time."""
+
+MOST_CONNECTIONS_PER_KEY = 64
 
 HANDSHAKE_MS = 5000
 """A connection that has not ended its handshake by then is closed."""
@@ -51,6 +59,10 @@ _TCP_INFO, _TCP_INFO_BYTES, _BYTES_RECEIVED_AT = 11, 136, 128
 _STOP_LIMIT_S = 3.0
 
 
+Connected = Callable[[KnownKey, str], None]
+"""Takes the key of a client that was let in, and its address."""
+
+
 @dataclass(slots=True)
 class ConnectionUse:
     """What a connection has cost so far; only the owner of its socket counts up ``topics`` and the bytes."""
@@ -58,6 +70,8 @@ class ConnectionUse:
     since_s: float = field(default_factory=time.monotonic)
     delivered_bytes: int = 0
     topics: int = 0
+    name: str | None = None
+    """The name of its key, once a message of it has come."""
 
     def deliver(self, size: int, frames: int = 1) -> None:
         """The owner of the socket has got a message of this connection."""
@@ -74,11 +88,21 @@ class GuardedSocket:
 
     endpoint: str
     monitor: Any
+    domain: bytes
+    needs: Role = Role.OBSERVER
+    has_keys: bool = False
+    most_undelivered_bytes: int = 0
     connections: dict[int, ConnectionUse] = field(default_factory=dict)
 
     def use_by(self, frame: zmq.Frame) -> ConnectionUse | None:
         """The account of the connection that a frame has come from; None when it has gone already."""
-        return self.connections.get(source(frame))
+        descriptor = source(frame)
+        use = self.connections.get(descriptor)
+        if use is not None and self.has_keys and use.name is None:
+            use.name = key_name(frame)
+            if sum(one.name == use.name for one in list(self.connections.values())) > MOST_CONNECTIONS_PER_KEY:
+                self.refuse(descriptor, f"{MOST_CONNECTIONS_PER_KEY} connections are the most for the key {use.name!r}")
+        return use
 
     def refuse(self, descriptor: int, reason: str) -> None:
         """End a connection of this socket, and say why in the log."""
@@ -100,11 +124,26 @@ class GuardedSocket:
 class ConnectionGuard:
     """Ends connections of other users of this machine, unless they are welcome, and those that cost too much."""
 
-    def __init__(self, context: "zmq.Context[zmq.Socket[bytes]]", *, share: bool = False) -> None:
-        """``context`` is that of the sockets; ``share`` lets other users of this machine in."""
+    def __init__(
+        self,
+        context: "zmq.Context[zmq.Socket[bytes]]",
+        *,
+        share: bool = False,
+        keys: KeysFolder | None = None,
+        on_connected: Connected | None = None,
+    ) -> None:
+        """``context`` is that of the sockets; ``share`` lets other users of this machine in.
+
+        ``keys`` are those that are let in, from wherever; ``on_connected`` is told of each, with its address.
+        """
         self.context = context
-        self._share = share
+        self._share = share or keys is not None
+        self._keys = keys
+        self._server_pair = None if keys is None else keys.server_pair(new_pair)
+        self._keys_version = 0
+        self._on_connected = on_connected
         self._guarded: dict[bytes, GuardedSocket] = {}
+        self._domains = itertools.count()
         self._zap = context.socket(zmq.REP)
         self._zap.setsockopt(zmq.LINGER, 0)
         self._zap.bind(_ZAP_ENDPOINT)
@@ -114,16 +153,31 @@ class ConnectionGuard:
         self._thread = threading.Thread(target=self._run, name="urlab-guard", daemon=True)
         self._thread.start()
 
-    def guard(self, socket: Any, endpoint: str) -> GuardedSocket:
-        """Guard a socket that is about to be bound; on the thread that owns the socket."""
-        domain = f"urlab-{len(self._guarded)}"
+    def guard(
+        self, socket: Any, endpoint: str, needs: Role = Role.OBSERVER, most_undelivered_bytes: int | None = None
+    ) -> GuardedSocket:
+        """Guard a socket that is about to be bound; on the thread that owns the socket. Keys need that role.
+
+        ``most_undelivered_bytes`` is for a socket whose messages may be larger than usual.
+        """
+        if self._server_pair is not None:
+            socket.curve_server = True
+            socket.curve_secretkey = self._server_pair.secret.encode()
+        domain = f"urlab-{next(self._domains)}"
         socket.setsockopt(zmq.ZAP_DOMAIN, domain.encode())
         socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
         socket.monitor(f"inproc://{domain}", _EVENTS)
         monitor = self.context.socket(zmq.PAIR)
         monitor.setsockopt(zmq.LINGER, 0)
         monitor.connect(f"inproc://{domain}")
-        guarded = self._guarded[domain.encode()] = GuardedSocket(endpoint, monitor)
+        guarded = self._guarded[domain.encode()] = GuardedSocket(
+            endpoint,
+            monitor,
+            domain.encode(),
+            needs,
+            self._keys is not None,
+            most_undelivered_bytes or MOST_UNDELIVERED_BYTES,
+        )
         self._wake()
         return guarded
 
@@ -165,6 +219,8 @@ class ConnectionGuard:
                 self._look_s = time.monotonic() + _LOOK_EVERY_MS / 1000
                 for one in guarded:
                     _end_hoarders(one)
+                if self._keys is not None:
+                    self._end_revoked(self._keys, guarded)
         except zmq.ContextTerminated:
             self._stopping = True
         except Exception:
@@ -188,8 +244,44 @@ class ConnectionGuard:
         one = self._guarded.get(domain)
         if one is not None:
             self._follow(one)
-        status = [b"200", b"OK"] if one is not None else [b"500", b"unknown domain"]
-        self._zap.send_multipart([b"1.0", request_id, *status, b"", b""])
+        if one is None:
+            reply = [b"500", b"unknown domain", b"", b""]
+        elif self._keys is None:
+            reply = [b"200", b"OK", b"", b""]
+        else:
+            reply = self._judge_key(one, self._keys, question)
+        self._zap.send_multipart([b"1.0", request_id, *reply])
+
+    def _judge_key(self, one: GuardedSocket, keys: KeysFolder, question: list[bytes]) -> list[bytes]:
+        """Status, text, user and metadata of the answer for a client that has proved to have a key."""
+        address, mechanism, credentials = question[3].decode("ascii", "replace"), question[5], question[6:]
+        public = z85.encode(credentials[0]).decode() if mechanism == b"CURVE" and len(credentials) == 1 else ""
+        known = keys.find(public) if public else None
+        if known is None:
+            access.refusals.say(
+                f"{one.endpoint} key", f"{one.endpoint}: a client at {address} is refused: its key is not known"
+            )
+            return [b"400", b"the key is not known", b"", b""]
+        if not known.role.covers(one.needs):
+            why = f"its role is {known.role}, and {one.needs} is needed"
+            text = f"{one.endpoint}: {known.name!r} at {address} is refused: {why}"
+            access.refusals.say(f"{one.endpoint} {known.name}", text)
+            return [b"400", b"the role of the key is not enough", b"", b""]
+        if self._on_connected is not None:
+            self._on_connected(known, address)
+        return [b"200", b"OK", known.name.encode(), b""]
+
+    def _end_revoked(self, keys: KeysFolder, guarded: list[GuardedSocket]) -> None:
+        """End connections whose key was revoked, or lost the role that it needs, if the keys have changed."""
+        keys.refresh()
+        if keys.version == self._keys_version:
+            return
+        self._keys_version = keys.version
+        for one in guarded:
+            for descriptor, use in list(one.connections.items()):
+                known = None if use.name is None else keys.by_name(use.name)
+                if use.name is not None and (known is None or not known.role.covers(one.needs)):
+                    one.refuse(descriptor, f"the key of {use.name!r} was revoked")
 
     def _follow(self, one: GuardedSocket) -> None:
         """Take what the monitor of a socket tells, up to now."""
@@ -201,6 +293,7 @@ class ConnectionGuard:
             elif event == zmq.EVENT_MONITOR_STOPPED:
                 one.monitor.close()
                 one.connections.clear()
+                self._guarded.pop(one.domain, None)
 
     def _judge(self, one: GuardedSocket, descriptor: int) -> None:
         one.connections[descriptor] = ConnectionUse()
@@ -218,8 +311,8 @@ class ConnectionGuard:
 
 def _end_hoarders(one: GuardedSocket) -> None:
     for descriptor, use in list(one.connections.items()):
-        if use.undelivered(_received_bytes(descriptor)) > MOST_UNDELIVERED_BYTES:
-            one.refuse(descriptor, f"more than {MOST_UNDELIVERED_BYTES} bytes wait for the end of their message")
+        if use.undelivered(_received_bytes(descriptor)) > one.most_undelivered_bytes:
+            one.refuse(descriptor, f"more than {one.most_undelivered_bytes} bytes wait for the end of their message")
 
 
 def _received_bytes(descriptor: int) -> int:
@@ -235,6 +328,20 @@ def _received_bytes(descriptor: int) -> int:
         return 0
     finally:
         connection.detach()
+
+
+def new_pair() -> KeyPair:
+    """A fresh pair of keys."""
+    public, secret = zmq.curve_keypair()
+    return KeyPair(public.decode(), secret.decode())
+
+
+def key_name(frame: zmq.Frame) -> str:
+    """The name of the key of the connection that a frame has come from; empty when it has none."""
+    try:
+        return str(frame.get("User-Id"))
+    except zmq.ZMQError:
+        return ""
 
 
 def source(frame: zmq.Frame) -> int:

@@ -10,8 +10,8 @@ reply is too large, sends the very same bytes again over ZeroMQ. To serve them t
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
+from itertools import islice
 
 from urlab_wire import ErrorCode, encode
 from urlab_wire.codec import looks_like_json
@@ -36,8 +36,8 @@ Identify = Callable[[bytes], RequestKey | None]
 class RunningRequest:
     """One request from its arrival to its reply; ``owner`` is the transport that serves it, None that of a repeat.
 
-    ``key`` are its bytes, or its session and id. ``takers`` are repeats: each is given the reply. ``first`` is, of a
-    repeat, the request that it repeats.
+    ``key`` are its bytes, or its session and id; of the latter ``digest`` tells whether the rest is the same as well.
+    ``takers`` are repeats: each is given the reply. ``first`` is, of a repeat, the request that it repeats.
     """
 
     __slots__ = ("digest", "first", "key", "owner", "reply", "takers")
@@ -46,7 +46,7 @@ class RunningRequest:
         self.key = key
         self.owner = owner
         self.digest = digest
-        self.first = self
+        self.first: RunningRequest | None = None
         self.reply: bytes | None = None
         self.takers: list[TakeReply] | None = None
 
@@ -67,29 +67,28 @@ class _KeptReply:
 
 
 class _SessionReplies:
-    """The requests of a session that were answered, by id. Those in ``whole`` still have their reply, oldest first."""
+    """The requests of a session that were answered, by id, oldest first, and the bytes of their replies."""
 
-    __slots__ = ("by_id", "bytes", "last_s", "whole")
+    __slots__ = ("by_id", "bytes", "last_s")
 
     def __init__(self) -> None:
         self.by_id: dict[str | int, RunningRequest] = {}
-        self.whole: deque[RunningRequest] = deque()
         self.bytes = 0
-        self.last_s = 0.0
+        self.last_s = time.monotonic()
 
 
 class AnsweredRequests:
-    """What was answered lately, within bounds. The owner of the registry's lock uses it.
+    """What was answered lately, within bounds. The owner of the registry's lock changes it, any thread may `find`.
 
-    Of a session the last ``requests`` are known, and the replies of the last ones that have ``session_bytes`` together
-    (the last one whatever its size); all sessions together keep ``all_bytes``. A session is forgotten ``lifetime_s``
-    after its last request.
+    Of a session at least the last ``requests`` are known, and at most twice as many; and the replies of the last ones
+    that have ``session_bytes`` together (the last one whatever its size). All sessions together keep ``all_bytes``. A
+    session is forgotten when it has been silent for about ``lifetime_s``.
     """
 
     def __init__(
-        self, requests: int = 256, session_bytes: int = 8 << 20, all_bytes: int = 64 << 20, lifetime_s: float = 120.0
+        self, requests: int = 64, session_bytes: int = 8 << 20, all_bytes: int = 64 << 20, lifetime_s: float = 120.0
     ) -> None:
-        self._requests = requests
+        self._most = 2 * requests
         self._session_bytes = session_bytes
         self._all_bytes = all_bytes
         self._lifetime_s = lifetime_s
@@ -101,33 +100,40 @@ class AnsweredRequests:
         session = self._sessions.get(key[0])
         return None if session is None else session.by_id.get(key[1])
 
-    def keep(self, key: RequestKey, answered: RunningRequest, reply: bytes) -> None:
-        """Remember a request that was answered just now."""
+    def keep(self, key: RequestKey, answered: RunningRequest, size: int) -> None:
+        """Remember a request that was answered just now, with a reply of so many bytes."""
         session = self._sessions.get(key[0])
         if session is None:
             self._forget_old()
             session = self._sessions[key[0]] = _SessionReplies()
-        session.last_s = time.monotonic()
         session.by_id[key[1]] = answered
-        session.whole.append(answered)
-        session.bytes += len(reply)
-        self.bytes += len(reply)
-        while session.bytes > self._session_bytes and len(session.whole) > 1:
-            self._shorten(session)
-        if len(session.by_id) > self._requests:
-            oldest = session.by_id.pop(next(iter(session.by_id)))
-            if oldest.reply and session.whole and session.whole[0] is oldest:
-                self._shorten(session)
-        while self.bytes > self._all_bytes:
-            self._shorten(max(self._sessions.values(), key=lambda one: one.bytes))
+        session.bytes += size
+        self.bytes += size
+        if len(session.by_id) > self._most or session.bytes > self._session_bytes or self.bytes > self._all_bytes:
+            self._make_room(session)
 
-    def _shorten(self, session: _SessionReplies) -> None:
-        """Let go of the oldest reply of a session; that it was answered stays known."""
-        oldest = session.whole.popleft()
-        size = len(oldest.reply or b"")
+    def _make_room(self, session: _SessionReplies) -> None:
+        """Forget half of the requests of a session when there are many, and the oldest replies where they are large."""
+        session.last_s = time.monotonic()
+        by_id = session.by_id
+        if len(by_id) > self._most:
+            for name in list(islice(by_id, len(by_id) - self._most // 2)):
+                self._shorten(session, by_id.pop(name))
+        if session.bytes > self._session_bytes:
+            for one in list(by_id.values())[:-1]:
+                self._shorten(session, one)
+                if session.bytes <= self._session_bytes:
+                    break
+        while self.bytes > self._all_bytes:
+            largest = max(self._sessions.values(), key=lambda one: one.bytes)
+            self._shorten(largest, next(one for one in largest.by_id.values() if one.reply))
+
+    def _shorten(self, session: _SessionReplies, answered: RunningRequest) -> None:
+        """Let go of a reply; that the request was answered may stay known."""
+        size = len(answered.reply or b"")
         session.bytes -= size
         self.bytes -= size
-        oldest.reply = b""
+        answered.reply = b""
 
     def _forget_old(self) -> None:
         now = time.monotonic()
@@ -159,13 +165,15 @@ class RequestRegistry:
         self._kept: dict[bytes, _KeptReply] = {}
         self._answered = answered or AnsweredRequests()
 
-    def begin(self, request: bytes, owner: object) -> RunningRequest:
-        """A request has arrived at the transport ``owner``.
+    def begin(self, request: bytes, owner: object, key: RequestKey | None = None) -> RunningRequest:
+        """A request has arrived at the transport ``owner``; ``key`` saves the look for its id where that is known.
 
         If the result has the same owner, that transport serves the request and calls `finish`. Otherwise the request
         is a repeat: `attach` gives it the reply.
         """
-        if self._identify is not None and (key := self._identify(request)) is not None:
+        if key is None and self._identify is not None:
+            key = self._identify(request)
+        if key is not None:
             return self._begin_identified(key, request, owner)
         running = RunningRequest(request, owner)
         first = self._running.setdefault(request, running)  # one operation: no other thread comes between
@@ -178,20 +186,22 @@ class RequestRegistry:
 
     def _begin_identified(self, key: RequestKey, request: bytes, owner: object) -> RunningRequest:
         running = RunningRequest(key, owner, hash(request))
-        with self._lock:
-            first = self._running.get(key) or self._answered.find(key)
-            if first is None:
-                self._running[key] = running
+        first = self._running.setdefault(key, running)  # what ends is kept first, and only then does it no longer run
+        if first is running:
+            answered = self._answered.find(key)
+            if answered is None:
                 return running
-            if first.digest == running.digest:
-                return first.repeat()
+            del self._running[key]
+            first = answered
+        if first.digest == running.digest:
+            return first.repeat()
         refused = RunningRequest(key, None)
         refused.reply = _refusal(key, request, "it was another one")
         return refused
 
     def attach(self, running: RunningRequest, take: TakeReply) -> None:
         """Give ``take`` the reply, once: now if there is one, else when it comes, on the thread that served it."""
-        first = running.first
+        first = running.first or running
         with self._lock:
             reply = first.reply
             if reply is None:
@@ -247,11 +257,11 @@ class RequestRegistry:
 
     def _end(self, running: RunningRequest, reply: bytes) -> list[TakeReply] | None:
         key = running.key
-        if self._running.get(key) is running:
-            del self._running[key]
         running.reply = reply
         if type(key) is tuple:
-            self._answered.keep(key, running, reply)
+            self._answered.keep(key, running, len(reply))
+        if self._running.get(key) is running:
+            del self._running[key]
         return running.takers
 
     def _keep(self, kept: _KeptReply, request: bytes) -> None:

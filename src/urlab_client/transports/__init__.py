@@ -1,18 +1,21 @@
 """Ways to reach a server: a request frame out, a reply frame back; streams where there are any.
 
 `base` is what a transport is; `zmq` with `zmq_streams` works between machines, `shm` with `shm_link` and `shm_streams`
-on one, `inprocess` in one process. A new one is a file here and a line in `TRANSPORTS`.
+on one, `inprocess` in one process; `keys` are what servers beyond this machine ask for. A new one is a file here and a
+line in `TRANSPORTS`.
 """
 
 from collections.abc import Callable
 
 from urlab_client.transports.base import DEFAULT_STATE_PORT, ServerAddress, Transport, check_base, check_ports
 from urlab_client.transports.inprocess import InProcessTransport
+from urlab_client.transports.keys import ClientKey, find_key
 from urlab_client.transports.shm import ShmTransport
 from urlab_client.transports.zmq import ZmqTransport, endpoint
 
 __all__ = [
     "TRANSPORTS",
+    "ClientKey",
     "InProcessTransport",
     "ServerAddress",
     "ShmTransport",
@@ -20,6 +23,7 @@ __all__ = [
     "ZmqTransport",
     "check_base",
     "check_ports",
+    "find_key",
     "open_transport",
 ]
 
@@ -39,6 +43,7 @@ def _open_zmq(address: ServerAddress) -> ZmqTransport:
         state_endpoint=endpoint(address.base, address.state_port),
         connect_timeout_ms=address.connect_timeout_ms,
         follow_handshake=address.state_port == DEFAULT_STATE_PORT,
+        key=address.key,
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from urlab_client.errors import TRANSPORT_ERROR, URLabRPCError
+from urlab_client.transports.keys import ClientKey
 from urlab_client.transports.repeated_blocks import LARGE_BYTES, RepeatedBlocks
 from urlab_wire.codec import DecodeError, Tree, decode, encode
 from urlab_wire.stream_messages import unpack_metadata
@@ -28,13 +29,14 @@ _ANY_HOST = ("", "*", "0.0.0.0", "[::]")
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """Where a server is: base address, ports, and the shared-memory folder when the caller names one."""
+    """Where a server is: base address, ports, the shared-memory folder when the caller names one, the client's key."""
 
     base: str
     step_port: int
     state_port: int
     connect_timeout_ms: int
     shm_dir: str | None = None
+    key: ClientKey | None = None
 
 
 def check_base(address: str, *, own_transport: bool) -> None:

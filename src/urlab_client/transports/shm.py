@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -183,8 +184,18 @@ def _folder(place: str | None) -> Path:
     folder = Path(str(place))
     with contextlib.suppress(OSError):
         if folder.is_dir():
+            _check_access(folder)
             return folder
     raise Unusable(f"the folder {folder} is not there: is the server on another machine, or in a container?")
+
+
+def _check_access(folder: Path) -> None:
+    if not os.access(folder, os.R_OK | os.X_OK):
+        owner = folder.stat().st_uid
+        raise Unusable(
+            f"the folder {folder} is that of user {owner}, and this program runs as user {os.geteuid()}: "
+            f"run client and server as one user"
+        )
 
 
 def _open(name: str, source: Callable[[], RegionSource]) -> RegionStream | None:

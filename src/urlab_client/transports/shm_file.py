@@ -158,4 +158,6 @@ def _is_sealed(descriptor: int) -> bool:
 def _why(path: Path, refused: OSError) -> str:
     if isinstance(refused, FileNotFoundError) and path.is_symlink():
         return f"{path} leads to a process that is not to be seen from here: is the server in another container?"
+    if isinstance(refused, PermissionError) and path.is_symlink():
+        return f"{path} may not be opened: has the server other rights (its user, its capabilities) than this program?"
     return f"{path}: {refused.strerror or refused}"

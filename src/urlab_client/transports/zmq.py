@@ -1,5 +1,6 @@
 """REQ/REP over ZeroMQ: the transport that works between machines."""
 
+import os
 import re
 import socket as tcp
 import threading
@@ -9,6 +10,7 @@ import zmq
 
 from urlab_client.errors import TRANSPORT_ERROR, ServerEndedError, URLabRPCError, URLabTimeoutError
 from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, REQUEST_ID
+from urlab_client.transports.keys import ClientKey, find_key, reason_of_silence
 from urlab_client.transports.zmq_streams import StreamingTransport
 
 PROBE_TIMEOUT_S = 0.5
@@ -60,11 +62,13 @@ class _ConnectionLost(Exception):
 class _StepSocket:
     """A REQ socket with one connection, and a monitor that tells when that is lost. One thread uses it at a time."""
 
-    def __init__(self, where: str) -> None:
+    def __init__(self, where: str, key: ClientKey | None) -> None:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.REQ)
         # Without IMMEDIATE a send without a peer succeeds, and an absent server looks like a slow one.
         for option, value in (*_KEEPALIVE, (zmq.LINGER, 0), (zmq.IMMEDIATE, 1)):
             self._socket.setsockopt(option, value)
+        if key is not None:
+            key.secure(self._socket)
         self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(zmq.EVENT_DISCONNECTED)
         self._armed_timeout_ms = -1
         try:
@@ -112,10 +116,10 @@ class ZmqTransport(StreamingTransport):
     """One REQ socket, shared by all threads, and a SUB socket per stream.
 
     A request waits at most ``connect_timeout_ms`` for a server that listens, and for both that and the answer its own
-    timeout; one that a server has answered before, and which is not there any more, is noticed at once, however long
-    the answer may take. A request whose connection broke is sent again if it has an id, for a server that knows it
-    gives it the reply of the first. Any failure drops the socket, so that the next request starts with a fresh
-    connection. Streams are looked for on the host of ``step_endpoint``.
+    timeout. A server that has answered before, and is not there any more, is noticed at once, however long the answer
+    may take; only a hello waits for one that comes back. A request whose connection broke is sent again if it has an
+    id: a server that knows it gives it the reply of the first. Any failure drops the socket, so that the next request
+    starts with a fresh connection. Streams are looked for on the host of ``step_endpoint``.
     """
 
     def __init__(
@@ -125,8 +129,11 @@ class ZmqTransport(StreamingTransport):
         state_endpoint: str | None = None,
         connect_timeout_ms: int = DEFAULT_TIMEOUT_MS,
         follow_handshake: bool = True,
+        key: ClientKey | str | os.PathLike[str] | None = None,
     ) -> None:
-        super().__init__(step_endpoint.rpartition(":")[0], state_endpoint, follow_handshake=follow_handshake)
+        """``key`` is the client's key, or its file; None is what the variable ``URLAB_KEY`` names, if it does."""
+        base = step_endpoint.rpartition(":")[0]
+        super().__init__(base, state_endpoint, follow_handshake=follow_handshake, key=find_key(key))
         self.step_endpoint = step_endpoint
         self._connect_timeout_ms = connect_timeout_ms
         self._lock = threading.RLock()
@@ -158,7 +165,7 @@ class ZmqTransport(StreamingTransport):
         begin_s, left_ms = time.monotonic(), timeout_ms
         while True:
             try:
-                socket = self._socket = self._socket or _StepSocket(self.step_endpoint)
+                socket = self._socket = self._socket or _StepSocket(self.step_endpoint, self.key)
                 if not socket.send(frame):
                     self._wait_for_connection(socket, frame, min(left_ms, self._connect_timeout_ms))
                     socket.send(frame)
@@ -167,9 +174,10 @@ class ZmqTransport(StreamingTransport):
             except _ConnectionLost:
                 self._drop()
                 left_ms = timeout_ms - _passed_ms(begin_s)
-                if not is_listening(self.step_endpoint):
+                head = frame[:_HEAD_BYTES]
+                if _HELLO_WORD not in head and not is_listening(self.step_endpoint):
                     raise ServerEndedError(self.step_endpoint, time.monotonic() - begin_s) from None
-                if _ID_WORD not in frame[:_HEAD_BYTES] or left_ms <= 0:
+                if left_ms <= 0 or not (_HELLO_WORD in head or _ID_WORD in head):
                     message = f"{self.step_endpoint} closed the connection before it answered"
                     raise URLabRPCError(TRANSPORT_ERROR, message) from None
 
@@ -183,7 +191,8 @@ class ZmqTransport(StreamingTransport):
             if expected and not listens:
                 raise ServerEndedError(self.step_endpoint, time.monotonic() - begin_s)
             if left_ms <= 0:
-                raise URLabTimeoutError(self.step_endpoint, patience_ms / 1000, connected=listens)
+                reason = reason_of_silence(self.step_endpoint, self.key) if listens else None
+                raise URLabTimeoutError(self.step_endpoint, patience_ms / 1000, connected=listens, message=reason)
 
     def _receive(self, socket: _StepSocket, begin_s: float, timeout_ms: int, left_ms: int) -> bytes:
         reply = socket.receive(max(1, min(left_ms, LIFE_CHECK_MS)))
@@ -191,7 +200,8 @@ class ZmqTransport(StreamingTransport):
             left_ms = timeout_ms - _passed_ms(begin_s)
             if left_ms <= 0:
                 listens = is_listening(self.step_endpoint)
-                raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=listens)
+                reason = reason_of_silence(self.step_endpoint, self.key) if listens else None
+                raise URLabTimeoutError(self.step_endpoint, timeout_ms / 1000, connected=listens, message=reason)
             reply = socket.receive(max(1, min(left_ms, LIFE_CHECK_MS)))
         return reply
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import zmq
 
 from urlab_client.transports.base import FrameCallback, StateCallback, Transport, description, stream_endpoint
+from urlab_client.transports.keys import ClientKey
 from urlab_wire.codec import decode
 from urlab_wire.streams import STATE_TOPIC, meta_topic
 
@@ -73,7 +74,9 @@ class StreamListener:
     The thread sleeps until something arrives.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, key: ClientKey | None = None) -> None:
+        """``key`` is that of the client, if the server asks for one."""
+        self._key = key
         self._added: deque[Channel] = deque()
         self._open: dict[zmq.Socket[bytes], Channel] = {}
         self._retries: list[_Retry] = []
@@ -134,7 +137,7 @@ class StreamListener:
 
     def _try_to_open(self, channel: Channel, delay_s: float) -> None:
         try:
-            socket = _subscribe(channel)
+            socket = _subscribe(channel, self._key)
         except zmq.ContextTerminated:
             raise
         except zmq.ZMQError as broken:
@@ -160,9 +163,11 @@ class StreamListener:
             _log.exception("stream %s: a message could not be used", channel.endpoint)
 
 
-def _subscribe(channel: Channel) -> "zmq.Socket[bytes]":
+def _subscribe(channel: Channel, key: ClientKey | None) -> "zmq.Socket[bytes]":
     socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.SUB)
     try:
+        if key is not None:
+            key.secure(socket)
         socket.setsockopt(zmq.LINGER, 0)
         socket.setsockopt(zmq.RCVHWM, channel.queue)
         socket.setsockopt(zmq.IPV6, int("[" in channel.endpoint))
@@ -263,7 +268,10 @@ class StreamingTransport(Transport):
     it: there may be a tunnel in between.
     """
 
-    def __init__(self, base: str, state_endpoint: str | None, *, follow_handshake: bool = True) -> None:
+    def __init__(
+        self, base: str, state_endpoint: str | None, *, follow_handshake: bool = True, key: ClientKey | None = None
+    ) -> None:
+        self.key = key
         self._base = base
         self._own_state_endpoint = state_endpoint
         self._follow_handshake = follow_handshake
@@ -313,7 +321,7 @@ class StreamingTransport(Transport):
             if self._streams_closed:
                 return
             if self._cameras is None:
-                self._cameras = StreamListener("urlab-cameras")
+                self._cameras = StreamListener("urlab-cameras", self.key)
             self._cameras.add(CameraChannel(stream_endpoint(endpoint, self._base), topic, on_frame))
 
     def stop_camera_streams(self) -> None:
@@ -334,7 +342,7 @@ class StreamingTransport(Transport):
         with self._streams_lock:
             if self._streams_closed or self._states is not None:
                 return
-            listener = StreamListener("urlab-states")
+            listener = StreamListener("urlab-states", self.key)
             listener.add(StateChannel(endpoint, lambda payload: on_snapshot(decode(payload))))
             self._states = endpoint, listener
 
@@ -346,10 +354,12 @@ class ControlSender:
     what is sent in the first moments, until the connection is there.
     """
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, key: ClientKey | None = None) -> None:
         self.endpoint = endpoint
         self._turn = threading.Lock()
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.PUB)
+        if key is not None:
+            key.secure(self._socket)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.SNDHWM, _KEPT_MESSAGES)
         self._socket.setsockopt(zmq.IPV6, int("[" in endpoint))

@@ -11,7 +11,8 @@ from urlab_wire.ops.stepping import StepReply
 class HelloRequest(Request["HelloReply"], tag="hello"):
     """Open a session. ``observer`` and ``operator`` (extensions) open one beside the others, which expires none.
 
-    An observer may only look. An operator may do what the plain session may, and leaves it in charge.
+    An observer may only look. An operator may do what the plain session may, and leaves it in charge. ``takeover``
+    (extension) takes the driver's seat from another caller that uses it.
     """
 
     observations: str | None = None
@@ -20,6 +21,7 @@ class HelloRequest(Request["HelloReply"], tag="hello"):
     client_version: str | None = None
     observer: bool | None = None
     operator: bool | None = None
+    takeover: bool | None = None
 
 
 class CameraTopic(msgspec.Struct, kw_only=True):

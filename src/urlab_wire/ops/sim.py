@@ -1,6 +1,6 @@
 """The play lifecycle."""
 
-from urlab_wire.envelope import Reply, Request, Text
+from urlab_wire.envelope import Reply, Request
 from urlab_wire.ops.session import HelloReply
 
 
@@ -10,7 +10,7 @@ class BeginPieRequest(Request["BeginPieReply"], tag="begin_pie"):
     ``step_mode`` (extension) is the mode to start in; without it, the one that the client last asked for, or live.
     """
 
-    level_path: Text | None = None
+    level_path: str | None = None
     timeout_s: float | None = None
     step_mode: str | None = None
 

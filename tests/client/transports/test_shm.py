@@ -4,7 +4,11 @@ import contextlib
 import json
 import logging
 import os
+import random
 import signal
+import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,12 +20,14 @@ import pytest
 from urlab.transport.repeats import RequestRegistry
 from urlab.transport.shm.folder import ShmFolder
 from urlab.transport.shm.server import SharedMemory
-from urlab_client import URLabTimeoutError, ZmqTransport
+from urlab_client import URLabRPCError, URLabTimeoutError, ZmqTransport
 from urlab_client.errors import ServerEndedError
 from urlab_client.transports import ServerAddress, ShmTransport, open_transport
+from urlab_client.transports.shm_file import FileRegion
 from urlab_client.transports.shm_link import ShmLink
 from urlab_wire.codec import encode
 from urlab_wire.shm import (
+    MAGIC,
     OWNER_FILE,
     REPLY_FILE,
     REQUEST_FILE,
@@ -203,6 +209,38 @@ def newer_region() -> bytes:
     return bytes(buffer)
 
 
+def huge_folder(root: Path) -> Path:
+    header = struct.pack("<4I", MAGIC, 1, (1 << 28) + 1, 1) + bytes(48)
+    folder = folder_with(root, header)
+    for name in (REQUEST_FILE, REPLY_FILE):
+        os.truncate(folder / name, 64 + (1 << 28) + 1)
+    return folder
+
+
+def folder_of_links(root: Path) -> Path:
+    (root / "odd").mkdir()
+    for name in (REQUEST_FILE, REPLY_FILE):
+        (root / "odd" / name).symlink_to("/proc/999999999/fd/3")
+    return root / "odd"
+
+
+def folder_of_pipes(root: Path) -> Path:
+    (root / "odd").mkdir()
+    for name in (REQUEST_FILE, REPLY_FILE):
+        os.mkfifo(root / "odd" / name)
+    return root / "odd"
+
+
+def folder_with_other_replies(root: Path) -> Path:
+    """A server's own, but for the replies: another process has put a file in their place."""
+    folder, _ = silent_server(root)
+    sealed = folder.path / SEALED_REPLY_FILE
+    content = sealed.read_bytes()
+    sealed.unlink()
+    sealed.write_bytes(content)
+    return folder.path
+
+
 UNUSABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "not told": (lambda _: "", "the server has none (it was started with --no-shm"),
     "elsewhere": (lambda root: root / "nowhere", "is the server on another machine, or in a container?"),
@@ -212,6 +250,10 @@ UNUSABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
     "other files": (lambda root: folder_with(root, b"x" * 100), "holds no region: the buffer begins with 0x78787878"),
     "newer": (lambda root: folder_with(root, newer_region()), "protocol version 2"),
     "dead server": (dead_folder, "has ended"),
+    "slots of any size": (huge_folder, "its slots of 268435457 bytes are larger than any server makes them"),
+    "another container": (folder_of_links, "is the server in another container?"),
+    "pipes": (folder_of_pipes, "it is no file"),
+    "replaced": (folder_with_other_replies, "another process has replaced them"),
 }
 
 
@@ -260,6 +302,90 @@ def test_a_server_that_stopped_to_share_is_left(share: Any, make: Make):
     transport = make(share().folder)
     transport.absorb_handshake({})
     assert (ask(transport, b"x"), transport.is_attached) == (b"zmq x", False)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_a_folder_of_another_user_is_told(share: Any, tmp_path: Path):
+    program = """
+import os, sys
+from urlab_client.transports import shm
+os.setuid(65534)
+try:
+    shm._folder(sys.argv[1])
+except shm.Unusable as refused:
+    print(refused)
+"""
+    folder = Path("/dev/shm") / f"urlab-test-{os.getpid()}"
+    folder.mkdir(mode=0o700)
+    try:
+        command = [sys.executable, "-c", program, str(folder)]
+        said = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout
+    finally:
+        folder.rmdir()
+    assert f"{folder} is that of user 0, and this program runs as user 65534" in said
+    assert "as one user" in said
+
+
+# -- a server as the original's: plain files ----------------------------------------------------------------------
+
+
+class OriginalServer:
+    """Plain files, as the protocol describes them, and a thread that answers with capital letters."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files = []
+        for name in (REQUEST_FILE, REPLY_FILE):
+            buffer = bytearray(region_bytes(4096, 2))
+            format_region(buffer, 4096, 2)
+            (folder / name).write_bytes(buffer)
+            self.files.append((folder / name).open("r+b", buffering=0))
+
+    def serve(self, requests: int) -> threading.Thread:
+        asked, answered = (FileRegion(file.fileno()) for file in self.files)
+        thread = threading.Thread(target=self._answer, args=(requests, asked, asked.sequence, answered))
+        thread.start()
+        return thread
+
+    def _answer(self, requests: int, asked: FileRegion, seen: int, answered: FileRegion) -> None:
+        deadline = time.monotonic() + 10
+        while requests and time.monotonic() < deadline:
+            found = asked.read(seen)
+            if found is not None:
+                seen, requests = found[0], requests - 1
+                answered.write(found[1].upper())
+
+    def close(self) -> None:
+        for file in self.files:
+            file.close()
+
+
+@pytest.fixture
+def original(tmp_path: Path) -> Iterator[OriginalServer]:
+    (tmp_path / "original").mkdir()
+    server = OriginalServer(tmp_path / "original")
+    yield server
+    server.close()
+
+
+def test_the_plain_files_of_another_server_are_used_without_mapping_them(original: OriginalServer, make: Make):
+    transport = make(original.folder)
+    thread = original.serve(50)
+    assert [ask(transport, b"request %d" % number) for number in range(50)] == [b"REQUEST %d" % n for n in range(50)]
+    thread.join()
+    assert str(original.folder) not in Path("/proc/self/maps").read_text()
+
+
+@pytest.mark.parametrize(("name", "size"), [(REQUEST_FILE, 0), (REQUEST_FILE, 20), (REPLY_FILE, 0), (REPLY_FILE, 20)])
+def test_plain_files_that_are_cut_short_cost_an_error_and_then_it_is_zeromq(
+    original: OriginalServer, make: Make, name: str, size: int
+):
+    transport = make(original.folder)
+    os.truncate(original.folder / name, size)
+    with pytest.raises(URLabRPCError, match=r"the shared memory of .* is spoilt: the file is too short") as raised:
+        ask(transport, b"x")
+    assert raised.value.code == "transport_error"
+    assert ask(transport, b"x") == b"zmq x"
 
 
 # -- late and lost replies ----------------------------------------------------------------------------------------
@@ -350,6 +476,61 @@ def test_a_server_that_ends_meanwhile_is_told_soon_and_the_next_request_goes_ove
     timer.join()
     for region in regions:
         region.close()
+
+
+def test_a_server_that_is_killed_while_it_writes_its_reply_is_told_within_a_second(make: Make, tmp_path: Path):
+    folder, regions = silent_server(tmp_path)
+    transport = make(folder.path)
+
+    def die_amid_the_reply() -> None:
+        struct.pack_into("<IQ", regions[2].region._slots[1], 0, 20, 0)  # and neither index nor sequence
+        os.close(folder._lock)
+
+    timer = threading.Timer(0.1, die_amid_the_reply)
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(ServerEndedError):
+        ask(transport, b"x", timeout_ms=60_000)
+    assert time.monotonic() - begin < 1.5
+    timer.join()
+    for region in regions:
+        region.close()
+
+
+def test_a_request_that_was_written_over_is_sent_again_and_served_once(share: Any, make: Make):
+    served: list[bytes] = []
+
+    def handle(frame: bytes) -> bytes:
+        served.append(frame)
+        return b"%d" % len(served)
+
+    shared = share(handle)
+    transport = make(shared.folder)
+    with scribbling(shared.folder / REQUEST_FILE):
+        replies = [ask(transport, b"request %d" % number, 20_000) for number in range(1, 21)]
+    assert replies == [b"%d" % number for number in range(1, 21)]
+    assert served == [b"request %d" % number for number in range(1, 21)]
+
+
+@contextlib.contextmanager
+def scribbling(path: Path) -> Iterator[None]:
+    """Meanwhile another thread writes over the sequence, the index and the first slots, again and again."""
+    stop, chance = threading.Event(), random.Random(1)
+
+    def scribble() -> None:
+        with path.open("r+b", buffering=0) as file:
+            while not stop.wait(0.001):
+                for start in (16, 24, 64, 64 + RPC_STRIDE):
+                    if chance.random() < 0.3:
+                        os.pwrite(file.fileno(), chance.randbytes(4), start)
+
+    thread = threading.Thread(target=scribble)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_without_a_lock_it_is_not_judged_whether_the_server_lives(make: Make, tmp_path: Path):

@@ -3,6 +3,8 @@
 import os
 import signal
 import struct
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -143,6 +145,35 @@ def test_the_end_of_a_play_and_the_next_one_are_served_through_the_same_regions(
     assert client.step()["step"] == 1
     assert client.shm_session_dir == folder
     assert requests_so_far(folder) >= before + 3
+
+
+# -- a client that dies -------------------------------------------------------------------------------------------
+
+CLIENT = """
+import sys
+from urlab_client import URLabClient
+base, _, port = sys.argv[1].rpartition(":")
+client = URLabClient(base, step_port=int(port), transport="shm", step_mode="direct", local_model=False)
+client.discover()
+print(client._channel.transport.is_attached, flush=True)
+client.step(int(sys.argv[2]))
+"""
+
+
+def test_what_a_killed_client_held_is_the_next_ones_at_once_and_so_is_no_reply(serve: Serve, connect: Connect):
+    server = serve()
+    command = [sys.executable, "-c", CLIENT, step_endpoint(server), "1000000"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "True\n"
+        before = requests_so_far(str(server.shm_folder))
+        while requests_so_far(str(server.shm_folder)) == before:
+            time.sleep(0.001)
+        child.kill()
+    client = connect(step_endpoint(server), step_mode="direct", rcv_timeout_ms=20_000)
+    assert transport_of(client).is_attached
+    client.reset()
+    assert [client.step()["step"] for _ in range(3)] == [1, 2, 3]
 
 
 # -- a server that dies -------------------------------------------------------------------------------------------

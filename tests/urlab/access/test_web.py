@@ -1,11 +1,10 @@
 """Which web requests are let in, by their headers."""
 
-import logging
 import socket
 
 import pytest
 
-from urlab.access.web import BoundedLog, WebAccess, check_token, new_token
+from urlab.access.web import WebAccess, check_token, new_token
 from urlab.errors import ConfigError
 
 LOCAL = WebAccess("127.0.0.1")
@@ -122,17 +121,3 @@ def test_a_token_that_could_be_guessed_is_refused_with_a_hint() -> None:
         with pytest.raises(ConfigError, match=r"needs 16 or more\. '--token auto' makes one"):
             check_token(short)
     assert len({new_token() for _ in range(100)}) == 100
-
-
-def test_warnings_without_end_are_few_lines_and_a_count(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    now_s = 1000.0
-    monkeypatch.setattr("urlab.access.web.time.monotonic", lambda: now_s)
-    bounded = BoundedLog(logging.getLogger("urlab.test"))
-    for number in range(500):
-        bounded.warn("refused number %d", number)
-    assert len(caplog.messages) == 11
-    now_s += 60
-    bounded.warn("refused again")
-    assert caplog.messages[-2:] == ["490 more refusals were not logged", "refused again"]

@@ -95,6 +95,42 @@ def test_what_there_would_be_is_listed(demo_server: Any, cli_here: Any):
     assert "quadruped/" not in table.stdout
 
 
+def services_in(done: Any) -> bool:
+    assert done.returncode == 0, done.stderr
+    return "served" in {row["direction"] for row in json.loads(done.stdout)}
+
+
+def test_services_are_for_this_machine_unless_they_are_asked_for(
+    demo_server: Any, cli_here: Any, monkeypatch: pytest.MonkeyPatch
+):
+    listing = ("ros2", "--step-port", demo_server.port, "--list", "--json")
+    assert services_in(cli_here(*listing))
+    assert not services_in(cli_here(*listing, "--no-services"))
+    assert not services_in(cli_here(*listing, "--network"))
+    assert services_in(cli_here(*listing, "--network", "--services"))
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "SUBNET")
+    assert not services_in(cli_here(*listing))
+    assert services_in(cli_here(*listing, "--no-network"))
+    monkeypatch.delenv("ROS_AUTOMATIC_DISCOVERY_RANGE")
+    assert services_in(cli_here(*listing))
+
+
+def test_it_says_how_far_it_reaches(demo_server: Any, bridge: Started, monkeypatch: pytest.MonkeyPatch):
+    here = bridge(demo_server.port)
+    assert here.stderr is not None
+    said = here.stderr.readline()
+    assert "on this machine only (--network changes that), where every user can command the robots and control" in said
+    assert end(here)[0] == 0
+    loopback = '<NetworkInterface address="127.0.0.1"/>'  # no test opens a port to the network
+    monkeypatch.setenv("CYCLONEDDS_URI", f"<General><Interfaces>{loopback}</Interfaces></General>")
+    beyond = bridge(demo_server.port, "--network")
+    assert beyond.stderr is not None
+    said = beyond.stderr.readline()
+    assert "every machine that reaches this one can command the robots; services are off (--services)" in said
+    assert "WARNING" in said
+    assert end(beyond)[0] == 0
+
+
 def test_a_robot_that_is_not_there_is_named_with_those_that_are(demo_server: Any, cli_here: Any):
     done = cli_here("ros2", "--step-port", demo_server.port, "--list", "--robots", "cat")
     assert done.returncode == 0
@@ -136,8 +172,8 @@ def test_it_is_a_node_of_the_environment_s_domain_and_a_stuck_server_does_not_ho
 def test_without_a_server_it_says_that_it_waits_and_ends_well(bridge: Started):
     process = bridge("9", "--log-level", "info")
     assert process.stderr is not None
-    first = process.stderr.readline()
-    assert "waiting" in first
+    assert "on this machine only" in process.stderr.readline()
+    assert "waiting" in process.stderr.readline()
     code, said = end(process)
     assert code == 0
     assert "waiting" not in said

@@ -75,3 +75,19 @@ def test_too_many_bytes_in_all_are_refused(tree, sources: SourceFiles) -> None:
     sources.read(str(folder / "a"), "a test")
     with pytest.raises(ImportFailed, match="in all"):
         sources.read(str(folder / "b"), "a test")
+
+
+def test_a_mesh_that_is_swapped_for_a_link_all_the_time_is_never_read_outside(
+    tree, roots: FileRoots, tmp_path: Path, swapping
+) -> None:
+    folder = tree({"mesh.stl": "inside"})
+    (tmp_path / "secret.stl").write_text("outside")
+    swapping(folder / "spot.stl", folder / "mesh.stl", tmp_path / "secret.stl")
+    sources, found = SourceFiles(roots), set()
+    for _ in range(3000):
+        try:
+            found.add(sources.read(str(folder / "spot.stl"), "a test"))
+        except ImportFailed as refused:
+            found.add(b"outside the roots" if "--model-root" in refused.message else b"refused")
+    assert found <= {b"inside", b"outside the roots", b"refused"}
+    assert found >= {b"inside", b"outside the roots"}, "the links were not swapped in between"

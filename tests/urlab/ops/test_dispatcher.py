@@ -60,7 +60,7 @@ LONG = [
 SHORT = [
     {"op": "step"},
     {"op": "step", "n_steps": 1},
-    {"op": "meta"},
+    {"op": "reset"},
     {"op": "pie_status"},
     {"op": 5},
     {},

@@ -300,3 +300,18 @@ def test_what_is_wrong_with_a_large_file_is_told_from_the_child_process(tmp_path
     (tmp_path / "ep.json").write_text('{"Frames": [3' + " " * (2 << 20) + "]}")
     with pytest.raises(PathNotReadable, match="frame 0: Expected `object`"):
         read_recording(tmp_path / "ep.json")
+
+
+def test_a_recording_that_is_swapped_for_a_link_all_the_time_is_never_read_outside(replays, tmp_path, swapping):
+    def one_frame(joint):
+        state = np.zeros((1, 1))
+        return Recording("ep", (RecordedJoint(joint, 1, 1),), np.zeros(1), state, state)
+
+    write_json(one_frame("inside"), replays / "ep.json")
+    write_json(one_frame("outside"), tmp_path.resolve() / "secret.json")
+    swapping(replays / "spot.json", replays / "ep.json", tmp_path / "secret.json")
+    only, found = FileRoots(read=(replays,)), set()
+    for _ in range(3000):
+        with contextlib.suppress(PathNotReadable):
+            found.add(read_recording(load_path("spot", replays, only)).joints[0].name)
+    assert found == {"inside"}

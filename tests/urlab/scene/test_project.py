@@ -1,12 +1,14 @@
 """The project folder: finding levels and models by name."""
 
+import contextlib
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from urlab.errors import ImportFailed, LoadLevelFailed
+from urlab.errors import ImportFailed, LoadLevelFailed, PathNotWritable
 from urlab.geometry import Pose
 from urlab.scene.blueprint_record import BlueprintKind, import_text
 from urlab.scene.level import Actor, Level
@@ -223,3 +225,42 @@ def add_import(project: Project, name: str) -> None:
     (folder / f"{name}.xml").write_text("<mujoco/>")
     text = import_text(source="there", content="c0ffee", kind=BlueprintKind.MODEL, file=f"{name}.xml")
     (folder / "import.toml").write_text(text)
+
+
+def test_a_level_that_is_swapped_for_a_link_all_the_time_is_never_read_outside(
+    project: Project, tmp_path: Path, swapping: Callable[..., None]
+) -> None:
+    project.levels_dir.mkdir(parents=True, exist_ok=True)
+    for path, actor in ((project.levels_dir / "own.toml", "inside"), (tmp_path / "secret.toml", "outside")):
+        path.write_text(f'version = 1\nname = "x"\n[[lights]]\nname = "{actor}"\n')
+    swapping(project.levels_dir / "spot.toml", project.levels_dir / "own.toml", tmp_path / "secret.toml")
+    found = set()
+    for _ in range(2000):
+        with contextlib.suppress(LoadLevelFailed):
+            found.add(project.open_level("spot").lights[0].name)
+    assert found == {"inside"}
+
+
+@pytest.mark.parametrize("text", ["[tool.ruff]\n", 'name = "pkg"\n[x]\nversion = 1\n', "", "version = 1\n"])
+def test_a_file_that_is_no_level_is_never_replaced(project: Project, text: str) -> None:
+    project.levels_dir.mkdir(parents=True, exist_ok=True)
+    (project.levels_dir / "lab.toml").write_text(text)
+    with pytest.raises(PathNotWritable, match="it exists and is not a level, so it is kept"):
+        project.save_level(Level("lab"))
+    assert (project.levels_dir / "lab.toml").read_text() == text
+
+
+def test_a_level_that_was_written_by_hand_is_replaced(project: Project) -> None:
+    project.levels_dir.mkdir(parents=True, exist_ok=True)
+    (project.levels_dir / "lab.toml").write_text('# mine\n\nname = "lab"\n  version=1\n[options]\ntimestep = 0.1\n')
+    project.save_level(Level("lab"))
+    assert project.open_level("lab").options == {}
+
+
+def test_a_level_is_not_saved_through_a_link(project: Project, tmp_path: Path) -> None:
+    project.levels_dir.mkdir(parents=True, exist_ok=True)
+    (project.levels_dir / "own.toml").write_text('version = 1\nname = "own"\n')
+    (project.levels_dir / "lab.toml").symlink_to(project.levels_dir / "own.toml")
+    with pytest.raises(PathNotWritable, match="link"):
+        project.save_level(Level("lab"))
+    assert project.open_level("own").name == "own"

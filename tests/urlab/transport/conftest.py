@@ -58,6 +58,10 @@ class Call:
     def pool(self) -> str:
         return "simulation"
 
+    @property
+    def key(self) -> None:
+        return None
+
 
 @dataclass(frozen=True)
 class Service:

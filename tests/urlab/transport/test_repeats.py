@@ -1,7 +1,9 @@
 """A request that is repeated on another transport gets the first one's reply."""
 
+import contextlib
 import mmap
 import queue
+import socket as tcp
 import struct
 import threading
 from collections.abc import Callable, Iterator
@@ -11,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from urlab.transport.repeats import RequestRegistry
+from urlab.transport.repeats import AnsweredRequests, RequestRegistry
 from urlab.transport.rpc import ZmqRpcServer
 from urlab.transport.shm.folder import ShmFolder
 from urlab.transport.shm.server import ShmRpcServer
+from urlab_client import ZmqTransport
 
 SLOW = b"slow {session_id: a}"
 OTHER = b"other {session_id: a}"
@@ -73,7 +76,7 @@ class Handler:
         return b"run %d of " % number + frame
 
     def read(self, frame: bytes) -> Any:
-        return SimpleNamespace(frame=frame, takes_long=frame.startswith(b"slow"), pool="simulation")
+        return SimpleNamespace(frame=frame, takes_long=frame.startswith(b"slow"), pool="simulation", key=None)
 
     def serve(self, call: Any) -> bytes:
         return self.handle(call.frame)
@@ -222,3 +225,170 @@ def test_a_repeat_that_comes_the_moment_a_reply_is_sent_runs_nothing() -> None:
     registry.finish_in_turn(running, b"reply", 0.0, False, tell_that_it_is_too_large, lambda: None)
     repeat.join()
     assert found == [running]
+
+
+# -- requests with an id ----------------------------------------------------------------------------------------------
+
+
+def identify(frame: bytes) -> Any:
+    """The id of ``#7 of ann ...`` is 7, of the session ann."""
+    words = frame.split()
+    return (words[2].decode(), int(words[0][1:])) if frame.startswith(b"#") else None
+
+
+def test_a_repeat_of_what_runs_gets_the_reply_of_the_first_on_any_connection(
+    served: Any, connect: Any, wait_until: Any
+) -> None:
+    one = served(identify=identify)
+    one.handler.read = lambda frame: SimpleNamespace(frame=frame, takes_long=True, pool="simulation", key=None)
+    one.handler.handle = held = Held()
+    second = connect(one.zmq.LAST_ENDPOINT.decode())
+    one.zmq.send(b"#1 of ann")
+    wait_until(lambda: held.runs)
+    second.send(b"#1 of ann")
+    one.shm.send(b"#1 of ann")
+    wait_until(lambda: len(one.registry._running["ann", 1].takers or ()) == 2)
+    held.release.set()
+    assert [one.zmq.recv(), second.recv(), one.shm.receive(wait_until)] == [b"run 1"] * 3
+
+
+class Held:
+    """Answers with the number of the run, when it is released."""
+
+    def __init__(self) -> None:
+        self.release = threading.Event()
+        self.runs = 0
+
+    def __call__(self, _: bytes) -> bytes:
+        self.runs += 1
+        assert self.release.wait(10)
+        return b"run %d" % self.runs
+
+
+def test_a_repeat_after_the_reply_gets_it_again_and_other_requests_are_their_own(served: Any, connect: Any) -> None:
+    one = served(identify=identify)
+    replies = []
+    for request in (b"#1 of ann", b"#1 of ann", b"#2 of ann", b"#1 of bob", b"#1 of ann"):
+        socket = connect(one.zmq.LAST_ENDPOINT.decode())
+        socket.send(request)
+        replies.append(socket.recv().partition(b" of ")[0])
+    assert replies == [b"run 1", b"run 1", b"run 2", b"run 3", b"run 1"]
+
+
+def test_an_id_that_is_used_for_another_request_is_refused(served: Any) -> None:
+    one = served(identify=identify)
+    for request in (b"#1 of ann", b"#1 of ann but different"):
+        one.zmq.send(request)
+        reply = one.zmq.recv()
+    assert b"bad_request" in reply
+    assert b"another one" in reply
+    assert one.handler.runs == 1
+
+
+def answered(registry: RequestRegistry, number: int, session: str = "ann", reply: bytes = b"reply") -> None:
+    registry.finish(registry.begin(b"#%d of %s" % (number, session.encode()), "zmq"), reply)
+
+
+def reply_to(registry: RequestRegistry, number: int, session: str = "ann") -> bytes | None:
+    """What a repeat gets; None when it would be served."""
+    again = registry.begin(b"#%d of %s" % (number, session.encode()), "zmq")
+    if again.owner == "zmq":
+        assert registry.abandon(again)
+        return None
+    taken: list[bytes] = []
+    registry.attach(again, taken.append)
+    return taken[0]
+
+
+def test_of_a_session_so_many_requests_are_known_and_of_all_replies_so_many_bytes() -> None:
+    kept = AnsweredRequests(requests=4, session_bytes=1000, all_bytes=2500)
+    registry = RequestRegistry(identify=identify, answered=kept)
+    for number in range(9):
+        answered(registry, number)
+    assert [reply_to(registry, number) for number in range(9)] == [*[None] * 5, *[b"reply"] * 4]
+    answered(registry, 9, reply=b"x" * 996)
+    assert b"not kept" in (reply_to(registry, 8) or b"")
+    answered(registry, 10, reply=b"y" * 2400)
+    assert reply_to(registry, 10) == b"y" * 2400, "the last one is kept, whatever its size"
+    answered(registry, 1, "bob", reply=b"z" * 900)
+    assert kept.bytes <= 2500
+    assert reply_to(registry, 1, "bob") == b"z" * 900
+
+
+def test_sessions_are_forgotten_after_a_while() -> None:
+    kept = AnsweredRequests(lifetime_s=-1.0)
+    registry = RequestRegistry(identify=identify, answered=kept)
+    answered(registry, 1)
+    answered(registry, 1, "bob")
+    assert reply_to(registry, 1) is None
+    assert kept.bytes == len(b"reply")
+
+
+def test_a_request_that_was_abandoned_is_served_when_it_comes_again() -> None:
+    registry = RequestRegistry(identify=identify)
+    assert registry.abandon(registry.begin(b"#1 of ann", "zmq"))
+    assert registry.begin(b"#1 of ann", "zmq").owner == "zmq"
+
+
+def test_a_request_whose_repeat_waits_is_not_abandoned() -> None:
+    registry = RequestRegistry(identify=identify)
+    first = registry.begin(b"#1 of ann", "zmq")
+    registry.attach(registry.begin(b"#1 of ann", "zmq"), lambda _: None)
+    assert not registry.abandon(first)
+
+
+class Cable:
+    """A TCP connection through this process that can be cut; the next one is a new one."""
+
+    def __init__(self, endpoint: str) -> None:
+        host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+        self._target = (host, int(port))
+        self._listener = tcp.create_server(("127.0.0.1", 0))
+        self.endpoint = f"tcp://127.0.0.1:{self._listener.getsockname()[1]}"
+        self._ends: list[tcp.socket] = []
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                near, far = self._listener.accept()[0], tcp.create_connection(self._target)
+                self._ends += [near, far]
+                for source, target in ((near, far), (far, near)):
+                    threading.Thread(target=self._copy, args=(source, target), daemon=True).start()
+
+    @staticmethod
+    def _copy(source: tcp.socket, target: tcp.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data)
+        with contextlib.suppress(OSError):
+            target.shutdown(tcp.SHUT_RDWR)
+
+    def cut(self) -> None:
+        ends, self._ends = self._ends, []
+        for end in ends:
+            with contextlib.suppress(OSError):
+                end.shutdown(tcp.SHUT_RDWR)
+            end.close()
+
+    def close(self) -> None:
+        self._listener.close()
+        self.cut()
+
+
+def test_a_client_whose_connection_breaks_gets_its_reply_over_another_one(served: Any, wait_until: Any) -> None:
+    one = served(identify=lambda frame: ("ann", frame))
+    cable = Cable(one.zmq.LAST_ENDPOINT.decode())
+    transport = ZmqTransport(cable.endpoint)
+    replies: list[bytes] = []
+    frame = b"slow request_id"
+    asking = threading.Thread(target=lambda: replies.append(transport.request(frame, timeout_ms=20_000)))
+    asking.start()
+    assert one.handler.begun.get(timeout=10) == frame
+    cable.cut()
+    wait_until(lambda: one.registry._running["ann", frame].takers)
+    one.handler.release.set()
+    asking.join(10)
+    assert replies == [b"run 1 of " + frame]
+    transport.close()
+    cable.close()

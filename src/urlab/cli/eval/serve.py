@@ -6,6 +6,7 @@ import signal
 import ssl
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -124,17 +125,12 @@ def serve(
     set_up_logging(log_level)
     with StopSignals():
         opt.need_packages(opt.FOR_A_SERVER)
-        is_made = token == _MADE_TOKEN
-        token = new_token() if is_made else token
-        _check_host(host, token, insecure)
-        _check_tls(tls_cert, tls_key)
         _check_places(results, ready_file)
-        chosen = opt.known_tasks(tasks)
         settings = ServerSettings(
             host=host,
             port=port,
             workers=workers,
-            tasks=list(chosen),
+            tasks=list(opt.known_tasks(tasks)),
             one_job=one_job,
             episodes=episodes,
             seed=seed,
@@ -144,18 +140,12 @@ def serve(
             privileged=privileged,
             results=results,
             run_id=run_id,
-            token=token,
-            share=share,
-            allowed_hosts=tuple(allow_host or ()),
-            tls_cert=tls_cert,
-            tls_key=tls_key,
             videos=videos and cameras,
             ready_file=ready_file,
             camera_choice=opt.camera_choice(camera_config or (), draw or (), depth=depth),
         )
-        if is_made:
-            stderr().print(f"the token of this server: {token}", soft_wrap=True, markup=False, highlight=False)
-        _serve_until_stopped(settings, end_with_stdin)
+        settings = replace(settings, share=share, allowed_hosts=tuple(allow_host or ()), tls=_tls(tls_cert, tls_key))
+        _serve_until_stopped(replace(settings, token=_token(host, token, insecure)), end_with_stdin)
     log.info("stopped")
 
 
@@ -181,22 +171,28 @@ def _check_places(results: Path, ready_file: Path | None) -> None:
     opt.check_file("--ready-file", ready_file)
 
 
-def _check_host(host: str, token: str | None, insecure: bool) -> None:
-    check_token(token)
-    if token is None and not insecure and not is_local(host):
+def _token(host: str, given: str | None, insecure: bool) -> str | None:
+    """The token to ask for: the given one, or one that is made and told; ConfigError if it could be guessed."""
+    if given is None and not insecure and not is_local(host):
         raise CommandError(
             f"--host {host} can be reached by others, who could then run this server's episodes: "
             "give it a --token, or say --insecure",
             WRONG_USE,
         )
+    if given != _MADE_TOKEN:
+        check_token(given)
+        return given
+    made = new_token()
+    stderr().print(f"the token of this server: {made}", soft_wrap=True, markup=False, highlight=False)
+    return made
 
 
-def _check_tls(cert: Path | None, key: Path | None) -> None:
-    """CommandError for files that cannot be used: the server would fail on them in words of its own."""
+def _tls(cert: Path | None, key: Path | None) -> tuple[Path, Path] | None:
+    """Both files or none; CommandError for files that cannot be used."""
     if (cert is None) != (key is None):
         raise CommandError("--tls-cert and --tls-key go together", WRONG_USE)
     if cert is None or key is None:
-        return
+        return None
     for option, file in (("--tls-cert", cert), ("--tls-key", key)):
         if not file.is_file():
             raise CommandError(f"{option} {file}: there is no such file", WRONG_USE)
@@ -207,6 +203,7 @@ def _check_tls(cert: Path | None, key: Path | None) -> None:
             f"--tls-cert {cert} and --tls-key {key} are no certificate and its key in PEM: {problem.strerror}",
             WRONG_USE,
         ) from problem
+    return cert, key
 
 
 def open_to(settings: ServerSettings) -> str:
@@ -222,7 +219,7 @@ def _say_where(url: str, settings: ServerSettings) -> None:
     if not is_local(settings.host):
         if settings.token is None:
             log.warning("%s: everyone who reaches it can run its episodes and read its results", url)
-        elif settings.tls_cert is None:
+        elif settings.tls is None:
             log.warning(
                 "%s is not encrypted: its token can be read on the way; --tls-cert and --tls-key mend that", url
             )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, NamedTuple, TypeVar
 
+from urlab_client.transports import find_key
 from urlab_client.transports.zmq_streams import Message, StreamListener
 
 Value = TypeVar("Value")
@@ -166,7 +167,7 @@ class Subscriptions:
         if list(wanted) == self._followed:
             return
         self.stop()
-        self._followed, self._listener = list(wanted), StreamListener("urlab-watch")
+        self._followed, self._listener = list(wanted), StreamListener("urlab-watch", find_key(None))
         for one in wanted:
             self._listener.add(self._counters.setdefault(one, TopicCounter(one)))
 

@@ -17,10 +17,11 @@ import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
-from urlab.access.web import BoundedLog, WebAccess
+from urlab import access
+from urlab.access.web import WebAccess
 from urlab.errors import ConfigError, UrlabError
 from urlab.evaluation.errors import RefusedRequest
-from urlab.evaluation.http.connections import AdmittedPeers, HttpConnection
+from urlab.evaluation.http.connections import HttpConnection
 from urlab.evaluation.http.gate import Gate
 from urlab.evaluation.http.routes import add_routes
 from urlab.evaluation.http.service import EvaluationService
@@ -49,8 +50,8 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = Non
 def _app(service: EvaluationService, settings: ServerSettings) -> FastAPI:
     app = FastAPI(title="URLab policy evaluation", redirect_slashes=False, docs_url=None, redoc_url=None)
     add_routes(app, service)
-    access = WebAccess(settings.host, settings.token, settings.allowed_hosts)
-    app.add_middleware(Gate, access=access, max_body_bytes=settings.max_body_bytes)
+    web = WebAccess(settings.host, settings.token, settings.allowed_hosts)
+    app.add_middleware(Gate, web=web, max_body_bytes=settings.max_body_bytes)
     app.add_exception_handler(UrlabError, _explain)
     return app
 
@@ -72,13 +73,13 @@ class _UvicornServer(uvicorn.Server):
         url: str,
         on_ready: Callable[[str], None] | None,
     ) -> None:
-        admitted = AdmittedPeers(share=settings.share or settings.token is not None)
-        connection: Any = partial(HttpConnection, admitted=admitted, limits=settings.limits)
+        admits_all = settings.share or settings.token is not None
+        connection: Any = partial(HttpConnection, admits_all=admits_all, limits=settings.limits)
         config = uvicorn.Config(
             _app(service, settings),
             http=connection,
-            ssl_certfile=settings.tls_cert,
-            ssl_keyfile=settings.tls_key,
+            ssl_certfile=settings.tls and settings.tls[0],
+            ssl_keyfile=settings.tls and settings.tls[1],
             log_level="warning",
             access_log=False,
             timeout_keep_alive=_KEEP_ALIVE_S,
@@ -150,11 +151,16 @@ def _notice_dead_peers(listening: socket.socket) -> None:
 
 def _bound_warnings(logger: logging.Logger) -> None:
     """uvicorn warns of every request that is no HTTP; clients can make it do that without end."""
-    limit = BoundedLog(log)
-    logger.filters[:] = [lambda record: record.levelno != logging.WARNING or limit.admits()]
+
+    def passes(record: logging.LogRecord) -> bool:
+        if record.levelno == logging.WARNING:
+            access.refusals.say("uvicorn", record.getMessage())
+        return record.levelno != logging.WARNING
+
+    logger.filters[:] = [passes]
 
 
 def _url(settings: ServerSettings, listening: socket.socket) -> str:
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    scheme = "http" if settings.tls_cert is None else "https"
+    scheme = "http" if settings.tls is None else "https"
     return f"{scheme}://{host}:{listening.getsockname()[1]}"

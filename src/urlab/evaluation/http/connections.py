@@ -6,17 +6,13 @@ longest for its client goes: connections that say nothing keep no client out.
 """
 
 import asyncio
-import logging
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from urlab import access
-from urlab.access.web import BoundedLog
 from urlab.config import is_local
 from urlab.evaluation.settings import TimeLimits
-
-log = logging.getLogger("urlab.evaluation.http")
 
 MOST_CONNECTIONS = 400
 """Below the 1024 descriptors that a process commonly has, of which workers take some."""
@@ -25,40 +21,12 @@ MOST_OF_A_PEER = 100
 MAX_HEAD_BYTES = 64 << 10
 
 
-class AdmittedPeers:
-    """Which connections are let in. ``share``: those of other users of this machine too; so does a token, as every
-    request must carry it then.
-    """
-
-    def __init__(self, *, share: bool) -> None:
-        self._share = share
-        self._refusals = BoundedLog(log)
-
-    def admits(self, transport: asyncio.Transport) -> bool:
-        """Whether the peer of a new connection may use this server; a refusal is logged."""
-        socket = transport.get_extra_info("socket")
-        if self._share or socket is None or not access.is_stranger(socket):
-            return True
-        uid = access.peer_uid(socket)
-        port = (transport.get_extra_info("sockname") or ("", "?"))[1]
-        self._refusals.warn(
-            "port %s: refused a connection of another user of this machine (uid %s); --share or a --token lets them in",
-            port,
-            "unknown" if uid is None else uid,
-        )
-        return False
-
-    def too_many(self, address: str) -> None:
-        """Log that a connection was refused because there are too many."""
-        self._refusals.warn("refused a connection from %s: there are too many, and all are busy", address)
-
-
 class HttpConnection(HttpToolsProtocol):
-    """One connection, on the event loop's thread."""
+    """One connection, on the event loop's thread. ``admits_all``: it may be another user's of this machine."""
 
-    def __init__(self, *arguments: Any, admitted: AdmittedPeers, limits: TimeLimits, **named: Any) -> None:
+    def __init__(self, *arguments: Any, admits_all: bool, limits: TimeLimits, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._admitted, self._limits = admitted, limits
+        self._admits_all, self._limits = admits_all, limits
         self._waiting_since_s = 0.0
         self._head_bytes = 0
         """Received since the last part of a request that was made use of: what the parser keeps grows no further."""
@@ -69,7 +37,7 @@ class HttpConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._waiting_since_s = self.loop.time()
-        if not self._admitted.admits(transport) or not self._finds_room():
+        if not self._is_admitted(transport) or not self._finds_room():
             transport.abort()
         else:
             self._expect_head()
@@ -133,6 +101,17 @@ class HttpConnection(HttpToolsProtocol):
             self._deadline.cancel()
             self._deadline = None
 
+    def _is_admitted(self, transport: asyncio.Transport) -> bool:
+        socket = transport.get_extra_info("socket")
+        if self._admits_all or socket is None or not access.is_stranger(socket):
+            return True
+        access.refusals.refused(self._endpoint, access.peer_uid(socket))
+        return False
+
+    @property
+    def _endpoint(self) -> str:
+        return f"http port {self.server[1] if self.server else '?'}"
+
     def _finds_room(self) -> bool:
         """Whether there is room for this connection, after the one that has waited longest has gone if need be."""
         others = [one for one in self.connections if one is not self and isinstance(one, HttpConnection)]
@@ -148,7 +127,10 @@ class HttpConnection(HttpToolsProtocol):
     def _replaces_one_of(self, others: "list[HttpConnection]", address: str) -> bool:
         waiting = [(one.waiting_since_s, one) for one in others if one.waiting_since_s is not None]
         if not waiting:
-            self._admitted.too_many(address)
+            access.refusals.say(
+                f"{self._endpoint} full",
+                f"{self._endpoint}: a connection from {address} is refused; there are too many, and all are busy",
+            )
             return False
         min(waiting, key=lambda pair: pair[0])[1].end()
         return True

@@ -5,14 +5,14 @@ What is refused is answered, and logged at a bounded rate.
 
 import asyncio
 import contextlib
-import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 import msgspec
 
-from urlab.access.web import BoundedLog, WebAccess
+from urlab import access
+from urlab.access.web import WebAccess
 from urlab.evaluation.errors import (
     BodyTooLarge,
     MissingToken,
@@ -21,8 +21,6 @@ from urlab.evaluation.errors import (
     TooManyBodies,
     TooManyGuesses,
 )
-
-log = logging.getLogger("urlab.evaluation.http")
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -49,12 +47,11 @@ class Gate:
     /docs is open to all that reach the port: clients look at it before they send a token.
     """
 
-    def __init__(self, app: App, *, access: WebAccess, max_body_bytes: int) -> None:
-        self._app, self._access = app, access
+    def __init__(self, app: App, *, web: WebAccess, max_body_bytes: int) -> None:
+        self._app, self._web = app, web
         self._max_body_bytes = max_body_bytes
         self._bytes_under_way = 0
         self._wrong_tokens: Counter[str] = Counter()
-        self._refusals = BoundedLog(log)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
@@ -74,24 +71,24 @@ class Gate:
         return await self._app(inner, _replay(body, receive), send)
 
     def _check_page(self, scope: Scope) -> None:
-        reason = self._access.refused_page(scope["method"], scope["headers"])
+        reason = self._web.refused_page(scope["method"], scope["headers"])
         if reason is not None:
             origin = next((value for name, value in scope["headers"] if name == b"origin"), b"")
             page = f" for a page of {origin[:100]!r}" if origin else ""
-            self._refusals.warn("refused a request from %s%s: %s", _address(scope), page, reason)
+            access.refusals.say("http page", f"refused a request from {_address(scope)}{page}: {reason}")
             raise RefusedPage(reason)
 
     async def _check_token(self, path: str, headers: dict[bytes, bytes], address: str) -> None:
-        if self._access.token is None or path in _OPEN_PATHS:
+        if self._web.token is None or path in _OPEN_PATHS:
             return
         sent = headers.get(b"authorization")
         if sent is None:
-            self._refusals.warn("refused a request without a token from %s", address)
+            access.refusals.say("http no token", f"refused a request without a token from {address}")
             raise MissingToken("this server wants a token: send the header 'Authorization: Bearer <token>'")
         if self._wrong_tokens[address] >= MOST_WRONG_TOKENS:
             raise TooManyGuesses("too many wrong tokens from this address; try again in a second")
-        if not self._access.is_token_right(sent):
-            self._refusals.warn("refused a wrong token from %s", address)
+        if not self._web.is_token_right(sent):
+            access.refusals.say("http wrong token", f"refused a wrong token from {address}")
             await self._wait_for_wrong_token(address)
             raise MissingToken("the token is wrong: send the header 'Authorization: Bearer <token>'")
 

@@ -10,6 +10,7 @@ is far away, and ``<seed>_success/sr_info.json`` of the first GenManip servers. 
 import contextlib
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
@@ -36,6 +37,8 @@ _RUN_INFO, _JOB_INFO = "run_info.json", "job.json"
 _COMPLETE, _PROGRESS = "result.json", "progress.json"
 _ATTEMPTS = "attempts.jsonl"
 _LONGEST_RUN_ID = 200
+_LONGEST_NAME = 255
+"""In bytes, of one folder on most file systems."""
 _MAX_LISTED = 5
 NO_PICTURES = "none, as there are no cameras"
 """The renderer of a run without pictures."""
@@ -90,7 +93,7 @@ class Run:
 
 def read_run(folder: Path) -> Run:
     """Read a run's folder; RunFolderError when it is none. Episodes that are half written are left out."""
-    if not folder.is_dir():
+    if not _is_folder(folder):
         raise RunFolderError(f"there is no folder {folder}")
     _refuse_several(folder)
     found: dict[tuple[str, str], EpisodeResult] = {}
@@ -102,6 +105,14 @@ def read_run(folder: Path) -> Run:
     abandoned = len(_attempts(folder))
     info |= {"abandoned_attempts": abandoned} if abandoned else {}
     return Run(str(info.get("run_id") or folder.name), folder, info, tuple(found[key] for key in sorted(found)))
+
+
+def _is_folder(path: Path) -> bool:
+    """Also of names that no folder can have, of which Python says so by raising."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
 
 
 def named_apart(runs: Sequence[Run]) -> list[Run]:
@@ -149,7 +160,7 @@ class RunFolder:
         """Keep an attempt at an episode that came to no result; PathNotWritable if that cannot be."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with (self.path / _ATTEMPTS).open("a", encoding="utf-8") as file:
+            with open(self.path / _ATTEMPTS, "a", encoding="utf-8", opener=_open_no_link) as file:
                 file.write(json.dumps(row) + "\n")
         except OSError as problem:
             raise not_writable(self.path / _ATTEMPTS, problem.strerror or str(problem)) from problem
@@ -218,7 +229,13 @@ def check_run_id(run_id: str) -> str:
         raise BadJob(
             f"run_id {run_id[:60]!r} cannot name a folder: use a relative name without '.', '..' or empty parts"
         )
+    if any(len(os.fsencode(part)) > _LONGEST_NAME for part in parts):
+        raise BadJob(f"run_id {run_id[:60]!r} cannot name a folder: File name too long")
     return run_id
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _write_json(path: Path, value: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.runs.results import META_RECORD, TERMINAL_OBSERVATION, TRACE, write_result_info
 from urlab.evaluation.simulation.actions import Action, ControlType
 from urlab.evaluation.simulation.episode import Episode, Observation
-from urlab.files import replacing
+from urlab.files import part_name, replacing, sweep
 from urlab.video import VideoEncoder
 
 FPS = 30
@@ -227,6 +227,7 @@ class EpisodeVideos:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._encoders: dict[str, VideoEncoder] = {}
+        self._parts: dict[str, Path] = {}
         self._last: dict[str, tuple[int, NDArray[np.uint8]]] = {}
 
     def add(self, pictures: Pictures, timestep: int) -> None:
@@ -265,6 +266,7 @@ class EpisodeVideos:
     def _open(self, camera: str, picture: NDArray[np.uint8]) -> VideoEncoder:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            sweep([self._folder])
             return VideoEncoder(self._part(camera), (picture.shape[1], picture.shape[0]), FPS, _QUICK)
         except ImportError as problem:
             raise NoVideo("videos need imageio-ffmpeg: pip install 'urlab-headless[eval]'") from problem
@@ -272,7 +274,10 @@ class EpisodeVideos:
             raise NoVideo(f"ffmpeg cannot begin the video of {camera}: {_short(problem)}") from problem
 
     def _part(self, camera: str) -> Path:
-        return self._folder / f".{camera}.part.mp4"
+        """A name that no link can have been laid under: ffmpeg would follow it."""
+        if camera not in self._parts:
+            self._parts[camera] = self._folder / part_name()
+        return self._parts[camera]
 
 
 def _overview(embodiment: Embodiment) -> str | None:

@@ -1,25 +1,30 @@
 """hello, meta, and the handshake that hello shares with begin_pie."""
 
 import contextlib
+import logging
 from functools import lru_cache
 
 from msgspec import structs
 
+from urlab.access import Role
 from urlab.cameras import segmentation_table
 from urlab.compile import CompiledEntity
 from urlab.compile.export import export_mjcf
 from urlab.config import VERSION
-from urlab.errors import BadValue, OpTimeout
+from urlab.errors import BadValue, NotAllowed, OpTimeout
 from urlab.manager import Manager, View
 from urlab.manager.articulation import RunningArticulation
 from urlab.ops.context import HANDLERS, Context, handler
 from urlab.ops.handlers.stepping import plain_reply
 from urlab.ops.parsing import one_of
+from urlab.ops.session import Session
 from urlab.physics import MUJOCO_VERSION, MUJOCO_VERSION_INT
 from urlab_wire.catalogue import CATALOGUE, meta_ops
 from urlab_wire.enums import CameraMode, Encoding, ObservationLevel
 from urlab_wire.ops import session as wire
 from urlab_wire.ops.stepping import StepReply
+
+log = logging.getLogger("urlab.ops")
 
 _STATE_WAIT_S = 0.05
 _OWN_MODES = frozenset(CameraMode)
@@ -39,9 +44,32 @@ def hello(context: Context, request: wire.HelloRequest) -> wire.HelloReply:
     session.observer, session.operator = bool(request.observer), bool(request.operator)
     session.observations = one_of("observations", ObservationLevel, request.observations or ObservationLevel.STANDARD)
     session.encoding = encoding
+    before = _check_seat(context, takeover=bool(request.takeover))
     reply = handshake(context, include_assets=bool(request.include_assets), opening=True)
-    context.sessions.open(session)
+    context.sessions.open(session, takeover=bool(request.takeover))
+    if before is not None:
+        log.warning("%r takes the driver's seat from %r", context.caller.name, before.caller.name)
+        context.record("takeover", taken_from=before.caller.name)
+    context.record("hello", session=_kind(session))
     return reply
+
+
+def _check_seat(context: Context, *, takeover: bool) -> Session | None:
+    """The driver of another caller that this hello replaces; NotAllowed or DriverBusy if it may not."""
+    session, caller = context.session, context.caller
+    needed = Role(_kind(session))
+    if not caller.role.covers(needed):
+        raise NotAllowed(
+            f"this hello needs the role {needed}, and the key of {caller.name!r} has {caller.role}: "
+            f"say hello as {'an observer' if caller.role is Role.OBSERVER else 'an operator'}"
+        )
+    if needed is not Role.DRIVER:
+        return None
+    return context.sessions.driver_before(caller, takeover=takeover)
+
+
+def _kind(session: Session) -> str:
+    return "observer" if session.observer else "operator" if session.operator else "driver"
 
 
 @handler("meta")

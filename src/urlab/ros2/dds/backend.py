@@ -3,6 +3,7 @@
 import ctypes as ct
 import itertools
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,7 @@ from urlab.ros2.dds.endpoints import (
 from urlab.ros2.dds.library import FOREVER_NS, check, lib
 from urlab.ros2.names import reply_to_dds, request_to_dds, topic_to_dds
 from urlab.ros2.qos import LATCHED, RELIABLE, Qos
+from urlab.ros2.reach import reach_of
 
 log = logging.getLogger("urlab.ros2")
 
@@ -52,7 +54,7 @@ class DdsBackend:
 
     def __init__(self, *, domain: int | None = None, node: str = "urlab") -> None:
         self.domain = domain_id(domain)
-        join_domain(self.domain, cyclone_settings())
+        join_domain(self.domain, cyclone_settings(), only_here=reach_of(os.environ).is_loopback)
         try:
             self._participant = _create_participant(self.domain)
             self._graph = GraphEntry(self._participant, node)

@@ -3,9 +3,7 @@
 | variable | meaning |
 |---|---|
 | ``ROS_DOMAIN_ID`` | the domain, 0 to 232; 0 if unset |
-| ``ROS_AUTOMATIC_DISCOVERY_RANGE`` | ``SUBNET`` (as if unset), ``LOCALHOST``, ``OFF``, ``SYSTEM_DEFAULT`` |
-| ``ROS_LOCALHOST_ONLY`` | ``1`` means ``LOCALHOST``, whatever the range says |
-| ``ROS_STATIC_PEERS`` | further hosts to look for, separated by ``;`` |
+| those of `urlab.ros2.reach` | how far discovery reaches; this machine if unset |
 | ``CYCLONEDDS_URI`` | Cyclone's own settings; they win over all of ours, the interfaces of ``LOCALHOST`` included |
 
 Cyclone allows one domain of each number in a process, so backends share them.
@@ -14,7 +12,9 @@ Cyclone allows one domain of each number in a process, so backends share them.
 import contextlib
 import logging
 import os
-import re
+import socket
+import stat
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ from xml.sax.saxutils import quoteattr
 
 from urlab.ros2.backend import BackendError
 from urlab.ros2.dds.library import DOMAIN_EXISTS, check, lib
+from urlab.ros2.reach import Reach, reach_of
 
 log = logging.getLogger("urlab.ros2")
 
 HIGHEST_DOMAIN = 232
 
-_RANGES = ("SUBNET", "LOCALHOST", "OFF", "SYSTEM_DEFAULT")
 _INTERNAL = "<WriterLingerDuration>100 ms</WriterLingerDuration><GenerateKeyhash>true</GenerateKeyhash>"
 """Closing a writer waits for acknowledgements, by default for a second; with a stalled reader that is a second for each
 writer. And without key hashes Fast DDS does not notice that an endpoint, or all of us, has gone."""
@@ -41,10 +41,7 @@ _PARTICIPANTS = "<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantInd
 """As ROS has it on Cyclone: fixed ports, which others on a host can guess where there is no multicast."""
 
 _FEW_MULTICASTS = "<General><AllowMulticast>spdp</AllowMulticast></General>"
-_ONLY_LOOPBACK = (
-    '<General><AllowMulticast>spdp</AllowMulticast><Interfaces><NetworkInterface address="127.0.0.1" multicast="true"/>'
-    "</Interfaces></General>"
-)
+_ONLY_LOOPBACK = '<General><Interfaces><NetworkInterface address="127.0.0.1" multicast="true"/></Interfaces></General>'
 """Nothing leaves the machine. Multicast within it finds nodes of Humble, which have no fixed ports on the loopback."""
 
 
@@ -59,49 +56,25 @@ def domain_id(given: int | None = None, environment: Mapping[str, str] = os.envi
 def cyclone_settings(environment: Mapping[str, str] = os.environ) -> str:
     """Cyclone's settings for a domain: XML, or a reference to it, of which the later parts win."""
     ours = _xml(f"<General>{_GENERAL}</General><Internal>{_INTERNAL}</Internal>")
-    peers = [peer.strip() for peer in environment.get("ROS_STATIC_PEERS", "").split(";") if peer.strip()]
-    theirs = environment.get("CYCLONEDDS_URI", "")
-    discovery = _xml(_discovery(discovery_range(environment), peers, interfaces=not _names_interfaces(theirs)))
-    return f"{ours},{discovery},{theirs}"
+    discovery = _xml(_discovery(reach_of(environment)))
+    return f"{ours},{discovery},{environment.get('CYCLONEDDS_URI', '')}"
 
 
-def discovery_range(environment: Mapping[str, str] = os.environ) -> str:
-    """How far discovery reaches: one of ``SUBNET``, ``LOCALHOST``, ``OFF``, ``SYSTEM_DEFAULT``."""
-    if environment.get("ROS_LOCALHOST_ONLY") == "1":
-        return "LOCALHOST"
-    reach = environment.get("ROS_AUTOMATIC_DISCOVERY_RANGE") or "SUBNET"
-    if reach in _RANGES:
-        return reach
-    log.warning("ROS_AUTOMATIC_DISCOVERY_RANGE is %r; LOCALHOST is taken. It may be %s.", reach, ", ".join(_RANGES))
-    return "LOCALHOST"
-
-
-def _names_interfaces(settings: str) -> bool:
-    """Whether these settings of Cyclone, or the files that they refer to, choose network interfaces.
-
-    Cyclone adds the interfaces of all parts, and refuses one that is named twice: then only theirs are given.
-    """
-    texts = [settings]
-    for path in re.findall(r"file://([^,]+)", settings):
-        with contextlib.suppress(OSError):  # Cyclone itself says what is wrong with the file
-            texts.append(Path(path).read_text(errors="replace"))
-    return any("<NetworkInterface" in text for text in texts)
-
-
-def _discovery(reach: str, static_peers: list[str], *, interfaces: bool) -> str:
-    if reach == "SYSTEM_DEFAULT":
+def _discovery(reach: Reach) -> str:
+    """Cyclone adds the interfaces of all parts, and refuses one that is named twice: the user's are the only ones."""
+    if reach.discovery == "SYSTEM_DEFAULT":
         return ""
-    if reach == "OFF":
+    only_here = _ONLY_LOOPBACK if reach.is_loopback else ""
+    if reach.discovery == "OFF":
         return (
-            "<General><AllowMulticast>false</AllowMulticast></General><Discovery><ParticipantIndex>none"
+            f"<General><AllowMulticast>false</AllowMulticast></General>{only_here}<Discovery><ParticipantIndex>none"
             f"</ParticipantIndex><Tag>ros_discovery_off_{os.getpid()}</Tag></Discovery>"
         )
-    peers = [*(["127.0.0.1"] if reach == "LOCALHOST" else []), *static_peers]
+    is_local = reach.discovery == "LOCALHOST"
+    peers = [*(["127.0.0.1"] if is_local else []), *reach.static_peers]
     listed = "".join(f"<Peer address={quoteattr(peer)}/>" for peer in peers)
-    found = f"<Discovery>{_PARTICIPANTS}<Peers>{listed}</Peers></Discovery>"
-    if reach != "LOCALHOST" or static_peers:
-        return found
-    return (_ONLY_LOOPBACK if interfaces else _FEW_MULTICASTS) + found
+    few = _FEW_MULTICASTS if is_local and not reach.static_peers else ""
+    return f"{few}{only_here}<Discovery>{_PARTICIPANTS}<Peers>{listed}</Peers></Discovery>"
 
 
 def _xml(domain: str) -> str:
@@ -121,12 +94,18 @@ _lock = threading.Lock()
 _shared: dict[int, _Shared] = {}
 
 
-def join_domain(number: int, settings: str) -> None:
-    """Make sure that the domain exists. The settings count for the first backend of this process in it."""
+def join_domain(number: int, settings: str, *, only_here: bool) -> None:
+    """Make sure that the domain exists. The settings count for the first backend of this process in it.
+
+    ``only_here``: nothing that another machine sends is received.
+    """
     with _lock:
         shared = _shared.get(number)
         if shared is None:
+            before = _any_address_sockets()
             shared = _shared[number] = _Shared(_create(number, settings), 0)
+            if only_here:
+                _bind_to_loopback(_any_address_sockets() - before)
         shared.users += 1
 
 
@@ -146,3 +125,29 @@ def _create(number: int, settings: str) -> int | None:
     if handle == DOMAIN_EXISTS:
         return None
     return check(handle, f"open domain {number} with the settings {settings}")
+
+
+def _any_address_sockets() -> set[int]:
+    """The descriptors of this process's UDP sockets that are bound to every address of the machine."""
+    found = set()
+    with contextlib.suppress(FileNotFoundError):  # only Linux lists them there
+        for descriptor in [int(one.name) for one in Path("/proc/self/fd").iterdir()]:
+            with contextlib.suppress(OSError):  # closed meanwhile
+                if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                    with socket.socket(fileno=os.dup(descriptor)) as one:
+                        if one.family == socket.AF_INET and one.type == socket.SOCK_DGRAM:
+                            found |= {descriptor} if one.getsockname()[0] == "0.0.0.0" else set()
+    return found
+
+
+def _bind_to_loopback(descriptors: set[int]) -> None:
+    """Cyclone binds to every address, whatever interfaces it is given: others could still send to its ports."""
+    if sys.platform != "linux":
+        log.warning("this system cannot keep other machines from sending to the ports of the bridge; use a firewall")
+        return
+    for descriptor in descriptors:
+        try:
+            with socket.socket(fileno=os.dup(descriptor)) as one:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo\0")
+        except OSError as refused:
+            log.warning("a port of the bridge could not be closed to other machines: %s", refused.strerror)

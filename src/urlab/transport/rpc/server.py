@@ -21,9 +21,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
 from urlab import access
+from urlab.access import RpcCaller
 from urlab.errors import ConfigError
+from urlab.monitoring.watchdog import Turns
 from urlab.transport.endpoint import listen
-from urlab.transport.repeats import RequestRegistry, RunningRequest
+from urlab.transport.repeats import RequestKey, RequestRegistry, RunningRequest
 from urlab.transport.rpc import zmtp
 from urlab.transport.rpc.acceptor import Acceptor
 from urlab.transport.rpc.connection import READ_BYTES, Connection, Message, RpcLimits, Traffic
@@ -37,10 +39,10 @@ _READ, _WRITE = 1, 4
 _GONE = 0x2000 | 0x10 | 0x8
 """EPOLLIN and EPOLLOUT; EPOLLRDHUP, EPOLLHUP and EPOLLERR: the peer is gone, or will not take an answer."""
 
-_POOLS = {"simulation": 8, "reading": 4, "editing": 8}
+POOLS = {"simulation": 8, "reading": 4, "editing": 8}
 """Threads by pool: requests that wait for the simulation, or edit for long, leave a thread to those that only read."""
 
-_UNREAD_BYTES = 1 << 18
+UNREAD_BYTES = 1 << 18
 """A larger request is also read in a pool: that alone may take long."""
 
 _STOP_LIMIT_S = 3.0
@@ -58,6 +60,10 @@ class ParsedRequest(Protocol):
     def pool(self) -> str:
         """Where it is served if it takes long or has to wait: "simulation", "reading" or "editing"."""
 
+    @property
+    def key(self) -> RequestKey | None:
+        """Its session and id, if it has an id."""
+
 
 class RequestHandler(Protocol):
     """Answers requests: any number at once, from any thread."""
@@ -65,10 +71,10 @@ class RequestHandler(Protocol):
     def read(self, frame: bytes) -> Any:
         """A `ParsedRequest`, for `serve`."""
 
-    def serve(self, request: Any, /) -> bytes:
-        """The reply to a request that `read` gave."""
+    def serve(self, request: Any, /, caller: RpcCaller = ...) -> bytes:
+        """The reply to a request that `read` gave; without ``caller`` it is the server's own user that asks."""
 
-    def serve_now(self, request: Any, /) -> bytes | None:
+    def serve_now(self, request: Any, /, caller: RpcCaller = ...) -> bytes | None:
         """The same, for one that does not take long; None, and nothing is done, when it would have to wait."""
 
 
@@ -96,7 +102,7 @@ class ZmqRpcServer:
         self._registry = registry or RequestRegistry()
         self._limits = limits or RpcLimits()
         self._most_connections = min(self._limits.connections, os.sysconf("SC_OPEN_MAX") // 2)
-        listener = listen(endpoint_base, port, option="--step-port")
+        listener = listen(endpoint_base, port, option="--step-port", share=share)
         self.endpoint = listener.endpoint
         self._acceptor = Acceptor(listener, self._admit, share=share)
         self._arrivals: deque[tuple[sockets.socket, Any, Hashable]] = deque()
@@ -116,7 +122,7 @@ class ZmqRpcServer:
         self._running_in_pool = 0
         self._stopping = False
         self._pools = {
-            name: ThreadPoolExecutor(threads, thread_name_prefix=f"urlab-op-{name}") for name, threads in _POOLS.items()
+            name: ThreadPoolExecutor(threads, thread_name_prefix=f"urlab-op-{name}") for name, threads in POOLS.items()
         }
         self._thread = threading.Thread(target=self._run, name="urlab-zmq-rpc", daemon=True)
 
@@ -143,9 +149,12 @@ class ZmqRpcServer:
     # -- the loop -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        watched = Turns("urlab-zmq-rpc").open()
         try:
             while not self._stopping:
-                for descriptor, events in self._next_events():
+                happened = self._next_events()
+                watched.busy()
+                for descriptor, events in happened:
                     connection = self._connections.get(descriptor)
                     if connection is not None:
                         self._attend(connection, events)
@@ -157,9 +166,11 @@ class ZmqRpcServer:
                     self._take_arrivals()
                 if self._silent:
                     self._drop_silent()
+                watched.idle()
             self._take_finished()
             self._linger()
         finally:
+            watched.close()
             self._close()
 
     def _next_events(self) -> list[tuple[int, int]]:
@@ -320,15 +331,15 @@ class ZmqRpcServer:
             self._serve(connection, delimited, request)
 
     def _serve(self, connection: Connection, delimited: bool, request: bytes) -> None:
-        if len(request) > _UNREAD_BYTES:
+        if len(request) > UNREAD_BYTES:
             self._submit("editing", connection, delimited, request, None)
             return
-        running = self._registry.begin(request, self)
+        parsed: ParsedRequest = self._handler.read(request)
+        running = self._registry.begin(request, self, parsed.key)
         if running.owner is not self:
             self._await_reply(connection, delimited, running)
             return
         try:
-            parsed: ParsedRequest = self._handler.read(request)
             reply = None if parsed.takes_long else self._handler.serve_now(parsed)
         except Exception:
             self._registry.finish(running, _CRASHED)
@@ -351,21 +362,27 @@ class ZmqRpcServer:
         """Have a request served in a pool: one that was read, or, without ``running``, its bytes."""
         connection.busy = True
         self._running_in_pool += 1
+        begun = threading.Lock()
+
+        def serve() -> None:
+            if begun.acquire(blocking=False):
+                self._serve_in_pool(connection, delimited, request, running)
+
         try:
-            self._pools[pool].submit(self._serve_in_pool, connection, delimited, request, running)
-        except RuntimeError:  # the pool is closing
-            self._serve_in_pool(connection, delimited, request, running)
+            self._pools[pool].submit(serve)
+        except RuntimeError:  # the pool is closing, or gets no thread; then it may still begin with this later
+            serve()
 
     def _serve_in_pool(
         self, connection: Connection, delimited: bool, request: Any, running: RunningRequest | None
     ) -> None:
         try:
             if running is None:
-                running = self._registry.begin(request, self)
+                frame, request = request, self._handler.read(request)
+                running = self._registry.begin(frame, self, request.key)
                 if running.owner is not self:
                     self._registry.attach(running, lambda reply: self._hand_back(connection, delimited, reply))
                     return
-                request = self._handler.read(request)
             if connection.closed and self._registry.abandon(running):
                 self._hand_back(connection, delimited, None)
                 return

@@ -24,6 +24,7 @@ from urlab_wire.shm import OWNER_FILE, region_bytes
 log = logging.getLogger("urlab.transport")
 
 SHM_ROOT = Path("/dev/shm")
+OWN_DESCRIPTORS = Path("/proc/self/fd")
 _READY = re.compile(r"urlab-[0-9a-f]{16}")
 _UNFINISHED = re.compile(r"\.urlab-[0-9a-f]{16}")
 _MOST_REGIONS = 1024
@@ -47,6 +48,8 @@ class ShmFolder:
     def __init__(self, root: Path = SHM_ROOT) -> None:
         """ShmUnavailable when ``root`` cannot be used."""
         self._sizes: dict[Path, int] = {}
+        if not OWN_DESCRIPTORS.is_dir():
+            raise ShmUnavailable(f"it needs {OWN_DESCRIPTORS}: is /proc not mounted?")
         try:
             reclaim(root)
             self.path, self._lock = _make_folder(root)

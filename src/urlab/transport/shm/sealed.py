@@ -8,6 +8,7 @@ it. Links of a server that was killed lead nowhere, and its memory is gone with 
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 from collections.abc import Callable
@@ -16,8 +17,8 @@ from pathlib import Path
 from urlab_wire.shm import Region, format_region, region_bytes
 
 _NO_EXEC_SEAL = 0x8
-_SEAL_FUTURE_WRITE = 0x10
-_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+_ADD_SEALS = 1033
+_SEAL_SEAL, _SEAL_SHRINK, _SEAL_GROW, _SEAL_FUTURE_WRITE = 0x1, 0x2, 0x4, 0x10
 _PROT_READ_WRITE, _MAP_SHARED = 3, 1
 _BUFFER_WRITABLE = 0x200
 _FAILED = ctypes.c_void_p(-1).value
@@ -73,6 +74,8 @@ class OwnedRegion:
 
 def _make_memory(name: str) -> int:
     """Memory without a name in any folder, for this user alone."""
+    if not hasattr(os, "memfd_create"):
+        raise OSError(errno.ENOSYS, "this system knows no memory that can be sealed (memfd)")
     try:
         descriptor = os.memfd_create(f"urlab-{name[:64]}", os.MFD_CLOEXEC | _NO_EXEC_SEAL)  # it may be sealed as well
     except OSError:  # a kernel before 6.3 knows no such flag
@@ -85,8 +88,8 @@ def _seal(descriptor: int, peers_write: bool) -> None:
     """Make its size final, and its content this process's own unless peers write it."""
     if not peers_write:
         with contextlib.suppress(OSError):  # a kernel before 5.1: processes of this user could write it
-            fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEAL_FUTURE_WRITE)
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS | fcntl.F_SEAL_SEAL)
+            fcntl.fcntl(descriptor, _ADD_SEALS, _SEAL_FUTURE_WRITE)
+    fcntl.fcntl(descriptor, _ADD_SEALS, _SEAL_SHRINK | _SEAL_GROW | _SEAL_SEAL)
 
 
 class LockProbe:

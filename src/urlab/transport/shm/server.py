@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from urlab.monitoring.watchdog import Turns
 from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.shm.folder import SHM_ROOT, ShmFolder, ShmUnavailable
 from urlab.transport.shm.sealed import LockProbe, OwnedRegion
@@ -128,17 +129,20 @@ class ShmRpcServer:
 
     def _run(self) -> None:
         requests, waiter = self._requests.region, self._waiter
-        seen = requests.sequence
+        seen, watched = requests.sequence, Turns("urlab-shm-rpc").open()
         while not waiter.stopped:
             if not waiter.wait(seen, _RESTORE_S):
                 self._tidy_up()
             elif found := requests.read_request(seen):
                 seen, request, number = found
+                watched.busy()
                 if number is None:
                     if not self._numbering.is_locked():
                         self._serve_plain(request, seen)
                 elif self._is_new(number):
                     self._serve_numbered(request, number)
+                watched.idle()
+        watched.close()
 
     def _tidy_up(self) -> None:
         """While no request comes: put right what a process may have written over, wipe out what a client left."""

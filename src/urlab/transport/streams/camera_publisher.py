@@ -26,8 +26,9 @@ _LAST_PORT = 65535
 class CameraPublisher:
     """Publishes the pictures of one scene after another.
 
-    Sockets are opened when a scene needs more of them than there are, and stay open until the thread that serves
-    them is closed: the first camera of any scene is always at the first port, the second at the next, and so on.
+    Sockets are opened when a scene needs more of them than there are, and closed when the next scene needs fewer: each
+    takes several file descriptors. The first camera of any scene is always at the first port, the second at the next,
+    and so on; subscribers of a port that was closed come back to it by themselves when it is opened again.
     """
 
     def __init__(
@@ -46,12 +47,16 @@ class CameraPublisher:
         self._base = base
         self._share = share
         self._ports = _ports(first_port, frozenset(avoided_ports))
+        self._fixed_ports = first_port != 0
         self._sockets: list[PubSocket] = []
+        self._given_back: list[int] = []
         self._names: dict[str, PubSocket] = {}
         self._topics: dict[str, PubSocket] = {}
 
     def attach(self, cameras: Sequence[StreamedCamera]) -> None:
         """Serve these cameras, in their order; ConfigError when there are not enough free ports."""
+        while len(self._sockets) > len(cameras):
+            self._close_last()
         while len(self._sockets) < len(cameras):
             self._open_one()
         self._names = {one.name: socket for one, socket in zip(cameras, self._sockets, strict=False)}
@@ -101,8 +106,17 @@ class CameraPublisher:
         self._sockets.append(socket)
         self._thread.add(socket)
 
+    def _close_last(self) -> None:
+        socket = self._sockets.pop()
+        if self._fixed_ports:
+            self._given_back.append(int(socket.endpoint.rpartition(":")[2]))
+        self._thread.remove(socket)
+
+    def _next_port(self) -> int | None:
+        return self._given_back.pop() if self._given_back else next(self._ports, None)
+
     def _listen_on_next_port(self) -> ListeningSocket:
-        for port in self._ports:
+        while (port := self._next_port()) is not None:
             try:
                 return listen(self._base, port, option=OPTION, share=self._share)
             except ConfigError as refused:

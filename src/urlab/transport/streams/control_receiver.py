@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import zmq
 
+from urlab.access import Role
 from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.guard import ConnectionGuard
 from urlab.transport.streams.publishing import bind
@@ -47,7 +48,9 @@ class ControlReceiver:
         self._warned: dict[ControlOutcome, tuple[float, int]] = {}
         self._counts = dict.fromkeys(ControlOutcome, 0)
         self._stopping = False
-        self._socket, self._guarded = bind(guard, zmq.SUB, listener, RCVHWM=KEPT_MESSAGES, MAXMSGSIZE=MAX_FRAME_BYTES)
+        self._socket, self._guarded = bind(
+            guard, zmq.SUB, listener, Role.OPERATOR, RCVHWM=KEPT_MESSAGES, MAXMSGSIZE=MAX_FRAME_BYTES
+        )
         self._socket.setsockopt(zmq.SUBSCRIBE, b"")
         self._wake_in, self._wake_out = sockets.socketpair()
         self._thread = threading.Thread(target=self._run, name="urlab-control-in", daemon=True)
@@ -121,13 +124,17 @@ class ControlReceiver:
             return
         now, (due_s, told) = time.monotonic(), self._warned.get(outcome, (0.0, 0))
         if now < due_s:
-            log.debug("a control message for %r is not applied: %s", topic[:_SHOWN_BYTES], outcome)
+            log.debug("a control message for %r is not applied: %s", _shown(topic), outcome)
             return
         count = self._counts[outcome]
         self._warned[outcome] = (now + _WARN_EVERY_S, count)
         more = f" ({count - told} such messages since this was last said)" if told else ""
         hint = self._hint(topic, payload) if outcome is ControlOutcome.UNKNOWN_ID else ""
-        log.warning("a control message for %r is not applied: %s%s%s", topic[:_SHOWN_BYTES], outcome, hint, more)
+        log.warning("a control message for %r is not applied: %s%s%s", _shown(topic), outcome, hint, more)
+
+
+def _shown(topic: bytes) -> str:
+    return topic[:_SHOWN_BYTES].decode(errors="backslashreplace")
 
 
 def _no_hint(topic: bytes, payload: bytes) -> str:  # noqa: ARG001 - a `Hint`

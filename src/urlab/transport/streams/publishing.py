@@ -15,6 +15,8 @@ from typing import Any
 
 import zmq
 
+from urlab.access import Role
+from urlab.monitoring.watchdog import Turns
 from urlab.transport.endpoint import ListeningSocket
 from urlab.transport.guard import ConnectionGuard, GuardedSocket, source
 from urlab.transport.publisher import no_op
@@ -31,9 +33,10 @@ MOST_TOPICS_EACH = 1000
 MOST_TOPICS = 4000
 """Of one socket."""
 
-_SUBSCRIPTIONS_AHEAD = 1
-"""Per subscriber. ZeroMQ puts all that have arrived into its table before it tells of one: with more than this, a quick
-sender keeps it busy for as long as it likes, and is counted too late."""
+_SUBSCRIPTIONS_AHEAD = 2
+"""Per subscriber; with one, ZeroMQ waits for ever on encrypted connections. It puts all that have arrived into its
+table before it tells of one: with many more than this, a quick sender keeps it busy for as long as it likes, and is
+counted too late."""
 
 _RECEIVED_AT_ONCE = 1000
 _ZERO_COPY_BYTES = 65536
@@ -48,18 +51,20 @@ _KEEPALIVE = {
 """A machine that vanished without a word stops being a subscriber after 25 s."""
 
 
-def bind(guard: ConnectionGuard, kind: int, listener: ListeningSocket, **limits: int) -> tuple[Any, GuardedSocket]:
+def bind(
+    guard: ConnectionGuard, kind: int, listener: ListeningSocket, needs: Role = Role.OBSERVER, **limits: int
+) -> tuple[Any, GuardedSocket]:
     """A ZeroMQ socket that serves a listener from now on, and the account of its connections.
 
-    ``limits`` are further socket options by name. The listener has taken the port already, with our own words for what
-    can go wrong; ZeroMQ only gets the handle.
+    ``needs`` is the role that keys need, ``limits`` are further socket options by name. The listener has taken the port
+    already, with our own words for what can go wrong; ZeroMQ only gets the handle.
     """
     bound = guard.context.socket(kind)
     bound.setsockopt(zmq.LINGER, 0)
     bound.setsockopt(zmq.IPV6, int(listener.socket.family == socket.AF_INET6))
     for option, value in {**_KEEPALIVE, **{getattr(zmq, name): value for name, value in limits.items()}}.items():
         bound.setsockopt(option, value)
-    guarded = guard.guard(bound, listener.endpoint)
+    guarded = guard.guard(bound, listener.endpoint, needs)
     listener.socket.setblocking(False)
     bound.setsockopt(zmq.USE_FD, listener.socket.detach())
     bound.bind(listener.endpoint)
@@ -207,6 +212,7 @@ class PublishingThread:
         self.guard = guard
         self._sockets: list[PubSocket] = []
         self._new: deque[PubSocket] = deque()
+        self._old: deque[tuple[PubSocket, threading.Event]] = deque()
         self._poller = zmq.Poller()
         self._wake_in, self._wake_out = socket.socketpair()
         for end in (self._wake_in, self._wake_out):
@@ -214,6 +220,7 @@ class PublishingThread:
         self._poller.register(self._wake_in.fileno(), zmq.POLLIN)
         self._asleep = False
         self._stopping = False
+        self._watched = Turns("urlab-publishing")
         self._thread = threading.Thread(target=self._run, name="urlab-publishing", daemon=True)
         self._thread.start()
 
@@ -222,6 +229,13 @@ class PublishingThread:
         one.wake = self._wake
         self._new.append(one)
         self._wake()
+
+    def remove(self, one: PubSocket) -> None:
+        """Close a socket, and wait until its port is free; what was not sent by then is lost."""
+        closed = threading.Event()
+        self._old.append((one, closed))
+        self._wake()
+        closed.wait(_STOP_LIMIT_S)
 
     def close(self) -> None:
         """End the thread and close its sockets; what was not sent by then is lost. Once is enough."""
@@ -238,10 +252,12 @@ class PublishingThread:
                 self._wake_out.send(b"!")
 
     def _run(self) -> None:
+        self._watched.open()
         try:
             while not self._stopping:
                 self._serve_once()
         finally:
+            self._watched.close()
             for one in (*self._sockets, *self._new):
                 one.close()
             self._wake_in.close()
@@ -250,18 +266,26 @@ class PublishingThread:
     def _serve_once(self) -> None:
         self._asleep = True
         # What is offered from here on wakes this thread; what was offered before is seen now.
-        busy = self._stopping or self._new or any(one.has_work for one in self._sockets)
+        busy = self._stopping or self._new or self._old or any(one.has_work for one in self._sockets)
         events = dict(self._poller.poll(0 if busy else None))
         self._asleep = False
+        self._watched.busy()
         if self._wake_in.fileno() in events:
             self._wake_in.recv(4096)
         while self._new:
             one = self._new.popleft()
             self._sockets.append(one)
             self._poller.register(one.socket, zmq.POLLIN)
+        while self._old:
+            one, closed = self._old.popleft()
+            self._sockets.remove(one)
+            self._poller.unregister(one.socket)
+            one.close()
+            closed.set()
         for one in self._sockets:
             if one.has_work or one.socket in events:
                 self._serve(one, one.socket in events)
+        self._watched.idle()
 
     def _serve(self, one: PubSocket, has_subscriptions: bool) -> None:
         try:

@@ -6,6 +6,7 @@ from typing import Any
 
 import zmq
 
+from urlab.access import KeysFolder
 from urlab.config import Ports
 from urlab.transport.endpoint import listen
 from urlab.transport.guard import ConnectionGuard
@@ -19,11 +20,14 @@ from urlab.transport.streams.state_publisher import InfoPublisher, StatePublishe
 class Streams:
     """Bound from construction to `close`; scenes are attached and detached in between, on the same ports."""
 
-    def __init__(self, base: str, ports: Ports, *, share: bool = False) -> None:
-        """``share`` lets other users of this machine in. ConfigError names a port that is taken, and its option."""
+    def __init__(self, base: str, ports: Ports, *, share: bool = False, keys: KeysFolder | None = None) -> None:
+        """``share`` lets other users of this machine in, ``keys`` clients with keys only, from wherever.
+
+        ConfigError names a port that is taken, and its option.
+        """
         with contextlib.ExitStack() as undo:
             context: zmq.Context[zmq.Socket[bytes]] = undo.enter_context(zmq.Context())
-            guard = ConnectionGuard(context, share=share)
+            guard = ConnectionGuard(context, share=share, keys=keys)
             undo.callback(guard.close)
             thread = PublishingThread(guard)
             undo.callback(thread.close)

@@ -120,6 +120,11 @@ def test_a_folder_without_results_is_told_with_the_runs_below_it(write_run: Writ
         read_run(tmp_path / "nowhere")
 
 
+def test_a_name_that_no_folder_can_have_is_told_as_a_folder_that_is_not_there(tmp_path: Path):
+    with pytest.raises(RunFolderError, match="there is no folder"):
+        read_run(tmp_path / ("e" * 300))
+
+
 def test_the_numbers_are_those_of_the_episodes(write_run: WriteRun):
     run = read_run(write_run("first", {"stack": [1.0, 1.0, 0.5, 0.0], "sort": [1.0]}))
     found = summarise(run)

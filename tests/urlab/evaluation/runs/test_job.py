@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from urlab.errors import PathNotWritable
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.errors import BadJob
 from urlab.evaluation.runs.job import EpisodeKey, Job, JobFactory
@@ -151,3 +152,14 @@ def test_a_run_does_not_go_on_with_the_pictures_of_another_renderer(tmp_path: Pa
     with pytest.raises(BadJob, match="pictures by another one, render profile fast, and these would be by"):
         JobFactory(settings).first_run()
     JobFactory(replace(settings, cameras=False)).first_run()
+
+
+def test_attempts_are_not_written_through_a_link(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.write_text("mine")
+    folder = RunFolder(tmp_path, "run")
+    folder.path.mkdir(parents=True)
+    (folder.path / "attempts.jsonl").symlink_to(kept)
+    with pytest.raises(PathNotWritable):
+        folder.add_attempt({"task": "short"})
+    assert kept.read_text() == "mine"

@@ -12,6 +12,7 @@ import pytest
 from urlab.evaluation.encoding import BodyFormat
 from urlab.evaluation.simulation.actions import Action, ControlType
 from urlab.evaluation.tasks.task import load_task
+from urlab.evaluation.workers.evidence import EpisodeVideos
 from urlab.evaluation.workers.messages import Begin, Flush, Step, WorkerAnswer, WorkerFrame, WorkerSettings
 from urlab.evaluation.workers.worker import Worker
 
@@ -75,3 +76,28 @@ def test_the_other_cameras_show_each_picture_until_the_next(chunks: Path, single
     assert np.abs(expected[25] - expected[0]).mean() > 3
     for shown, seen in ((0, 0), (24, 0), (25, 25), (49, 25), (50, 50), (STEPS, STEPS)):
         assert np.abs(ours[shown] - expected[seen]).mean() < 1
+
+
+def test_a_film_follows_no_link_that_was_laid_in_its_way(tmp_path: Path) -> None:
+    """By another user who may write in the folder of results."""
+    kept = tmp_path / "kept"
+    kept.write_text("mine")
+    folder = tmp_path / "episode"
+    folder.mkdir()
+    for name in ("obs_camera.mp4", ".obs_camera.part.mp4", "result_info.json", "trace.jsonl"):
+        (folder / name).symlink_to(kept)
+    videos = EpisodeVideos(folder)
+    videos.add({"obs_camera": np.zeros((32, 32, 3), np.uint8)}, 0)
+    videos.close()
+    assert kept.read_text() == "mine"
+    assert not (folder / "obs_camera.mp4").is_symlink()
+
+
+def test_parts_of_films_that_a_killed_worker_left_are_removed(tmp_path: Path) -> None:
+    picture = {"obs_camera": np.zeros((32, 32, 3), np.uint8)}
+    left = tmp_path / ".urlab-4194304-1-0123456789abcdef.part"  # no process has this number
+    left.write_bytes(b"half a film")
+    videos = EpisodeVideos(tmp_path)
+    videos.add(picture, 0)
+    videos.close()
+    assert [one.name for one in tmp_path.iterdir()] == ["obs_camera.mp4"]

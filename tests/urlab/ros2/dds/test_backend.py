@@ -105,24 +105,17 @@ def test_a_domain_that_cannot_be_is_refused(number: str) -> None:
         settings.domain_id(None, {"ROS_DOMAIN_ID": number})
 
 
-def test_the_environment_says_how_far_discovery_reaches(caplog: pytest.LogCaptureFixture) -> None:
-    assert settings.discovery_range({}) == "SUBNET"
-    assert settings.discovery_range({"ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}) == "OFF"
-    assert settings.discovery_range({"ROS_LOCALHOST_ONLY": "1", "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}) == "LOCALHOST"
-    assert settings.discovery_range({"ROS_LOCALHOST_ONLY": "0"}) == "SUBNET"
-    assert caplog.records == []
-    assert settings.discovery_range({"ROS_AUTOMATIC_DISCOVERY_RANGE": "GALAXY"}) == "LOCALHOST"
-    assert "GALAXY" in caplog.text
-
-
 def test_only_localhost_without_static_peers_is_bound_to_the_loopback() -> None:
     def bound(**environment: str) -> bool:
         return 'NetworkInterface address="127.0.0.1"' in settings.cyclone_settings(environment)
 
     assert bound(ROS_AUTOMATIC_DISCOVERY_RANGE="LOCALHOST")
     assert bound(ROS_LOCALHOST_ONLY="1")
+    assert bound()
+    assert bound(ROS_AUTOMATIC_DISCOVERY_RANGE="OFF")
     assert not bound(ROS_LOCALHOST_ONLY="1", ROS_STATIC_PEERS="192.0.2.7")
-    assert not bound()
+    assert not bound(ROS_AUTOMATIC_DISCOVERY_RANGE="SUBNET")
+    assert not bound(ROS_AUTOMATIC_DISCOVERY_RANGE="SYSTEM_DEFAULT")
 
 
 def test_interfaces_of_the_users_own_settings_are_the_only_ones(tmp_path: Path) -> None:
