@@ -139,7 +139,8 @@ class _Server(ThreadingHTTPServer):
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002 - a method of the library
         if not self._share and access.is_stranger(request):
             metrics.REFUSED.add("stranger")
-            log.warning("metrics port: a connection of another user is refused (--share lets other users in)")
+            host, port = self.server_address[:2]
+            access.refusals.refused(f"http://{host}:{port}", access.peer_uid(request))
             return False
         return self._room.acquire(blocking=False)
 
