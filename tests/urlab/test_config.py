@@ -40,6 +40,11 @@ def test_any_other_address_needs_consent(host: str) -> None:
         with_host(host, keys=Path("keys"), insecure=True).checked()
 
 
+def test_a_keys_folder_in_the_project_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is in the project"):
+        ServerConfig(project=tmp_path, keys=tmp_path / "keys").checked()
+
+
 @pytest.mark.parametrize(("name", "port"), [("step", -1), ("state", 65536), ("camera", 10**9)])
 def test_a_number_that_is_no_port_names_its_option(name: str, port: int, config: ServerConfig) -> None:
     wrong = ServerConfig(project=config.project, ports=Ports(**{name: port}))

@@ -116,8 +116,14 @@ def machine() -> Iterator[tuple[list[str], str]]:
 
 
 TRY_EVERY_PORT = """
-import json, sys, zmq
+import encodings.idna, json, os, sys, zmq
 from urlab_client import URLabClient, URLabRPCError
+from urlab_client.transports import find_key
+from urlab_client.session import client_version
+if len(sys.argv) > 4:
+    client_version()  # imports what another user may not be able to read
+    os.setgroups([])
+    os.setuid(int(sys.argv[4]))
 ready, key = json.loads(sys.argv[1]), (sys.argv[2] or None)
 host = sys.argv[3]
 def at(endpoint):
@@ -131,7 +137,6 @@ try:
 except URLabRPCError as refused:
     result["reason"] = str(refused)
 context = zmq.Context()
-from urlab_client.transports import find_key
 found = find_key(key)
 for endpoint in (ready["state"], ready["info"], *ready["cameras"].values()):
     one = context.socket(zmq.SUB)
@@ -194,6 +199,22 @@ def test_another_machine_does_not_reach_a_server_on_loopback(
     server = serving(arm)
     reached = elsewhere(prefix, json.dumps(server.ready), "", host)
     assert (reached["rpc"], reached["streams"]) == ("refused", 0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_another_user_of_this_machine_is_refused_at_every_port_and_in_the_log(serving: Any) -> None:
+    server = serving("demo")
+    refused = elsewhere([], json.dumps(server.ready), "", "127.0.0.1", "65534")
+    assert (refused["rpc"], refused["streams"]) == ("refused", 0)
+    with URLabClient("tcp://127.0.0.1", step_port=int(server.port), observer=True, step_mode="direct") as client:
+        client.discover()
+        assert client.streams["counters"]["control"]["received"] == 0
+    audit = (server.project / "Saved/URLab/audit.jsonl").read_text()
+    said = server.end(signal.SIGTERM)[1]
+    endpoints = [server.ready[name] for name in ("step", "state", "control", "info")]
+    for endpoint in (*endpoints, *server.ready["cameras"].values()):
+        assert any(endpoint in line and "65534" in line and "refused" in line for line in said.splitlines()), endpoint
+        assert any(endpoint in line and "65534" in line for line in audit.splitlines()), endpoint
 
 
 def test_an_unknown_key_file_is_a_clear_error(keys: Path) -> None:
