@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import urllib.error
@@ -109,6 +110,7 @@ def test_another_user_of_the_machine_gets_no_answer(serving: Any) -> None:  # no
     assert asked.stdout == "0\n"
     found = samples(get(f"{server.ready['metrics']}/metrics")[1])
     assert found["urlab_refused_total", frozenset({("reason", "stranger")})] == 1
+    assert f"http://{host}:{port}: user {STRANGER_UID} is refused" in server.end(signal.SIGTERM)[1]
 
 
 def test_a_taken_metrics_port_names_its_option(serving: Any) -> None:  # noqa: F811

@@ -77,7 +77,7 @@ def run(plan: Plan, outcome: Outcome) -> None:
             wire, canary = _Wire(server, outcome), Canary(outside)
             parts = [_escapes, _references, _races, _recordings, _levels, _models]
             for part in parts:
-                seconds = 1.0 if plan.short else max(plan.seconds / len(parts), 2.0)
+                seconds = 0.3 if plan.short else max(plan.seconds / len(parts), 2.0)
                 part(wire, inside, outside, random.Random(f"{plan.seed}/files/{part.__name__}"), seconds)
                 for event, count in canary.events().items():
                     outcome.lose("touched outside", f"{part.__name__}: {event} x {count}")

@@ -19,7 +19,7 @@ import msgpack
 from tests.campaign import values
 from tests.campaign.good_client import GoodClient
 from tests.campaign.outcome import Outcome, Plan
-from tests.campaign.processes import UrlabServer, run_part, scratch, settles
+from tests.campaign.processes import UrlabServer, run_part, scratch, settles, two_servers
 
 ABOUT = "raw bytes, handshakes, frames, silent and slow peers, and bursts on the RPC port, beside a good client"
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
@@ -314,7 +314,7 @@ def _endless(plan: Plan, outcome: Outcome, server: UrlabServer) -> None:
 
 
 def run(plan: Plan, outcome: Outcome) -> None:
-    with scratch() as folder, UrlabServer(folder / "here") as here, UrlabServer(folder / "elsewhere") as elsewhere:
+    with scratch() as folder, two_servers(plan, folder) as (here, elsewhere):
         before = here.held()
         good = GoodClient("lockstep", here.endpoint, folder)
         _bursts(plan.part(0.4), outcome, here, elsewhere, good)
@@ -324,7 +324,7 @@ def run(plan: Plan, outcome: Outcome) -> None:
         _silent(plan, outcome, here)
         _slow(plan, outcome, here)
         good.phase("bytes")
-        seconds = 2.0 if plan.short else max(plan.left_s, 10.0)
+        seconds = 1.0 if plan.short else max(plan.left_s, 10.0)
         words = (plan.seed, seconds, *here.address)
         outcome.add_outcome(run_part("fronts.zmtp", *words, folder=folder, limit_s=seconds + 120))
         good.finish(outcome, is_timed=not plan.short)
