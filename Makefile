@@ -6,7 +6,7 @@ ARGS ?=
 # Extras of pyproject.toml that a developer gets, separated by commas.
 EXTRAS := eval,mesh,ros2,video
 # What MuJoCo needs to draw without a screen.
-SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libosmesa6
+SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libopengl0 libosmesa6
 # A second implementation of DDS, for the tests to talk to, and a browser (tests/browser.py).
 TEST_PACKAGES := g++ libfastrtps-dev chromium
 

@@ -132,6 +132,7 @@ def halt() -> Callable[[int], None]:
 _SWAPS = """
 import os, sys
 name, targets = sys.argv[1], sys.argv[2:]
+os.symlink(targets[0], name)
 print("ready", flush=True)
 while True:
     for target in targets:

@@ -399,6 +399,7 @@ def _sweep(project: Project) -> None:
     replays = [project.replays_dir, *(one for one in project.replays_dir.glob("**/") if not one.is_symlink())]
     sweep([project.levels_dir, project.converted_meshes_dir, *replays])
     sweep([Path(tempfile.gettempdir())], f"urlab-*-{WORK}*")
+    sweep([Path(tempfile.gettempdir())], "urlab-*-supervise-*")
     sweep_imports(project.imports_dir)
 
 

@@ -97,6 +97,8 @@ class ServerConfig:
             )
         if self.insecure and self.keys is not None:
             raise ConfigError("--keys lets in clients with a key only, --insecure every client: use one of them")
+        if self.keys is not None and self.keys.expanduser().resolve().is_relative_to(Path(self.project).resolve()):
+            raise ConfigError(f"--keys {self.keys} is in the project, which clients may write to: keep it elsewhere")
         named = asdict(self.ports) | ({"metrics": self.metrics_port} if self.metrics_port is not None else {})
         for name, port in named.items():
             if not 0 <= port <= _LAST_PORT:

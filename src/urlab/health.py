@@ -104,7 +104,7 @@ class HealthServer:
             "/readyz": lambda: _as_json(report.readiness()),
             "/metrics": lambda: (200, metrics.CONTENT_TYPE, metrics.exposition(report.figures())),
         }
-        self._server = _Server(listener.socket, routes, share=share)
+        self._server = _Server(listener.socket, routes, self.url, share=share)
         self._thread = threading.Thread(target=self._server.serve_forever, name="urlab-health", daemon=True)
         self._thread.start()
 
@@ -128,18 +128,17 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, listener: sockets.socket, routes: Mapping[str, _Route], *, share: bool) -> None:
+    def __init__(self, listener: sockets.socket, routes: Mapping[str, _Route], url: str, *, share: bool) -> None:
         super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
         self.server_address = listener.getsockname()
-        self.routes, self._share = routes, share
+        self.routes, self._url, self._share = routes, url, share
         self._room = threading.BoundedSemaphore(_MAX_CONNECTIONS)
 
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002 - a method of the library
         if not self._share and access.is_stranger(request):
-            metrics.REFUSED.add("stranger")
-            log.warning("metrics port: a connection of another user is refused (--share lets other users in)")
+            access.refusals.refused(self._url, request)
             return False
         return self._room.acquire(blocking=False)
 

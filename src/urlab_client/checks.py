@@ -22,6 +22,13 @@ def finite(what: str, value: Number) -> float:
     return number
 
 
+def switch(what: str, value: object) -> bool:
+    """The value as a bool; ValueError that names ``what`` unless it is true or false, or 1 or 0."""
+    if not isinstance(value, bool | np.bool_) and value not in (0, 1):
+        raise ValueError(f"{what} must be True or False, not {value!r}")
+    return bool(value)
+
+
 def numbers(what: str, vector: Vector, size: int = 3) -> list[float]:
     """A vector as it travels; ValueError when it has another length. The server refuses what is not finite."""
     try:

@@ -16,6 +16,9 @@ import pytest
 
 from urlab_wire import CATALOGUE, ErrorCode
 
+ENVELOPE = {"session_id", "request_id"}
+"""Fields that every request has."""
+
 TABLE: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("documented_protocol.toml").read_text())
 
 NAMESPACES = {
@@ -172,7 +175,7 @@ def test_the_table_has_every_op() -> None:
 @pytest.mark.parametrize("op", TABLE)
 def test_the_table_has_every_field_of_a_request(op: str) -> None:
     """A field that no document has is an extension, and has its row as well."""
-    known = {one.encode_name for one in msgspec.structs.fields(CATALOGUE[op].request)} - {"session_id"}
+    known = {one.encode_name for one in msgspec.structs.fields(CATALOGUE[op].request)} - ENVELOPE
     assert known == {field.partition(".")[0] for kind in ("request", "extensions") for field in TABLE[op].get(kind, {})}
 
 

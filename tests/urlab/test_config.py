@@ -2,6 +2,7 @@
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,8 @@ def config(tmp_path: Path) -> ServerConfig:
     return ServerConfig(project=tmp_path / "project")
 
 
-def with_host(host: str, insecure: bool = False) -> ServerConfig:
-    return ServerConfig(host=host, insecure=insecure, project=Path("/nowhere/project"))
+def with_host(host: str, **options: Any) -> ServerConfig:
+    return ServerConfig(host=host, project=Path("/nowhere/project"), **options)
 
 
 @pytest.mark.parametrize("host", LOCAL)
@@ -31,9 +32,17 @@ def test_a_local_address_needs_no_consent(host: str) -> None:
 @pytest.mark.parametrize("host", OPEN)
 def test_any_other_address_needs_consent(host: str) -> None:
     assert not is_local(host)
-    with pytest.raises(ConfigError, match=r"--host .* no authentication. Use --host 127\.0\.0\.1, or add --insecure"):
+    with pytest.raises(ConfigError, match=r"--host .*--keys DIR\), use --host 127\.0\.0\.1, or add --insecure"):
         with_host(host).checked()
     assert with_host(host, insecure=True).checked().host == host
+    assert with_host(host, keys=Path("keys")).checked().host == host
+    with pytest.raises(ConfigError, match="use one of them"):
+        with_host(host, keys=Path("keys"), insecure=True).checked()
+
+
+def test_a_keys_folder_in_the_project_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is in the project"):
+        ServerConfig(project=tmp_path, keys=tmp_path / "keys").checked()
 
 
 @pytest.mark.parametrize(("name", "port"), [("step", -1), ("state", 65536), ("camera", 10**9)])

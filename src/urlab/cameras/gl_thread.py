@@ -26,7 +26,7 @@ from urlab.monitoring.watchdog import Turns
 T = TypeVar("T")
 
 GL_BACKENDS = ("egl", "osmesa")
-GL_PACKAGES = ("libegl1", "libegl-mesa0", "libgl1-mesa-dri", "libosmesa6")
+GL_PACKAGES = ("libegl1", "libegl-mesa0", "libgl1-mesa-dri", "libopengl0", "libosmesa6")
 GL_INSTALL_LINE = f"apt-get install -y --no-install-recommends {' '.join(GL_PACKAGES)}"
 _OFF_WORDS = ("disable", "disabled", "off", "false", "0")
 _CHOICE = "MUJOCO_GL"

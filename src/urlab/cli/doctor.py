@@ -1,16 +1,19 @@
 """``urlab doctor``: whether this machine can run the server, and what to do where it cannot."""
 
+import contextlib
+import ipaddress
 import os
 import platform
 import re
 import shutil
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -24,16 +27,20 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from urlab.access import KeysFolder
 from urlab.cameras import GL_BACKENDS, GL_INSTALL_LINE
 from urlab.child_process import how_it_ended, last_line
 from urlab.cli import options as opt
 from urlab.cli.console import LogLevel, print_json, set_up_logging, stdout
+from urlab.cli.keys import default_folder
 from urlab.config import Ports, default_project
+from urlab.errors import ConfigError
 
 ProjectDir = Annotated[
     str | None, typer.Option("--project", metavar="DIR", help="Check this project folder.", show_default=False)
 ]
 DISTRIBUTION = "urlab-headless"
+_LISTEN = "0A"
 _NEEDED = ("numpy", "pyzmq", "msgspec", "rich", "typer", "pillow")
 _OLDEST_PYTHON = (3, 11)
 _REQUIREMENT = re.compile(r"""^([A-Za-z0-9._-]+).*\bextra\s*==\s*['"]([A-Za-z0-9._-]+)['"]""")
@@ -118,6 +125,8 @@ def examine(project: str) -> list[Finding]:
         check_versions,
         check_graphics,
         check_ports,
+        check_access,
+        check_keys,
         check_shared_memory,
         lambda: check_project(project),
         check_cores,
@@ -309,6 +318,56 @@ def check_ports() -> list[Finding]:
     ]
     free = ", ".join(str(port) for name, port in ports.items() if name not in taken)
     return [*findings, Finding("ports", Status.OK, f"{free} free")] if free else findings
+
+
+def check_access() -> list[Finding]:
+    """To which machines the servers at the usual ports are open, and to which clients."""
+    findings = []
+    for name, port in asdict(Ports()).items():
+        findings += [_openness(name, port, address) for address in _listening_at(port)]
+    return findings
+
+
+def _openness(name: str, port: int, address: str) -> Finding:
+    from urlab_client.transports.keys import mechanism_of
+
+    local = ipaddress.ip_address(address).is_loopback
+    reached = "127.0.0.1" if address in ("0.0.0.0", "::") else address
+    mechanism = mechanism_of(f"tcp://[{reached}]:{port}" if ":" in reached else f"tcp://{reached}:{port}")
+    title, where = f"access {port}", f"{name} at {address}"
+    if mechanism == "CURVE":
+        return Finding(title, Status.OK, f"{where}: clients with a key only, encrypted")
+    if local:
+        return Finding(title, Status.OK, f"{where}: this machine only")
+    advice = "end it, or start it with --keys (urlab keys new) or --host 127.0.0.1"
+    return Finding(title, Status.WARNING, f"{where}: EVERY MACHINE that reaches this one, unencrypted", advice)
+
+
+def _listening_at(port: int) -> list[str]:
+    """The addresses at which a process of this machine listens on a port."""
+    found = []
+    for table, family in (("/proc/net/tcp", socket.AF_INET), ("/proc/net/tcp6", socket.AF_INET6)):
+        with contextlib.suppress(OSError):
+            for line in Path(table).read_text(encoding="ascii").splitlines()[1:]:
+                address, state = line.split()[1], line.split()[3]
+                host, _, number = address.partition(":")
+                if state == _LISTEN and int(number, 16) == port:
+                    words = [int(host[at : at + 8], 16) for at in range(0, len(host), 8)]
+                    found.append(socket.inet_ntop(family, struct.pack(f"={len(words)}I", *words)))
+    return found
+
+
+def check_keys() -> list[Finding]:
+    """The keys folder of this user, if there is one."""
+    folder = default_folder()
+    if not folder.exists():
+        return []
+    try:
+        roles = Counter(str(one.role) for one in KeysFolder(folder).clients())
+    except ConfigError as wrong:
+        return [Finding("keys", Status.PROBLEM, str(folder), wrong.message)]
+    shown = ", ".join(f"{count} {role}" for role, count in roles.items()) or "none"
+    return [Finding("keys", Status.OK, f"{folder}: {shown}")]
 
 
 def check_shared_memory() -> list[Finding]:

@@ -20,7 +20,7 @@ Offline = Annotated[bool, typer.Option("--offline", help="Ask no server: show th
 def ops(
     address: opt.Address = opt.DEFAULT_ADDRESS,
     step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
-    key: opt.Key = None,  # noqa: ARG001 - its callback has taken it
+    key: opt.Key = None,
     timeout_s: opt.TimeoutS = opt.DEFAULT_TIMEOUT_S,
     offline: Offline = False,
     as_json: opt.AsJson = False,
@@ -33,6 +33,7 @@ def ops(
     Example: [bold]urlab ops --offline[/bold]; in a script: [bold]urlab ops --json | jq -r '.ops[].name'[/bold]
     """
     set_up_logging(log_level)
+    opt.use_key(key)
     report = _built_in() if offline else _ask(address, step_port, timeout_s)
     if as_json:
         print_json(report)

@@ -21,19 +21,11 @@ StepPort = Annotated[int, typer.Option("--step-port", min=1, max=65535, help="Th
 KEY_VARIABLE = "URLAB_KEY"
 
 
-def _use_key(path: str | None) -> str | None:
-    """Every connection of this command is made with that key: the client finds it in the environment."""
-    if path is not None:
-        os.environ[KEY_VARIABLE] = path
-    return path
-
-
 Key = Annotated[
     str | None,
     typer.Option(
         "--key",
         metavar="FILE",
-        callback=_use_key,
         help="Your key, for a server that asks for one (urlab keys new).",
         show_default=False,
     ),
@@ -48,6 +40,12 @@ Format = Annotated[LogFormat, typer.Option("--log-format", help="Log lines for p
 DEFAULT_ADDRESS = "tcp://127.0.0.1"
 DEFAULT_STEP_PORT = 5559
 DEFAULT_TIMEOUT_S = 3.0
+
+
+def use_key(path: str | None) -> None:
+    """Make every connection of this process with that key: the client finds it in the environment."""
+    if path is not None:
+        os.environ[KEY_VARIABLE] = path
 
 
 @contextmanager

@@ -25,7 +25,7 @@ _ON_ITS_WAY = (PIEState.COMPILING, PIEState.TIMEOUT)
 def ping(
     address: opt.Address = opt.DEFAULT_ADDRESS,
     step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
-    key: opt.Key = None,  # noqa: ARG001 - its callback has taken it
+    key: opt.Key = None,
     timeout_s: opt.TimeoutS = opt.DEFAULT_TIMEOUT_S,
     as_json: opt.AsJson = False,
     log_level: opt.Log = LogLevel.WARNING,
@@ -38,6 +38,7 @@ def ping(
     Example: [bold]urlab ping --step-port 5559[/bold]; in a script: [bold]urlab ping --json | jq .state[/bold]
     """
     set_up_logging(log_level)
+    opt.use_key(key)
     deadline = time.monotonic() + timeout_s
     with connected(address, step_port, timeout_s) as transport:
         report = {"endpoint": transport.step_endpoint, **_report(transport, deadline)}
@@ -67,6 +68,7 @@ def _report(transport: "ZmqTransport", deadline: float) -> dict[str, Any]:
         "mujoco_version": client.mujoco_version,
         "state": status.state.value,
         "compile_error": status.compile_error or None,
+        "physics_error": status.physics_error,
         "level": status.level,
         "mode": status.mode,
         "paused": status.paused,
@@ -105,7 +107,7 @@ def _rows(report: dict[str, Any]) -> list[tuple[str, Text | str | None]]:
     return [
         ("server", Text.assemble((report["endpoint"], "green"), versions)),
         ("state", Text(report["state"], "bold")),
-        ("reason", _plain(report["compile_error"])),
+        ("reason", _plain(report["compile_error"] or report["physics_error"])),
         ("level", _plain(report["level"])),
         ("mode", f"{mode}, paused" if mode and report["paused"] else mode),
         ("sim time", None if sim_time_s is None else f"{sim_time_s:.3f} s"),

@@ -97,7 +97,7 @@ List = Annotated[bool, typer.Option("--list", help="Print what would be publishe
 def ros2(
     address: opt.Address = opt.DEFAULT_ADDRESS,
     step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
-    key: opt.Key = None,  # noqa: ARG001 - its callback has taken it
+    key: opt.Key = None,
     state_port: StatePort = 5555,
     backend: Backends = BackendName.AUTO,
     domain: Domain = None,
@@ -122,6 +122,7 @@ def ros2(
     Example: [bold]urlab ros2 --robots panda --rate 100[/bold]; what there would be: [bold]urlab ros2 --list[/bold]
     """
     set_up_logging(log_level)
+    opt.use_key(key)
     with StopSignals():
         settings = _settings(address, step_port, state_port, (robots, cameras), rate)
         reach = _reach(network)

@@ -27,7 +27,7 @@ from urlab.child_process import how_it_ended
 from urlab.cli.console import FAILED
 from urlab.cli.signals import STOP_SIGNALS
 from urlab.errors import UrlabError
-from urlab.files import remove_ready_file, replacing
+from urlab.files import owned_name, remove_ready_file, replacing
 
 if TYPE_CHECKING:
     from urlab.manager import Play
@@ -40,6 +40,9 @@ PAUSES_S = (0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 HEALTHY_S = 60.0
 """A server that was up for so long is not counted among deaths in a row."""
 
+_WORK = "supervise-"
+"""In the names of temporary folders; the next server removes those of supervisors that were killed."""
+
 _POLL_S = 0.02
 _PORTS = ("step", "state", "control", "info", "metrics")
 _PR_SET_PDEATHSIG = 1
@@ -50,7 +53,7 @@ _PR_SET_PDEATHSIG = 1
 
 def supervise(arguments: Sequence[str], ready_file: Path | None) -> int:
     """Run ``urlab ARGUMENTS`` (``serve`` and its options) until it ends for good; returns the exit code."""
-    with tempfile.TemporaryDirectory(prefix="urlab-supervise-") as folder:
+    with tempfile.TemporaryDirectory(prefix=f"{owned_name()}{_WORK}") as folder:
         ready = ready_file or Path(folder) / "ready.json"
         resume = Path(folder) / "resume.json"
         options = ["--no-supervise", "--ready-file", str(ready), "--resume-file", str(resume)]

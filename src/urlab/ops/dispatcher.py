@@ -61,7 +61,10 @@ class Call(NamedTuple):
     def key(self) -> RequestKey | None:
         """Session and id of a request that has an id, and whose frame is in order."""
         request = self.request
-        return None if request is None or request.request_id is None else key_of(request.session_id, request.request_id)
+        if request is None or request.request_id is None:
+            return None
+        session_id, request_id = request.session_id, request.request_id
+        return (session_id, request_id) if session_id else key_of(None, request_id)
 
 
 class Dispatcher:

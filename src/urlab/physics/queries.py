@@ -96,7 +96,7 @@ def list_keyframes(model: Any) -> list[KeyframeBlock]:
     return [_keyframe(model, index) for index in range(model.nkey)]
 
 
-def find_keyframes(model: Any, name: str, prefixes: Iterable[str]) -> list[int]:
+def find_keyframes(model: Any, name: str, prefixes: Collection[str]) -> list[int]:
     """The id of the keyframe of that compiled name, or those of every robot that has one of that short name."""
     names = [model.key(index).name for index in range(model.nkey)]
     if name in names:
@@ -104,7 +104,9 @@ def find_keyframes(model: Any, name: str, prefixes: Iterable[str]) -> list[int]:
     full = [f"{prefix}_{name}" for prefix in prefixes if f"{prefix}_{name}" in names]
     if full:
         return [names.index(one) for one in full]
-    raise UnknownKeyframe(f"there is no keyframe {name!r}; there are: {known(names)}")
+    short = {one.removeprefix(f"{prefix}_") for one in names for prefix in prefixes if one.startswith(f"{prefix}_")}
+    exist = known([*names, *short])
+    raise UnknownKeyframe(f"there is no keyframe {name!r}; there are: {exist}")
 
 
 def _keyframe(model: Any, index: int) -> KeyframeBlock:

@@ -10,8 +10,8 @@ reply is too large, sends the very same bytes again over ZeroMQ. To serve them t
 
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
+from itertools import islice
 
 from urlab_wire import ErrorCode, encode
 from urlab_wire.codec import looks_like_json
@@ -67,29 +67,28 @@ class _KeptReply:
 
 
 class _SessionReplies:
-    """The requests of a session that were answered, by id. Those in ``whole`` still have their reply, oldest first."""
+    """The requests of a session that were answered, by id, oldest first, and the bytes of their replies."""
 
-    __slots__ = ("by_id", "bytes", "last_s", "whole")
+    __slots__ = ("by_id", "bytes", "last_s")
 
     def __init__(self) -> None:
         self.by_id: dict[str | int, RunningRequest] = {}
-        self.whole: deque[RunningRequest] = deque()
         self.bytes = 0
-        self.last_s = 0.0
+        self.last_s = time.monotonic()
 
 
 class AnsweredRequests:
     """What was answered lately, within bounds. The owner of the registry's lock changes it, any thread may `find`.
 
-    Of a session the last ``requests`` are known, and the replies of the last ones that have ``session_bytes`` together
-    (the last one whatever its size); all sessions together keep ``all_bytes``. A session is forgotten ``lifetime_s``
-    after its last request.
+    Of a session at least the last ``requests`` are known, and at most twice as many; and the replies of the last ones
+    that have ``session_bytes`` together (the last one whatever its size). All sessions together keep ``all_bytes``. A
+    session is forgotten when it has been silent for about ``lifetime_s``.
     """
 
     def __init__(
         self, requests: int = 64, session_bytes: int = 8 << 20, all_bytes: int = 64 << 20, lifetime_s: float = 120.0
     ) -> None:
-        self._requests = requests
+        self._most = 2 * requests
         self._session_bytes = session_bytes
         self._all_bytes = all_bytes
         self._lifetime_s = lifetime_s
@@ -107,32 +106,34 @@ class AnsweredRequests:
         if session is None:
             self._forget_old()
             session = self._sessions[key[0]] = _SessionReplies()
-        by_id = session.by_id
-        by_id[key[1]] = answered
-        session.whole.append(answered)
-        session.last_s = time.monotonic()
+        session.by_id[key[1]] = answered
         session.bytes += size
         self.bytes += size
-        if len(by_id) > self._requests:
-            oldest = by_id.pop(next(iter(by_id)))
-            if session.whole[0] is oldest:
-                self._shorten(session)
-        if session.bytes > self._session_bytes or self.bytes > self._all_bytes:
+        if len(session.by_id) > self._most or session.bytes > self._session_bytes or self.bytes > self._all_bytes:
             self._make_room(session)
 
     def _make_room(self, session: _SessionReplies) -> None:
-        while session.bytes > self._session_bytes and len(session.whole) > 1:
-            self._shorten(session)
+        """Forget half of the requests of a session when there are many, and the oldest replies where they are large."""
+        session.last_s = time.monotonic()
+        by_id = session.by_id
+        if len(by_id) > self._most:
+            for name in list(islice(by_id, len(by_id) - self._most // 2)):
+                self._shorten(session, by_id.pop(name))
+        if session.bytes > self._session_bytes:
+            for one in list(by_id.values())[:-1]:
+                self._shorten(session, one)
+                if session.bytes <= self._session_bytes:
+                    break
         while self.bytes > self._all_bytes:
-            self._shorten(max(self._sessions.values(), key=lambda one: one.bytes))
+            largest = max(self._sessions.values(), key=lambda one: one.bytes)
+            self._shorten(largest, next(one for one in largest.by_id.values() if one.reply))
 
-    def _shorten(self, session: _SessionReplies) -> None:
-        """Let go of the oldest reply of a session; that it was answered stays known."""
-        oldest = session.whole.popleft()
-        size = len(oldest.reply or b"")
+    def _shorten(self, session: _SessionReplies, answered: RunningRequest) -> None:
+        """Let go of a reply; that the request was answered may stay known."""
+        size = len(answered.reply or b"")
         session.bytes -= size
         self.bytes -= size
-        oldest.reply = b""
+        answered.reply = b""
 
     def _forget_old(self) -> None:
         now = time.monotonic()

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Unpack
 
-from urlab_client.checks import Vector, finite, maybe_numbers, numbers
+from urlab_client.checks import Vector, finite, maybe_numbers, numbers, switch
 from urlab_client.enums import CameraMode, ControlSource, StepMode, coerce
 from urlab_client.enums import wire as wire_word
 from urlab_client.handles.articulation import FREE_QPOS, Index, URLabArticulation
@@ -38,7 +38,8 @@ class RuntimeNamespace(RpcNamespace):
 
     def set_paused(self, paused: bool) -> bool:
         """Halt or resume live physics; returns the state in force."""
-        return self._ask(wire.SetPausedRequest(paused=bool(paused)), absent={"paused": bool(paused)}).paused
+        wanted = switch("paused", paused)
+        return self._ask(wire.SetPausedRequest(paused=wanted), absent={"paused": wanted}).paused
 
     def set_sim_speed(self, percent: float) -> float:
         """Pace live physics (100 = real time); returns the percentage in force, within 5 and 100."""
@@ -284,7 +285,7 @@ class RuntimeNamespace(RpcNamespace):
 
     def set_equality(self, name: str, active: bool) -> None:
         """Switch an equality constraint on or off (extension), until the next reset. Short names will do."""
-        reply = self._ask(wire.SetEqualityRequest(name=name, active=bool(active)))
+        reply = self._ask(wire.SetEqualityRequest(name=name, active=switch("active", active)))
         client = self._client
         with client._data_lock:
             if client._mirror is not None:

@@ -71,7 +71,7 @@ def find_key(key: "ClientKey | str | os.PathLike[str] | None") -> ClientKey | No
 
 def reason_of_silence(endpoint: str, key: ClientKey | None) -> str | None:
     """Why a server that listens may not let a client in; None when keys have nothing to do with it."""
-    mechanism = _mechanism(endpoint)
+    mechanism = mechanism_of(endpoint)
     if mechanism == "CURVE" and key is None:
         return f"the server at {endpoint} lets in clients with a key only: URLabClient(..., key=FILE), or {VARIABLE}"
     if mechanism == "CURVE" and key is not None and not _is_let_in(endpoint, key):
@@ -101,8 +101,8 @@ def _is_let_in(endpoint: str, key: ClientKey) -> bool:
             monitor.close(linger=0)
 
 
-def _mechanism(endpoint: str) -> str:
-    """What a server's greeting says; empty when there is none."""
+def mechanism_of(endpoint: str) -> str:
+    """How a ZeroMQ server lets clients in, as its greeting says: "NULL", "CURVE"; empty when there is no greeting."""
     scheme, _, place = endpoint.partition("://")
     host, _, port = place.rpartition(":")
     received = b""

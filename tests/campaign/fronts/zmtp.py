@@ -44,6 +44,21 @@ def ready(kind: bytes = b"DEALER") -> bytes:
     return command(b"READY", b"\x0bSocket-Type" + struct.pack(">I", len(kind)) + kind)
 
 
+def shake_hands(address: tuple[str, int], kind: bytes) -> sockets.socket:
+    """A raw peer after its handshake; libzmq ends connections that send messages before its own half has come."""
+    peer = sockets.create_connection(address, _CONNECT_S)
+    peer.sendall(GREETING)
+    stream = peer.makefile("rb", buffering=0)
+    received = 0
+    while received < len(GREETING) and (part := stream.read(len(GREETING) - received)):
+        received += len(part)
+    peer.sendall(ready(kind))
+    head = stream.read(2)
+    if head is None or len(head) < 2 or not stream.read(head[1]):
+        raise ConnectionResetError("no handshake")
+    return peer
+
+
 def frame(body: bytes, flags: int = 0) -> bytes:
     """A frame, as it should be."""
     if len(body) < 256:

@@ -342,13 +342,13 @@ class OriginalServer:
             self.files.append((folder / name).open("r+b", buffering=0))
 
     def serve(self, requests: int) -> threading.Thread:
-        thread = threading.Thread(target=self._answer, args=(requests,))
+        asked, answered = (FileRegion(file.fileno()) for file in self.files)
+        thread = threading.Thread(target=self._answer, args=(requests, asked, asked.sequence, answered))
         thread.start()
         return thread
 
-    def _answer(self, requests: int) -> None:
-        asked, answered = (FileRegion(file.fileno()) for file in self.files)
-        seen, deadline = asked.sequence, time.monotonic() + 10
+    def _answer(self, requests: int, asked: FileRegion, seen: int, answered: FileRegion) -> None:
+        deadline = time.monotonic() + 10
         while requests and time.monotonic() < deadline:
             found = asked.read(seen)
             if found is not None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from urlab.cli import doctor as doctor_module
 from urlab.cli.doctor import (
     Status,
     check_extras,
@@ -126,3 +127,12 @@ def test_a_project_that_is_not_there_yet_is_fine(tmp_path: Path) -> None:
 def test_a_child_that_crashes_or_hangs_is_described() -> None:
     assert try_in_child("import os; os.abort()").text == "was ended by SIGABRT"
     assert try_in_child("while True: pass", timeout_s=0.3).text == "no result within 0.3 s"
+
+
+def test_a_server_that_every_machine_reaches_is_told() -> None:
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        port = listener.getsockname()[1]
+        assert doctor_module._listening_at(port) == ["0.0.0.0"]
+        finding = doctor_module._openness("step", port, "0.0.0.0")
+        assert (finding.status, "EVERY MACHINE" in finding.detail) == (Status.WARNING, True)
+        assert doctor_module._openness("step", port, "127.0.0.1").status is Status.OK

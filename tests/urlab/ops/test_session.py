@@ -1,5 +1,6 @@
 import pytest
 
+from urlab.access import Role, RpcCaller
 from urlab.errors import SessionExpired
 from urlab.ops.session import MAX_OBSERVERS, MAX_OPERATORS, Session, SessionTable
 
@@ -46,10 +47,10 @@ def test_observers_never_push_out_operators_nor_operators_observers() -> None:
 
 
 def test_a_caller_with_many_sessions_pushes_out_its_own() -> None:
-    table, quiet = SessionTable(), Session(observer=True, caller="ann")
+    table, quiet = SessionTable(), Session(observer=True, caller=RpcCaller("ann", Role.OBSERVER))
     table.open(quiet)
     for _ in range(2 * MAX_OBSERVERS):
-        table.open(Session(observer=True, caller="bob"))
+        table.open(Session(observer=True, caller=RpcCaller("bob", Role.OBSERVER)))
     assert table.find(quiet.id) is quiet
 
 

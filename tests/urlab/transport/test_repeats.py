@@ -303,13 +303,13 @@ def reply_to(registry: RequestRegistry, number: int, session: str = "ann") -> by
 def test_of_a_session_so_many_requests_are_known_and_of_all_replies_so_many_bytes() -> None:
     kept = AnsweredRequests(requests=4, session_bytes=1000, all_bytes=2500)
     registry = RequestRegistry(identify=identify, answered=kept)
-    for number in range(6):
+    for number in range(9):
         answered(registry, number)
-    assert [reply_to(registry, number) for number in range(6)] == [None, None, *[b"reply"] * 4]
-    answered(registry, 6, reply=b"x" * 996)
-    assert b"not kept" in (reply_to(registry, 5) or b"")
-    answered(registry, 7, reply=b"y" * 2400)
-    assert reply_to(registry, 7) == b"y" * 2400, "the last one is kept, whatever its size"
+    assert [reply_to(registry, number) for number in range(9)] == [*[None] * 5, *[b"reply"] * 4]
+    answered(registry, 9, reply=b"x" * 996)
+    assert b"not kept" in (reply_to(registry, 8) or b"")
+    answered(registry, 10, reply=b"y" * 2400)
+    assert reply_to(registry, 10) == b"y" * 2400, "the last one is kept, whatever its size"
     answered(registry, 1, "bob", reply=b"z" * 900)
     assert kept.bytes <= 2500
     assert reply_to(registry, 1, "bob") == b"z" * 900

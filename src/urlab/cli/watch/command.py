@@ -50,7 +50,7 @@ Keys = Annotated[
 def watch(
     address: opt.Address = opt.DEFAULT_ADDRESS,
     step_port: opt.StepPort = opt.DEFAULT_STEP_PORT,
-    key: opt.Key = None,  # noqa: ARG001 - its callback has taken it
+    key: opt.Key = None,
     state_port: StatePort = None,
     robot: Robot = None,
     seconds: Seconds = None,
@@ -75,6 +75,7 @@ def watch(
     in a script: [bold]urlab watch --json --seconds 2 | jq .real_time_factor[/bold]
     """
     set_up_logging(log_level)
+    opt.use_key(key)
     order = _order(camera, robot, out, seconds, frames, fps)
     _check_keys(keys, as_json=as_json or order is not None)
     # SIGTERM acts like Ctrl-C.

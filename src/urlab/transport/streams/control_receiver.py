@@ -124,13 +124,17 @@ class ControlReceiver:
             return
         now, (due_s, told) = time.monotonic(), self._warned.get(outcome, (0.0, 0))
         if now < due_s:
-            log.debug("a control message for %r is not applied: %s", topic[:_SHOWN_BYTES], outcome)
+            log.debug("a control message for %r is not applied: %s", _shown(topic), outcome)
             return
         count = self._counts[outcome]
         self._warned[outcome] = (now + _WARN_EVERY_S, count)
         more = f" ({count - told} such messages since this was last said)" if told else ""
         hint = self._hint(topic, payload) if outcome is ControlOutcome.UNKNOWN_ID else ""
-        log.warning("a control message for %r is not applied: %s%s%s", topic[:_SHOWN_BYTES], outcome, hint, more)
+        log.warning("a control message for %r is not applied: %s%s%s", _shown(topic), outcome, hint, more)
+
+
+def _shown(topic: bytes) -> str:
+    return topic[:_SHOWN_BYTES].decode(errors="backslashreplace")
 
 
 def _no_hint(topic: bytes, payload: bytes) -> str:  # noqa: ARG001 - a `Hint`

@@ -25,6 +25,7 @@ class Streams:
 
         ConfigError names a port that is taken, and its option.
         """
+        share = share or keys is not None  # then keys decide, also on socket files
         with contextlib.ExitStack() as undo:
             context: zmq.Context[zmq.Socket[bytes]] = undo.enter_context(zmq.Context())
             guard = ConnectionGuard(context, share=share, keys=keys)
