@@ -1,6 +1,7 @@
 """Writing what a camera sees to a file, which appears whole or not at all: a picture, or a clip."""
 
 import itertools
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -100,10 +101,12 @@ def write_gif(spool: Spool, fps: float, file: BinaryIO, advance: Advance) -> Non
 
 def write_mp4(spool: Spool, fps: float, file: BinaryIO, advance: Advance) -> None:
     """H.264; an odd width or height gets one black line more."""
-    with VideoEncoder(Path(file.name), spool.size, fps) as encoder:
-        for picture in spool:
-            encoder.add(picture)
-            advance()
+    with tempfile.NamedTemporaryFile(suffix=".mp4") as encoded:
+        with VideoEncoder(Path(encoded.name), spool.size, fps) as encoder:
+            for picture in spool:
+                encoder.add(picture)
+                advance()
+        shutil.copyfileobj(encoded, file)
 
 
 def check_ffmpeg() -> None:

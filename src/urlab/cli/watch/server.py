@@ -117,7 +117,7 @@ class WatchedServer(ServerFollower[URLabClient]):
             self.poll()
         except URLabRPCError as lost:
             if was_answering:
-                self._tell(f"{lost.message} Waiting for it to come back.")
+                self._tell(f"{lost.message.rstrip('.')}. Waiting for it to come back.")
         else:
             was_restarted = self.interruptions > interruptions
             if was_restarted:
