@@ -322,11 +322,8 @@ def check_ports() -> list[Finding]:
 
 def check_access() -> list[Finding]:
     """To which machines the servers at the usual ports are open, and to which clients."""
-    findings = []
-    for name, port in asdict(Ports()).items():
-        for address in _listening_at(port):
-            findings.append(_openness(name, port, address))
-    return findings
+    usual = asdict(Ports()).items()
+    return [_openness(name, port, address) for name, port in usual for address in _listening_at(port)]
 
 
 def _openness(name: str, port: int, address: str) -> Finding:
