@@ -25,7 +25,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo serve test test-fast test-versions check bench bench-test deploy-test format clean
+.PHONY: help setup demo serve test test-fast test-versions campaign check bench bench-test deploy-test format clean
 
 help: ## list the words
 	@echo "make WORD, where WORD is one of"
@@ -51,6 +51,9 @@ test-versions: ## the compliance tests on older versions of MuJoCo, each in an e
 	@for version in $(MUJOCO_VERSIONS); do \
 		scripts/test-on-mujoco $(PYTHON) $$version .venvs/mujoco-$$version $(ARGS) || exit 1; \
 	done
+
+campaign: $(ENVIRONMENT) ## attack everything that listens or reads files, three hours (ARGS: fronts, --minutes, --seed)
+	@$(BIN)/python -m tests.campaign $(ARGS)
 
 check: $(ENVIRONMENT) ## style, types and arrows between rooms; stops at the first failure
 	@echo "== lint (ruff check)"

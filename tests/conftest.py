@@ -42,6 +42,7 @@ WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 """Which of the processes that run tests side by side this is, and how many there are."""
 
 STARTS_PROCESSES = (
+    "campaign",
     "client/test_following.py",
     "client/test_programs.py",
     "client/transports/test_repeated_blocks.py",

@@ -11,11 +11,13 @@ import os
 import socket as sockets
 import statistics
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from urlab import access
+from urlab.access.web import WebAccess
+from urlab.config import is_local
 from urlab.manager import Manager, Play
 from urlab.monitoring import metrics, watchdog
 from urlab.monitoring.metrics import Figure, Sample, gauge, gauges
@@ -104,7 +106,7 @@ class HealthServer:
             "/readyz": lambda: _as_json(report.readiness()),
             "/metrics": lambda: (200, metrics.CONTENT_TYPE, metrics.exposition(report.figures())),
         }
-        self._server = _Server(listener.socket, routes, share=share)
+        self._server = _Server(listener.socket, routes, self.url, share=share)
         self._thread = threading.Thread(target=self._server.serve_forever, name="urlab-health", daemon=True)
         self._thread.start()
 
@@ -128,20 +130,33 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, listener: sockets.socket, routes: Mapping[str, _Route], *, share: bool) -> None:
+    def __init__(self, listener: sockets.socket, routes: Mapping[str, _Route], url: str, *, share: bool) -> None:
         super().__init__(listener.getsockname()[:2], _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listener
         self.server_address = listener.getsockname()
-        self.routes, self._share = routes, share
+        self.routes, self._url, self._share = routes, url, share
+        host = str(listener.getsockname()[0])
+        self._web = WebAccess(host) if is_local(host) else None
         self._room = threading.BoundedSemaphore(_MAX_CONNECTIONS)
 
     def verify_request(self, request: Any, client_address: Any) -> bool:  # noqa: ARG002 - a method of the library
         if not self._share and access.is_stranger(request):
-            metrics.REFUSED.add("stranger")
-            log.warning("metrics port: a connection of another user is refused (--share lets other users in)")
+            access.refusals.refused(self._url, request)
             return False
         return self._room.acquire(blocking=False)
+
+    def is_led_astray(self, method: str, headers: Iterable[tuple[str, str]]) -> bool:
+        """Whether a web page asks that reached this port under a foreign name (DNS rebinding), or is of another origin.
+
+        Beyond loopback other machines may have any name for this one, and are let in as they are.
+        """
+        sent = [(name.lower().encode("latin1"), value.encode("latin1")) for name, value in headers]
+        if self._web is None or self._web.refused_page(method, sent) is None:
+            return False
+        metrics.REFUSED.add("web page")
+        access.refusals.say(f"{self._url} page", f"{self._url}: a web page of another origin is refused")
+        return True
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
@@ -160,6 +175,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         assert isinstance(self.server, _Server)
+        if self.server.is_led_astray(self.command, self.headers.items()):
+            self._answer(403, "text/plain", "pages of other origins are refused; ask for this port by its address\n")
+            return
         route = self.server.routes.get(self.path.partition("?")[0])
         if route is None:
             self._answer(404, "text/plain", f"there are: {', '.join(self.server.routes)}\n")

@@ -242,7 +242,8 @@ class Mirror:
         self._articulations = [ArticulationSlots(model, data, one) for one in articulations]
         self._entities = EntityRows(model, data, entities)
         self._new_time: float | None = None
-        self._remembers = bool(model.nhistory or model.nplugin or model.nflex or model.nplastic)
+        plastic = getattr(model, "nplastic", 0)  # there is none before MuJoCo 4
+        self._remembers = bool(model.nhistory or model.nplugin or model.nflex or plastic)
         self._dragged: list[int] = []
         self._stepped_here = False
 

@@ -23,9 +23,8 @@ the files is each side's own affair, and `urlab_wire.shm_wait` has the waiting.
 
 A reply in ``rep.shm`` says nothing of its request, as the protocol has it. So our clients number their requests, and
 our servers answer these in a region of their own, ``rep_sealed.shm``, which no process but the server can write: there
-a payload begins with the u64 number of its request, and is no longer than that when there is no reply. The check
-(CRC-32 of the request, begun with the two words of its number, one xor the other) tells a request that was numbered
-from one that was not, or that was damaged.
+a payload begins with the u64 number of its request. The check (CRC-32 of the request, begun with the two words of its
+number, one xor the other) tells a request that was numbered from one that was not, or that was damaged.
 """
 
 import hashlib
@@ -194,7 +193,7 @@ class Region:
 
     @property
     def number(self) -> int:
-        """Of sealed replies: the number of the last one, be it only that there is none."""
+        """Of sealed replies: the number of the request that the last one answers."""
         return int(_NUMBER.unpack_from(self._slots[self._words[_LATEST] % self.n_buffers], _SIZE.size)[0])
 
     def withdraw(self, sequence: int) -> None:
@@ -228,13 +227,13 @@ class Region:
     def write(self, payload: Buffer, number: int | None = None) -> int:
         """Publish a payload, and return its sequence. Only one process and one thread may write a region.
 
-        With a ``number`` it is the reply to the request of that number, or if it is empty that there is none.
+        With a ``number`` it is the reply to the request of that number.
         """
         if type(payload) is not bytes:
             payload = memoryview(payload).cast("B")
         begin = _SIZE.size if number is None else _NUMBERED.size
         size, end = len(payload), len(payload) + begin
-        if end > self.stride or (size == 0 and number is None):
+        if size == 0 or end > self.stride:
             raise _misfit(size, self.stride - begin)
         words, sequences = self._words, self._sequences
         target = (words[_LATEST] + 1) % self.n_buffers

@@ -18,7 +18,7 @@ from typing import Any, Self
 
 import psutil
 
-from tests.campaign.outcome import Outcome
+from tests.campaign.outcome import Outcome, Plan
 
 ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "tests" / "compliance" / "project"
@@ -180,6 +180,17 @@ class UrlabServer(Watched):
             "threads": process.num_threads(),
             "processes": len(process.children(recursive=True)),
         }
+
+
+@contextlib.contextmanager
+def two_servers(plan: Plan, folder: Path) -> Iterator[tuple[UrlabServer, UrlabServer]]:
+    """The server that is attacked, and another one; in the short form they are the same."""
+    with UrlabServer(folder / "here") as here:
+        if plan.short:
+            yield here, here
+        else:
+            with UrlabServer(folder / "elsewhere") as elsewhere:
+                yield here, elsewhere
 
 
 @contextlib.contextmanager

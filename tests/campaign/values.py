@@ -31,8 +31,8 @@ WORDS = (
 )  # fmt: skip
 PATHS = (
     "arena", "solo", "/Game/Levels/arena", "/Game/URLab//etc/passwd", "/Game/URLab/../../etc/passwd", "../x",
-    "/etc/passwd", "/dev/zero", "/proc/self/mem", "recording", "kept.json", "x/y/z.json", "~", "file:///etc/passwd", "a\0b",
-    "/", ".", "/proc/self/root/etc/hostname", "/Game/Levels/no", "crate.xml", "/tmp",
+    "/etc/passwd", "/dev/zero", "/proc/self/mem", "recording", "kept.json", "x/y/z.json", "~", "file:///etc/passwd",
+    "a\0b", "/", ".", "/proc/self/root/etc/hostname", "/Game/Levels/no", "crate.xml", "/tmp",
 )  # fmt: skip
 NUMBERS = (
     0, 1, -1, 2, 7, 64, 255, 1000, 2**31, -(2**31), 2**53, 2**63 - 1, -(2**63), 2**64 - 1, 0.5, -0.0, 1e-320, 1e308,
@@ -78,7 +78,7 @@ def frame(chance: random.Random, session_id: str | None, ops: tuple[str, ...] | 
         fields["session_id"] = session_id
     if chance.random() < 0.1:
         fields["request_id"] = chance.choice((1, 2, "a", "", "x" * 5000, -1, 2**64 - 1, [], None, 1.5))
-    encoded = _json(fields) if chance.random() < 0.3 else _msgpack(fields)
+    encoded = in_json(fields) if chance.random() < 0.3 else in_msgpack(fields)
     if kind > 0.9:
         return spoil(chance, encoded)
     return encoded
@@ -174,15 +174,17 @@ def _any_op(chance: random.Random) -> str:
     return chance.choices(names, weights)[0]
 
 
-def _msgpack(value: Any) -> bytes:
+def in_msgpack(value: Any) -> bytes:
+    """Encoded, whatever is in it; as JSON where msgpack cannot say it."""
     try:
         packed: bytes = msgpack.packb(value, unicode_errors="surrogatepass")
     except (OverflowError, ValueError):  # too large a number, or too deep
-        return _json(value)
+        return in_json(value)
     return packed
 
 
-def _json(value: Any) -> bytes:
+def in_json(value: Any) -> bytes:
+    """Encoded, whatever is in it; binary as text."""
     return json.dumps(_without_binary(value)).encode()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import urllib.error
@@ -21,7 +22,7 @@ STRANGER_UID = 65534
 BROKEN = ARM.replace('joint="hinge"', 'joint="elbow"')
 
 
-def get(url: str) -> tuple[int, str]:
+def get(url: str | urllib.request.Request) -> tuple[int, str]:
     try:
         with urllib.request.urlopen(url, timeout=10) as answer:
             return answer.status, answer.read().decode()
@@ -109,6 +110,16 @@ def test_another_user_of_the_machine_gets_no_answer(serving: Any) -> None:  # no
     assert asked.stdout == "0\n"
     found = samples(get(f"{server.ready['metrics']}/metrics")[1])
     assert found["urlab_refused_total", frozenset({("reason", "stranger")})] == 1
+    assert f"http://{host}:{port}: user {STRANGER_UID} is refused" in server.end(signal.SIGTERM)[1]
+
+
+def test_a_web_page_of_another_origin_or_under_a_foreign_name_gets_no_figure(serving: Any) -> None:  # noqa: F811
+    url = serving("--metrics-port", "0", "--no-play").ready["metrics"]
+    for headers in ({"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+        for path in ("/metrics", "/healthz", "/readyz"):
+            status, text = get(urllib.request.Request(f"{url}{path}", headers=headers))
+            assert (status, "urlab_" in text) == (403, False)
+    assert get(f"{url}/metrics")[0] == 200
 
 
 def test_a_taken_metrics_port_names_its_option(serving: Any) -> None:  # noqa: F811

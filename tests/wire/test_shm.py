@@ -282,8 +282,6 @@ def test_a_numbered_reply_is_found_by_its_number_alone() -> None:
     assert region.read(0, 9) == (1, b"reply")
     assert region.read(0, 8) is None
     assert region.read(1, 9) is None
-    region.write(b"", 10)
-    assert (region.number, region.read(1, 10)) == (10, None)
 
 
 def test_a_numbered_reply_has_eight_bytes_less_room() -> None:

@@ -10,6 +10,7 @@ import ctypes
 import ipaddress
 import logging
 import os
+import select
 import socket as sockets
 import struct
 import sys
@@ -18,6 +19,8 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+
+from urlab.monitoring.metrics import REFUSED
 
 log = logging.getLogger("urlab.access")
 
@@ -152,13 +155,21 @@ class RefusalLog:
         self.listeners: list[Callable[[str, str], None]] = []
         """Called with the key and the text of what is logged."""
 
-    def refused(self, endpoint: str, uid: int | None) -> None:
-        """Another user of this machine was refused at that endpoint; None is a user that could not be told."""
-        user = "a user that is unknown" if uid is None else f"user {uid}"
-        self.say(endpoint, f"{endpoint}: {user} is refused; --share lets other users of this machine in")
+    def refused(self, endpoint: str, socket: sockets.socket) -> None:
+        """Another user of this machine is refused at that endpoint; the socket is still connected.
 
-    def say(self, key: str, message: str) -> None:
-        """Log a message about ``key``, unless one was logged just now."""
+        A peer that has left already, as one that only looks whether there is a server, is not worth a word: its user
+        cannot be told.
+        """
+        uid = peer_uid(socket)
+        if uid is None and _has_left(socket):
+            return
+        user = "a user that is unknown" if uid is None else f"user {uid}"
+        self.say(endpoint, f"{endpoint}: {user} is refused; --share lets other users of this machine in", "stranger")
+
+    def say(self, key: str, message: str, reason: str = "limit") -> None:
+        """Count a refusal for ``reason``, and log a message about ``key``, unless one was logged just now."""
+        REFUSED.add(reason)
         now = time.monotonic()
         with self._lock:
             if now < self._due_s.get(key, 0.0):
@@ -174,6 +185,12 @@ class RefusalLog:
 
 refusals = RefusalLog()
 """That of this process."""
+
+
+def _has_left(socket: sockets.socket) -> bool:
+    poller = select.poll()
+    poller.register(socket.fileno(), select.POLLRDHUP)
+    return bool(poller.poll(0))
 
 
 def _unix_peer(socket: sockets.socket) -> int | None:

@@ -322,8 +322,10 @@ def check_ports() -> list[Finding]:
 
 def check_access() -> list[Finding]:
     """To which machines the servers at the usual ports are open, and to which clients."""
-    usual = asdict(Ports()).items()
-    return [_openness(name, port, address) for name, port in usual for address in _listening_at(port)]
+    findings = []
+    for name, port in asdict(Ports()).items():
+        findings += [_openness(name, port, address) for address in _listening_at(port)]
+    return findings
 
 
 def _openness(name: str, port: int, address: str) -> Finding:

@@ -258,14 +258,13 @@ class ConnectionGuard:
         public = z85.encode(credentials[0]).decode() if mechanism == b"CURVE" and len(credentials) == 1 else ""
         known = keys.find(public) if public else None
         if known is None:
-            access.refusals.say(
-                f"{one.endpoint} key", f"{one.endpoint}: a client at {address} is refused: its key is not known"
-            )
+            text = f"{one.endpoint}: a client at {address} is refused: its key is not known"
+            access.refusals.say(f"{one.endpoint} key", text, "key")
             return [b"400", b"the key is not known", b"", b""]
         if not known.role.covers(one.needs):
             why = f"its role is {known.role}, and {one.needs} is needed"
             text = f"{one.endpoint}: {known.name!r} at {address} is refused: {why}"
-            access.refusals.say(f"{one.endpoint} {known.name}", text)
+            access.refusals.say(f"{one.endpoint} {known.name}", text, "key")
             return [b"400", b"the role of the key is not enough", b"", b""]
         if self._on_connected is not None:
             self._on_connected(known, address)
@@ -300,11 +299,9 @@ class ConnectionGuard:
         with held(descriptor) as connection:
             if connection is None or not one.has(connection):
                 return  # closed already; the descriptor may be that of another connection by now
-            if not self._share and access.is_from_this_machine(connection):
-                uid = access.peer_uid(connection)
-                if not access.is_own(uid):
-                    access.disconnect(connection)
-                    access.refusals.refused(one.endpoint, uid)
+            if not self._share and access.is_stranger(connection):
+                access.refusals.refused(one.endpoint, connection)
+                access.disconnect(connection)
         if len(one.connections) > MOST_CONNECTIONS:
             one.refuse(descriptor, f"{MOST_CONNECTIONS} connections are the most")
 

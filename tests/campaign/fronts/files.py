@@ -1,4 +1,4 @@
-"""Files: every path-like field of the catalogue with every escape, links that appear and go, damaged files of all kinds.
+"""Files: every path-like field of the catalogue with every escape, races with links, damaged files.
 
 The server may read and write one folder. Beside it is a tree that no process may touch, watched by inotify; what is in
 it must not come back in any reply either.
@@ -31,14 +31,16 @@ SECRET = "urlab-canary-7c1e"
 PATH_FIELDS = ("path", "level_path", "asset_path", "blueprint", "name", "config")
 _REPLY_MS = 130_000
 
-MODEL = f"""<mujoco model="secret"><!-- {SECRET} --><worldbody><body name="{SECRET}"><freejoint/><geom size=".1"/></body>
+MODEL = f"""<mujoco model="secret"><!-- {SECRET} -->
+<worldbody><body name="{SECRET}"><freejoint/><geom size=".1"/></body>
 </worldbody></mujoco>"""
 MESH = f"# {SECRET}\nv 0 0 0\nv .1 0 0\nv 0 .1 0\nv 0 0 .1\nf 1 2 3\nf 1 2 4\nf 2 3 4\nf 1 3 4\n"
 LEVEL = (
     'version = 1\nname = "secret"\n[[actors]]\nblueprint = "secret.xml"\nname = "secret"\nlocation = [0.0, 0.0, 0.0]\n'
 )
 GOOD = """<mujoco model="rod"><worldbody><body name="rod" pos="0 0 1"><joint name="hinge" axis="0 1 0"/>
-<geom size=".1 .4" type="capsule"/></body></worldbody><actuator><motor name="push" joint="hinge"/></actuator></mujoco>"""
+<geom size=".1 .4" type="capsule"/></body></worldbody>
+<actuator><motor name="push" joint="hinge"/></actuator></mujoco>"""
 
 
 class _Wire:
@@ -75,7 +77,7 @@ def run(plan: Plan, outcome: Outcome) -> None:
             wire, canary = _Wire(server, outcome), Canary(outside)
             parts = [_escapes, _references, _races, _recordings, _levels, _models]
             for part in parts:
-                seconds = 1.0 if plan.short else max(plan.seconds / len(parts), 2.0)
+                seconds = 0.3 if plan.short else max(plan.seconds / len(parts), 2.0)
                 part(wire, inside, outside, random.Random(f"{plan.seed}/files/{part.__name__}"), seconds)
                 for event, count in canary.events().items():
                     outcome.lose("touched outside", f"{part.__name__}: {event} x {count}")
@@ -195,19 +197,23 @@ def _link(path: Path, target: Path) -> None:
         path.symlink_to(target)
 
 
+_SHAPE = '<worldbody><geom type="mesh" mesh="m"/></worldbody>'
+_URDF = '<robot name="r"><link name="l"><visual><geometry><mesh filename="{}"/></geometry></visual></link></robot>'
+_HEIGHTS = '<hfield name="h" file="{0}/secret.png" size="1 1 1 1"/>'
+_TEXTURE = '<texture type="2d" name="t" file="secret.png"/>'
+_ATTACHED = '<worldbody><attach model="o" body="b" prefix="p"/></worldbody>'
 REFERENCES = (
-    '<mujoco><asset><mesh name="m" file="{0}/secret.obj"/></asset><worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>',
+    f'<mujoco><asset><mesh name="m" file="{{0}}/secret.obj"/></asset>{_SHAPE}</mujoco>',
+    f'<mujoco><compiler meshdir="{{0}}"/><asset><mesh name="m" file="secret.obj"/></asset>{_SHAPE}</mujoco>',
+    f'<mujoco><compiler assetdir="{{0}}"/><asset>{_TEXTURE}</asset></mujoco>',
+    f'<mujoco><asset><model name="o" file="{{0}}/secret.xml"/></asset>{_ATTACHED}</mujoco>',
+    f"<mujoco><asset>{_HEIGHTS}</asset></mujoco>",
     '<mujoco><include file="{0}/secret.xml"/></mujoco>',
-    '<mujoco><compiler meshdir="{0}"/><asset><mesh name="m" file="secret.obj"/></asset><worldbody><geom type="mesh" mesh="m"/>'
-    "</worldbody></mujoco>",
-    '<mujoco><compiler assetdir="{0}"/><asset><texture type="2d" name="t" file="secret.png"/></asset></mujoco>',
-    '<mujoco><asset><hfield name="h" file="{0}/secret.png" size="1 1 1 1"/></asset></mujoco>',
-    '<mujoco><asset><model name="o" file="{0}/secret.xml"/></asset><worldbody><attach model="o" body="b" prefix="p"/>'
-    "</worldbody></mujoco>",
-    '<robot name="r"><link name="l"><visual><geometry><mesh filename="file://{0}/secret.obj"/></geometry></visual></link></robot>',
-    '<robot name="r"><link name="l"><visual><geometry><mesh filename="package://{0}/secret.obj"/></geometry></visual></link></robot>',
-    '<!DOCTYPE x [<!ENTITY e SYSTEM "file://{0}/secret.xml">]><mujoco><worldbody><body name="&e;"/></worldbody></mujoco>',
-)  # fmt: skip
+    '<!DOCTYPE x [<!ENTITY e SYSTEM "file://{0}/secret.xml">]><mujoco model="&e;"/>',
+    _URDF.format("file://{0}/secret.obj"),
+    _URDF.format("package://{0}/secret.obj"),
+)
+"""Models whose files are in the folder that is put into them."""
 
 
 def _references(wire: _Wire, inside: Path, outside: Path, chance: random.Random, seconds: float) -> None:
@@ -235,6 +241,15 @@ def _references(wire: _Wire, inside: Path, outside: Path, chance: random.Random,
         level.unlink()
 
 
+RACED = (
+    ("replay_load", "secret.json"),
+    ("recording_save", "new.json"),
+    ("import_xml", "secret.xml"),
+    ("import_xml", "secret.obj"),
+    ("load_level", "secret.toml"),
+)
+
+
 def _races(wire: _Wire, inside: Path, outside: Path, chance: random.Random, seconds: float) -> None:
     """Files and folders that are links every other moment, while the server opens and writes them."""
     stopping = threading.Event()
@@ -253,8 +268,7 @@ def _races(wire: _Wire, inside: Path, outside: Path, chance: random.Random, seco
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         wire.outcome.tried["races with links"] += 1
-        op, name = chance.choice((("replay_load", "secret.json"), ("recording_save", "new.json"), ("import_xml", "secret.xml"),
-                                  ("import_xml", "secret.obj"), ("load_level", "secret.toml")))  # fmt: skip
+        op, name = chance.choice(RACED)
         wire.ask(op, **{"level_path" if op == "load_level" else "path": f"{inside}/flip/{name}"})
     stopping.set()
     thread.join()

@@ -92,11 +92,14 @@ class GoodHttpClient:
 
 
 def run(plan: Plan, outcome: Outcome) -> None:
-    with scratch() as folder, EvalServer(folder / "here") as here, EvalServer(folder / "elsewhere") as elsewhere:
+    with contextlib.ExitStack() as started:
+        folder = started.enter_context(scratch())
+        here = started.enter_context(EvalServer(folder / "here"))
+        elsewhere = here if plan.short else started.enter_context(EvalServer(folder / "elsewhere"))
         _start_a_worker(here.url)
         good = GoodHttpClient(here.url)
         marker = folder / "marker"
-        seconds = 3.0 if plan.short else plan.seconds
+        seconds = 1.5 if plan.short else plan.seconds
         words = [str(plan.seed), str(seconds), str(marker), here.url, elsewhere.url]
         command = [sys.executable, "-m", "tests.campaign.fronts.http", *words]
         with Watched(command, folder / "attacker.log", stdout=subprocess.PIPE) as attacker:
@@ -209,11 +212,18 @@ def honest(chance: random.Random) -> Any:
               "control_type": chance.choice(("joint_position", "ee_pose", "no", None, 7))}  # fmt: skip
     return chance.choice(
         (
-            {"0": action}, [{"0": action}] * chance.choice((1, 3, 500)), {"worker_ids": ["0"]}, {"data": {"worker_ids": []}},
+            {"0": action}, [{"0": action}] * chance.choice((1, 3, 500)), {"worker_ids": ["0"]},
+            {"data": {"worker_ids": []}},
             {"worker_ids": ["0"], "reason": "x" * 1000}, {"data": {"config_path": ["no"], "run_id": "../x"}},
             {"data": {"config_path": chance.choice((["/etc/passwd"], "../..", [str(TASK)], 7)), "episodes": -1}},
         )
     )  # fmt: skip
+
+
+KINDS = {
+    "armed pickles": 3, "bombs": 1, "mutated pickles": 6, "honest pickles": 2, "fuzzed maps": 5, "random bytes": 2,
+}  # fmt: skip
+"""Of bodies, and how often each is sent."""
 
 
 def body(chance: random.Random, marker: str) -> tuple[str, bytes, str]:
@@ -239,7 +249,7 @@ def body(chance: random.Random, marker: str) -> tuple[str, bytes, str]:
 
 
 def _encoded(value: Any, is_json: bool) -> bytes:
-    encode: Callable[[Any], bytes] = values._json if is_json else values._msgpack
+    encode: Callable[[Any], bytes] = values.in_json if is_json else values.in_msgpack
     return encode(value)
 
 
@@ -298,10 +308,13 @@ def _send(outcome: Outcome, connection: Any, chance: random.Random, marker: str,
 
 
 HEADS = (
-    b"POST /step HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999\r\n\r\n", b"POST /step HTTP/1.1\r\n" + b"X: y\r\n" * 5000,
+    b"POST /step HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999\r\n\r\n",
+    b"POST /step HTTP/1.1\r\n" + b"X: y\r\n" * 5000,
     b"POST /step HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
-    b"POST /step HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n", b"GET " + b"/" * 100_000 + b" HTTP/1.1\r\n\r\n",
-    b"\x16\x03\x01\x02\x00\x01", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\0" * 1000, b"GET /status HTTP/1.1\r\nHost:" + b"a" * 70_000,
+    b"POST /step HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: -1\r\n\r\n",
+    b"GET " + b"/" * 100_000 + b" HTTP/1.1\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b"\0" * 1000,
+    b"GET /status HTTP/1.1\r\nHost:" + b"a" * 70_000,
     b"POST /step HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
 )  # fmt: skip
 

@@ -50,7 +50,7 @@ def serve(settings: ServerSettings, on_ready: Callable[[str], None] | None = Non
 def _app(service: EvaluationService, settings: ServerSettings) -> FastAPI:
     app = FastAPI(title="URLab policy evaluation", redirect_slashes=False, docs_url=None, redoc_url=None)
     add_routes(app, service)
-    web = WebAccess(settings.host, settings.token, settings.allowed_hosts)
+    web = WebAccess(settings.host, settings.token, tuple(settings.allowed_hosts))
     app.add_middleware(Gate, web=web, max_body_bytes=settings.max_body_bytes)
     app.add_exception_handler(UrlabError, _explain)
     return app

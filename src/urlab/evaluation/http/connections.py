@@ -105,7 +105,7 @@ class HttpConnection(HttpToolsProtocol):
         socket = transport.get_extra_info("socket")
         if self._admits_all or socket is None or not access.is_stranger(socket):
             return True
-        access.refusals.refused(self._endpoint, access.peer_uid(socket))
+        access.refusals.refused(self._endpoint, socket)
         return False
 
     @property

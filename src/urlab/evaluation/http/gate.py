@@ -75,7 +75,7 @@ class Gate:
         if reason is not None:
             origin = next((value for name, value in scope["headers"] if name == b"origin"), b"")
             page = f" for a page of {origin[:100]!r}" if origin else ""
-            access.refusals.say("http page", f"refused a request from {_address(scope)}{page}: {reason}")
+            access.refusals.say("http page", f"refused a request from {_address(scope)}{page}: {reason}", "page")
             raise RefusedPage(reason)
 
     async def _check_token(self, path: str, headers: dict[bytes, bytes], address: str) -> None:
@@ -83,12 +83,12 @@ class Gate:
             return
         sent = headers.get(b"authorization")
         if sent is None:
-            access.refusals.say("http no token", f"refused a request without a token from {address}")
+            access.refusals.say("http no token", f"refused a request without a token from {address}", "token")
             raise MissingToken("this server wants a token: send the header 'Authorization: Bearer <token>'")
         if self._wrong_tokens[address] >= MOST_WRONG_TOKENS:
             raise TooManyGuesses("too many wrong tokens from this address; try again in a second")
         if not self._web.is_token_right(sent):
-            access.refusals.say("http wrong token", f"refused a wrong token from {address}")
+            access.refusals.say("http wrong token", f"refused a wrong token from {address}", "token")
             await self._wait_for_wrong_token(address)
             raise MissingToken("the token is wrong: send the header 'Authorization: Bearer <token>'")
 

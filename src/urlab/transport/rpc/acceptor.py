@@ -81,8 +81,7 @@ class Acceptor:
         if self._share or access.is_own(uid):
             self._admit(socket, address, uid)
             return
-        if uid is not None or not _is_left(socket):
-            access.refusals.refused(self._listener.endpoint, uid)
+        access.refusals.refused(self._listener.endpoint, socket)
         socket.close()
 
     def _recover(self, failed: OSError) -> None:
@@ -108,14 +107,6 @@ class Acceptor:
             with contextlib.suppress(OSError):
                 self._listener.socket.accept()[0].close()
         self._reserve = _open_reserve()
-
-
-def _is_left(socket: sockets.socket) -> bool:
-    """Whether the peer has gone again, as one that only looks whether there is a server: its user cannot be told."""
-    try:
-        return not socket.recv(1, sockets.MSG_PEEK | sockets.MSG_DONTWAIT)
-    except OSError as failed:
-        return not isinstance(failed, BlockingIOError)
 
 
 def _open_reserve() -> int | None:

@@ -33,14 +33,11 @@ log = logging.getLogger("urlab.transport")
 _STOP_LIMIT_S = 3.0
 _HEADROOM_BYTES = 1 << 20
 _LARGEST_REPLY_BYTES = 64 << 20
-_COUNT_MASK = (1 << COUNT_BITS) - 1
 _MOST_CLIENTS = 256
 _RESTORE_S = 1.0
 """While no request comes, this often the headers are put right, should a process have written over them."""
 
 Handle = Callable[[bytes], bytes]
-Settle = Callable[[bytes, bool], None]
-"""Given a reply, and whether a repeat of the request got it: send it, or that it is too large, or nothing."""
 
 
 class SharedMemory:
@@ -109,6 +106,7 @@ class ShmRpcServer:
             undo.callback(self._numbering.close)
             self._undo = undo.pop_all()
         self._taken: dict[int, int] = {}
+        self._next_number = 0
         self._is_clean = True
         self._waiter = SequenceWaiter(self._requests.region)
         self._thread = threading.Thread(target=self._run, name="urlab-shm-rpc", daemon=True)
@@ -154,56 +152,63 @@ class ShmRpcServer:
 
     def _is_new(self, number: int) -> bool:
         """Whether a request was not served yet: each client counts upwards."""
-        client, count = number >> COUNT_BITS, number & _COUNT_MASK
-        if count <= self._taken.get(client, -1):
-            return False
-        if client not in self._taken and len(self._taken) >= _MOST_CLIENTS:
+        if number == self._next_number:
+            self._next_number = number + 1
+            return True
+        client, before = number >> COUNT_BITS, self._next_number - 1
+        self._taken[before >> COUNT_BITS] = before
+        while len(self._taken) > _MOST_CLIENTS:
             del self._taken[next(iter(self._taken))]
-        self._taken[client] = count
+        if number <= self._taken.get(client, -1):
+            return False
+        self._next_number = number + 1
         return True
 
     def _serve_numbered(self, request: bytes, number: int) -> None:
-        sealed, self._is_clean = self._sealed.region, False
+        """Have a request served here, unless it runs on another transport already; its reply is known by its number."""
+        registry, sealed, self._is_clean = self._registry, self._sealed.region, False
+        running = registry.begin(request, self)
+        reply = self._run_handler(request) if running.owner is self else self._reply_of(running)
         capacity = sealed.capacity - NUMBER_BYTES
+        if len(reply) > capacity:
+            self._keep_large(running, reply)
+            reply = _too_large(request, len(reply), capacity)
+        elif running.owner is self:
+            registry.finish(running, reply)
+        sealed.write(reply, number)
+        wake(sealed)
 
-        def settle(reply: bytes, is_repeated: bool) -> None:
-            if is_repeated:
-                reply = b""
-            elif len(reply) > capacity:
-                reply = _too_large(request, len(reply), capacity)
-            sealed.write(reply, number)
-            wake(sealed)
-
-        self._serve(request, capacity, settle, _nothing)
+    def _keep_large(self, running: RunningRequest, reply: bytes) -> None:
+        """Have the registry keep a reply for the client, who will ask for it over ZeroMQ."""
+        if running.owner is self:
+            self._registry.finish_in_turn(running, reply, 0.0, False, settle=_nothing, withdraw=_nothing)
 
     def _serve_plain(self, request: bytes, seen: int) -> None:
-        replies = self._replies.region
-        written = replies.sequence + 1
-
-        def settle(reply: bytes, is_repeated: bool) -> None:
-            if not is_repeated and self._requests.region.sequence == seen:
-                fits = len(reply) <= replies.capacity
-                replies.write(reply if fits else _too_large(request, len(reply), replies.capacity))
-                wake(replies)
-
-        self._serve(request, replies.capacity, settle, lambda: replies.withdraw(written))
-
-    def _serve(self, request: bytes, capacity: int, settle: Settle, withdraw: Callable[[], None]) -> None:
-        """Have a request served here, unless it runs on another transport already, and settle it."""
+        """The same; nothing says which request the reply answers, so it is sent only while its client waits for it."""
         running = self._registry.begin(request, self)
         if running.owner is not self:
-            settle(self._reply_of(running), False)
+            self._settle(request, self._reply_of(running), seen)
             return
         begun_s = time.monotonic()
         reply = self._run_handler(request)
+        replies = self._replies.region
+        written = replies.sequence + 1
         self._registry.finish_in_turn(
             running,
             reply,
             time.monotonic() - begun_s,
-            fits=len(reply) <= capacity,
-            settle=lambda is_repeated: settle(reply, is_repeated),
-            withdraw=withdraw,
+            fits=len(reply) <= replies.capacity,
+            settle=lambda is_repeated: self._settle(request, reply, seen, is_repeated),
+            withdraw=lambda: replies.withdraw(written),
         )
+
+    def _settle(self, request: bytes, reply: bytes, seen: int, is_repeated: bool = False) -> None:
+        """Write the reply, or that it is too large for its region; not if its client has gone on."""
+        replies = self._replies.region
+        if not is_repeated and self._requests.region.sequence == seen:
+            fits = len(reply) <= replies.capacity
+            replies.write(reply if fits else _too_large(request, len(reply), replies.capacity))
+            wake(replies)
 
     def _run_handler(self, request: bytes) -> bytes:
         try:
@@ -219,7 +224,7 @@ class ShmRpcServer:
         return taken.get()
 
 
-def _nothing() -> None:
+def _nothing(*_: object) -> None:
     """A numbered reply that comes late answers no other request: it need not be taken back."""
 
 

@@ -1,0 +1,307 @@
+"""kill -9 of clients, servers and evaluation workers at random moments, with reconnects: nothing is left behind.
+
+Recordings that were told saved are readable; of one that was not saved, at most the last second is lost.
+"""
+
+import contextlib
+import http.client
+import json
+import multiprocessing
+import random
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from tests.campaign.fronts.http import EvalServer
+from tests.campaign.outcome import Outcome, Plan
+from tests.campaign.processes import UrlabServer, scratch, settles
+from urlab_client import URLabClient, URLabRPCError
+
+ABOUT = "kill -9 of clients, servers and workers at random moments, and what is left of them"
+CLIENTS_PER_SERVER = 2
+"""Client kills for each kill of a server: 2,000 and 1,000 in the whole campaign."""
+
+MOST_LOST_S = 1.0
+TIMESTEP_S = 0.002
+_PATIENCE_S = 30.0
+_SHM = Path("/dev/shm")
+
+
+def run(plan: Plan, outcome: Outcome) -> None:
+    with scratch() as folder:
+        servers = 2 if plan.short else max(5, int(1000 * plan.seconds / 2700))
+        _kill_clients(plan, outcome, folder / "clients", 6 if plan.short else CLIENTS_PER_SERVER * servers)
+        lanes = 1 if plan.short else 2
+        threads = [
+            threading.Thread(target=_kill_servers, args=(plan, outcome, folder / f"lane{lane}", lane, servers // lanes))
+            for lane in range(lanes)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        if not plan.short:
+            _kill_workers(plan, outcome, folder / "workers", max(3, servers // 20))
+
+
+# -- clients ------------------------------------------------------------------------------------------------------
+
+
+def use_server(base: str, port: int, transport: str, seed: str, ready: Any) -> None:
+    """What a client does until it is killed: steps, edits, streams, records, saves."""
+    chance = random.Random(seed)
+    client = URLabClient(base, step_port=port, transport=transport, step_mode="direct", local_model=False)
+    client.discover()
+    ready.set()
+    while True:
+        what = chance.randrange(6)
+        with contextlib.suppress(URLabRPCError):
+            if what < 3:
+                client.step(chance.choice((1, 1, 200)))
+            elif what == 3:
+                client.recording.start()
+                client.step(5)
+                client.recording.stop()
+                client.recording.save(f"killed{chance.randrange(5)}.json")
+            elif what == 4:
+                client.discover()
+            else:
+                client.step(1, include_cameras=True)
+
+
+def _kill_clients(plan: Plan, outcome: Outcome, folder: Path, kills: int) -> None:
+    """Of one server: clients over every transport, killed while they do anything; then it must hold nothing of them."""
+    chance = random.Random(f"{plan.seed}/kills/clients")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.campaign.fronts.kills"])
+    with UrlabServer(folder, "--step-mode", "direct") as server:
+        base, _, port = server.endpoint.rpartition(":")
+        before: dict[str, int] = {}
+        for number in range(kills):
+            transport = chance.choice(("zmq", "shm"))
+            ready = context.Event()
+            arguments = (base, int(port), transport, f"{plan.seed}/{number}", ready)
+            child = context.Process(target=use_server, args=arguments, daemon=True)
+            child.start()
+            outcome.check(ready.wait(_PATIENCE_S), "a client found no server after kills", f"kill {number}")
+            time.sleep(chance.random() * 0.05)
+            child.kill()
+            child.join()
+            child.close()
+            outcome.tried[f"clients killed ({transport})"] += 1
+            if number == min(20, kills - 1):
+                before = settled(server)
+            if not server.is_alive or plan.left_s < -600:
+                break
+        _check_usable(outcome, server, "clients")
+        most = {"descriptors": before["descriptors"] + 4, "threads": before["threads"] + 20, "processes": 0}
+        left = settles(server.held, most)
+        outcome.check(not left, "clients killed: left behind in the server", f"{left}, before {before}")
+        outcome.figures["server of killed clients: MB at the end"] = server.rss_mb
+        server.judge(outcome, "server of killed clients")
+        shm = _shm_folder(server)
+        outcome.check(server.stop() == 0, "server of killed clients: exit code")
+        outcome.check(shm is None or not shm.exists(), "clients killed: regions left", shm)
+    _check_saved(outcome, folder)
+
+
+def settled(server: UrlabServer) -> dict[str, int]:
+    """What it holds when that has stopped to change."""
+    last = server.held()
+    for _ in range(50):
+        time.sleep(0.2)
+        now = server.held()
+        if now == last:
+            return now
+        last = now
+    return last
+
+
+def _shm_folder(server: UrlabServer) -> Path | None:
+    folders = [Path(path.split("/owner.lock")[0]) for path in _open_files(server.pid) if path.endswith("/owner.lock")]
+    return folders[0] if folders else None
+
+
+def _open_files(pid: int) -> list[str]:
+    found = []
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.append(str(link.readlink()))
+    return found
+
+
+def _check_usable(outcome: Outcome, server: UrlabServer, after: str) -> None:
+    base, _, port = server.endpoint.rpartition(":")
+    for transport in ("zmq", "shm"):
+        try:
+            with URLabClient(
+                base, step_port=int(port), transport=transport, step_mode="direct", local_model=False
+            ) as one:
+                one.discover()
+                one.reset()
+                counts = [one.step()["step"] for _ in range(20)]
+            outcome.check(counts == list(range(1, 21)), f"{after} killed: wrong steps afterwards", counts)
+        except (URLabRPCError, KeyError) as failed:
+            outcome.lose(f"{after} killed: unusable afterwards", f"{transport}: {failed!r}")
+
+
+def _check_saved(outcome: Outcome, folder: Path) -> None:
+    replays = folder / "project" / "Saved" / "URLab" / "Replays"
+    for path in replays.glob("*"):
+        outcome.check(not path.name.endswith(".part"), "half-written recordings", path)
+        if path.suffix == ".json":
+            outcome.check(_frames(path) is not None, "a saved recording that cannot be read", path)
+
+
+def _frames(path: Path) -> int | None:
+    """How many frames a recording has; None when it cannot be read."""
+    try:
+        content = json.loads(path.read_bytes())
+    except ValueError:
+        return None
+    return max((len(value) for value in content.values() if isinstance(value, list)), default=None)
+
+
+# -- servers ------------------------------------------------------------------------------------------------------
+
+
+def _kill_servers(plan: Plan, outcome: Outcome, folder: Path, lane: int, kills: int) -> None:
+    """Start, record, kill, and start again in the same project; one client of ours reconnects every time."""
+    chance = random.Random(f"{plan.seed}/kills/servers/{lane}")
+    regions: list[Path] = []
+    recorded: _Recorded | None = None
+    for number in range(kills + 1):
+        try:
+            server = UrlabServer(folder, "--step-mode", "direct")
+        except RuntimeError as failed:
+            outcome.lose("a server did not start after a kill", failed)
+            return
+        with server:
+            if recorded is not None:
+                _check_recovered(outcome, folder, recorded, f"lane {lane}, kill {number - 1}")
+            stale = [one for one in regions if one.exists()]
+            outcome.check(not stale, "servers killed: regions left", stale)
+            if number == kills:
+                _check_usable(outcome, server, "servers")
+                _check_left_over(outcome, folder)
+                outcome.check(server.stop() == 0, "servers killed: exit code of the last")
+                break
+            shm = _shm_folder(server)
+            regions = [shm] if shm is not None else []
+            recorded = _record_and_kill(outcome, server, chance)
+            outcome.tried["servers killed"] += 1
+    _check_saved(outcome, folder)
+
+
+class _Recorded:
+    """What a client knows of a recording when the server is killed: steps that were answered, and when."""
+
+    def __init__(self) -> None:
+        self.name = f"run{random.getrandbits(40):x}"
+        self.steps: list[tuple[float, int]] = []
+        self.saved: str | None = None
+        self.killed_s = 0.0
+
+    @property
+    def safe_frames(self) -> int:
+        """Frames that were a second old when the server was killed."""
+        return max((count for when, count in self.steps if when < self.killed_s - MOST_LOST_S), default=0)
+
+
+def _record_and_kill(outcome: Outcome, server: UrlabServer, chance: random.Random) -> _Recorded:
+    recorded, base, port = _Recorded(), *server.endpoint.rsplit(":", 1)
+
+    def kill() -> None:
+        recorded.killed_s = time.monotonic()
+        server.kill()
+
+    options: dict[str, Any] = {"transport": chance.choice(("zmq", "shm")), "local_model": False, "rcv_timeout_ms": 5000}
+    with URLabClient(base, step_port=int(port), step_mode="direct", **options) as client:
+        client.discover()
+        client.recording.start(recorded.name)
+        killing = threading.Timer(chance.choice((0.05, 0.3, 1.5, 2.5)) * chance.random() + 0.01, kill)
+        killing.start()
+        begin = time.monotonic()
+        try:
+            while time.monotonic() - begin < _PATIENCE_S:
+                count = client.step(chance.choice((1, 5)))["step"]
+                recorded.steps.append((time.monotonic(), count))
+                if chance.random() < 0.001:
+                    client.recording.save(f"{recorded.name}.json")
+                    recorded.saved = recorded.name
+            outcome.lose("a client did not notice that its server was killed", options)
+        except URLabRPCError as noticed:
+            late_s = time.monotonic() - max(recorded.killed_s, begin)
+            worst = float(outcome.figures.get("a client notices a killed server after, worst s", 0.0))
+            outcome.figures["a client notices a killed server after, worst s"] = max(worst, late_s)
+            outcome.check(
+                late_s < 6.0, "a client noticed late that its server was killed", f"{late_s:.1f} s: {noticed!r}"
+            )
+        killing.join()
+    outcome.tried["steps recorded before kills"] += len(recorded.steps)
+    return recorded
+
+
+def _check_recovered(outcome: Outcome, folder: Path, recorded: _Recorded, where: str) -> None:
+    """The next server has made a recording of what the killed one had written."""
+    saved = folder / "project" / "Saved" / "URLab"
+    if recorded.saved is not None:
+        path = saved / "Replays" / f"{recorded.saved}.json"
+        outcome.check(path.exists() and _frames(path) is not None, "a saved recording that cannot be read", where)
+    if not recorded.safe_frames:
+        return
+    deadline = time.monotonic() + _PATIENCE_S
+    frames = 0
+    while time.monotonic() < deadline and not frames:
+        for path in (saved / "Replays").glob("*.json"):
+            if recorded.name.encode() in path.read_bytes()[-5000:] or path.name == f"{recorded.name}.json":
+                frames = max(frames, _frames(path) or 0)
+        time.sleep(0.02)
+    lost_frames = recorded.safe_frames - frames
+    outcome.tried["recordings recovered"] += frames > 0
+    outcome.check(
+        lost_frames <= 0, "more than a second of a recording was lost", f"{where}: {frames} of {recorded.safe_frames}"
+    )
+
+
+def _check_left_over(outcome: Outcome, folder: Path) -> None:
+    """After a start of a server, nothing of its killed predecessors is there."""
+    parts = [path for path in (folder / "project").rglob("*") if path.name.endswith(".part")]
+    outcome.check(not parts, "servers killed: half-written files left", parts)
+    journals = list((folder / "project" / "Saved" / "URLab" / "Journal").glob("*"))
+    outcome.check(len(journals) <= 1, "servers killed: journals left", journals)
+    temporary = [path for path in Path(tempfile.gettempdir()).glob("urlab-import-*") if path.exists()]
+    outcome.check(not temporary, "servers killed: temporary folders left", temporary)
+
+
+# -- evaluation workers ---------------------------------------------------------------------------------------------
+
+
+def _kill_workers(plan: Plan, outcome: Outcome, folder: Path, kills: int) -> None:
+    """Workers die in the middle of an episode; the server says so, and the next reset begins anew."""
+    chance = random.Random(f"{plan.seed}/kills/workers")
+    with EvalServer(folder) as server:
+        host, _, port = server.url.removeprefix("http://").rpartition(":")
+        for number in range(kills):
+            connection = http.client.HTTPConnection(host, int(port), timeout=60)
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", "/reset", json.dumps({"worker_ids": ["0"]}), headers)
+            status = connection.getresponse()
+            status.read()
+            outcome.check(status.status < 500, "workers killed: a reset failed", f"kill {number}: {status.status}")
+            time.sleep(chance.random() * 0.05)
+            for child in psutil.Process(server.pid).children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    child.send_signal(signal.SIGKILL)
+                    outcome.tried["evaluation workers killed"] += 1
+            connection.close()
+            if not server.is_alive:
+                break
+        outcome.check(server.is_alive, "workers killed: the evaluation server died", server.log.read_text()[-500:])
+    shutil.rmtree(folder, ignore_errors=True)
