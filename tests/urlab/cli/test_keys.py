@@ -220,3 +220,10 @@ def test_another_user_of_this_machine_is_refused_at_every_port_and_in_the_log(se
 def test_an_unknown_key_file_is_a_clear_error(keys: Path) -> None:
     with pytest.raises(ValueError, match=r"the key .*nothing\.key cannot be read"):
         URLabClient("tcp://127.0.0.1", key=keys / "nothing.key")
+
+
+def test_a_variable_for_the_keys_folder_does_not_disturb_the_hotkeys_of_watch(cli: Any, keys: Path) -> None:
+    environment = {**os.environ, "URLAB_KEYS": str(keys)}
+    watched = cli("watch", "--step-port", "1", "--timeout", "0.2", "--json", env=environment)
+    assert (watched.returncode, "--keys" in watched.stderr) == (1, False)
+    assert json.loads(cli("keys", "list", "--json", env=environment).stdout)["folder"] == str(keys)

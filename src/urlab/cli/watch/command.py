@@ -43,7 +43,12 @@ NoCameras = Annotated[
 
 Keys = Annotated[
     bool,
-    typer.Option("--keys", help="Act on hotkeys: pause, step, reset, speed, overlays, driving; ? lists them."),
+    typer.Option(
+        "--keys",
+        envvar="URLAB_HOTKEYS",
+        show_envvar=False,
+        help="Act on hotkeys: pause, step, reset, speed, overlays, driving; ? lists them.",
+    ),
 ]
 
 
