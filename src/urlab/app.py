@@ -154,7 +154,8 @@ class Server:
         """On this machine only, unless everything is to be open to the network: it asks for no key."""
         base = self.config.endpoint_base if self.config.insecure and not is_local(self.config.host) else _THIS_MACHINE
         self.dispatcher.figures = RequestFigures()
-        report = HealthReport(self.play, self.dispatcher, self._streams, is_played=self.config.play)
+        queues = self._rpc.queues if self._rpc is not None else None
+        report = HealthReport(self.play, self.dispatcher, self._streams, queues, is_played=self.config.play)
         self._health = HealthServer(base, port, report, share=self.config.share)
 
     def open_sockets(self) -> None:

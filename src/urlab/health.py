@@ -37,9 +37,17 @@ _STUCK_S = 30.0
 class HealthReport:
     """What a running server says of itself. Any thread may ask; it never waits for physics."""
 
-    def __init__(self, play: Play, dispatcher: Dispatcher, streams: Streams | None, *, is_played: bool) -> None:
-        """``is_played`` says whether the server is meant to play, or to be edited."""
-        self._play, self._dispatcher, self._streams = play, dispatcher, streams
+    def __init__(
+        self,
+        play: Play,
+        dispatcher: Dispatcher,
+        streams: Streams | None,
+        queues: Callable[[], Mapping[str, int]] | None = None,
+        *,
+        is_played: bool,
+    ) -> None:
+        """``queues`` are those of the requests; ``is_played`` says whether the server is to play, or to be edited."""
+        self._play, self._dispatcher, self._streams, self._queues = play, dispatcher, streams, queues
         self._is_played = is_played
 
     def health(self) -> dict[str, Any]:
@@ -62,6 +70,8 @@ class HealthReport:
         if self._dispatcher.figures is not None:
             yield from self._dispatcher.figures.figures()
         yield gauges("urlab_sessions", "Open sessions, by kind.", "kind", self._dispatcher.sessions.counts())
+        if self._queues is not None:
+            yield gauges("urlab_rpc", "Connections of the RPC port, and what waits there.", "what", self._queues())
         yield gauge("urlab_ready", "1 when a client can step, or edit.", self.readiness()["ok"])
         if self._play.is_playing:
             yield from _scene_figures(self._play.manager)

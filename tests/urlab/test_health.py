@@ -51,6 +51,7 @@ def test_a_server_that_plays_is_well_and_ready_and_counts_what_it_does(serving: 
     assert found["urlab_request_seconds_bucket", step | {("le", "+Inf")}] == 7
     assert found["urlab_steps_total", frozenset()] >= 21
     assert found["urlab_sessions", frozenset({("kind", "driver")})] == 1
+    assert found["urlab_rpc", frozenset({("what", "connections")})] == 1
     assert found["urlab_mode", frozenset({("mode", "direct")})] == 1
     assert found["process_resident_memory_bytes", frozenset()] > 1 << 20
 

@@ -167,6 +167,15 @@ class CurveRpcServer:
 
     # -- the loop -----------------------------------------------------------------------------------------------
 
+    def queues(self) -> dict[str, int]:
+        """How much there is of what may pile up. Any thread; the numbers are of about this moment."""
+        busy = list(self._busy.values())
+        return {
+            "connections": len(self._guarded.connections),
+            "waiting_requests": sum(len(one.waiting) for one in busy),
+            "running_requests": len(busy),
+        }
+
     def _run(self) -> None:
         poller = zmq.Poller()
         poller.register(self._socket, zmq.POLLIN)

@@ -146,6 +146,17 @@ class ZmqRpcServer:
         else:
             self._close()
 
+    def queues(self) -> dict[str, int]:
+        """How much there is of what may pile up. Any thread; the numbers are of about this moment."""
+        connections = list(self._connections.values())
+        return {
+            "connections": len(connections),
+            "waiting_requests": sum(len(one.waiting) for one in connections),
+            "running_requests": self._running_in_pool,
+            "received_bytes": self._traffic.received,
+            "unsent_bytes": self._traffic.unsent,
+        }
+
     # -- the loop -----------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
