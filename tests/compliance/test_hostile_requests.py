@@ -132,6 +132,13 @@ def test_the_deep_requests_withstand_wrong_leaves(wire: Any, world: Any, op: str
     attack()
 
 
+@pytest.mark.parametrize("seed", [1e20, -1e19, 2**64 - 1, 7])
+def test_a_seed_that_no_reply_could_tell_is_refused(wire: Any, seed: float) -> None:
+    reply = wire.ask("reset", seed=seed)
+    assert (reply["op"] == "reset_ok") == (-(2**63) <= seed < 2**64)
+    assert judge(wire.ask("pie_status"), "pie_status")
+
+
 @pytest.mark.every_transport
 def test_json_numbers_may_be_as_large_as_they_like(wire: Any, world: Any) -> None:
     before = world()

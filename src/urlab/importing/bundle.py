@@ -50,12 +50,14 @@ class Original:
     """The model that an import must be equal to.
 
     ``files`` says what its URIs mean, where MuJoCo does not know. ``missing`` has files that are not there, each with
-    the place that names it: MuJoCo will complain, but not say where.
+    the place that names it: MuJoCo will complain, but not say where. ``roots`` are the folders in which it and its
+    files are; None where any may be read.
     """
 
     path: Path
     files: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
+    roots: tuple[Path, ...] | None = None
 
 
 class AssetFiles:

@@ -1,13 +1,13 @@
 """The first compilation of an import, in a child process, and what it found."""
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from urlab.errors import ChildFailed, ImportFailed
+from urlab.importing.bundle import Original
 from urlab.importing.limited_process import LimitedProcess, ProcessLimits, python_module
 
 _CHILD = python_module("urlab.importing.check_child")
@@ -17,12 +17,13 @@ class CheckRequest(msgspec.Struct):
     """Either ``text``, one that is no XML and that MuJoCo shall explain (in Latin-1), or an import to be judged.
 
     ``imported`` is its model file; ``original`` the one that it must be equal to, if there is one, and ``files`` what
-    the original's URIs mean.
+    the original's URIs mean. Where ``roots`` are given, nothing outside them is read for the original.
     """
 
     imported: str = ""
     original: str | None = None
     files: dict[str, str] = {}
+    roots: list[str] | None = None
     text: str | None = None
 
 
@@ -36,11 +37,12 @@ def decoded(frame: bytes, kind: Any) -> Any:
     return msgspec.convert(json.loads(frame), kind)
 
 
-def check_import(
-    imported: Path, limits: ProcessLimits, *, original: Path | None = None, files: Mapping[str, str] | None = None
-) -> None:
+def check_import(imported: Path, limits: ProcessLimits, original: Original | None = None) -> None:
     """ImportFailed when MuJoCo refuses the model or its import, or when the two are not the same."""
-    request = CheckRequest(str(imported), None if original is None else str(original), dict(files or {}))
+    request = CheckRequest(str(imported))
+    if original is not None:
+        roots = None if original.roots is None else [str(root) for root in original.roots]
+        request = CheckRequest(str(imported), str(original.path), dict(original.files), roots)
     problem = _ask(request, limits)
     if problem is not None:
         raise ImportFailed(problem)

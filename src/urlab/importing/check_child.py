@@ -14,6 +14,7 @@ from urlab.compile.urdf import leave_out_unusable_visuals, read_urdf
 from urlab.errors import ImportFailed
 from urlab.importing.check import CheckRequest, decoded, encoded
 from urlab.importing.limited_process import serve_once
+from urlab.importing.reading_rights import read_only_below
 from urlab.mujoco_versions import log_without_files
 from urlab.scene.blueprint_record import file_record
 
@@ -43,6 +44,8 @@ def _said_of(text: bytes) -> str | None:
 def _wrong_with(request: CheckRequest) -> str | None:
     """What is wrong with an import, or None."""
     imported = Path(request.imported)
+    if request.roots is not None:
+        read_only_below([*map(Path, request.roots), imported.parent, Path.cwd()])
     try:
         original = None if request.original is None else _original(Path(request.original), request.files)
     except MUJOCO_ERRORS as refused:

@@ -29,7 +29,10 @@ def import_file(
     source = _resolved(source) if ".." in source.parts else source.absolute()
     shipped = {path.parent.resolve() for path in project.shipped_models.values()}
     try:
-        bundle, original = _bundle(source, replace(roots, read=(*roots.read, *sorted(shipped))), limits)
+        roots = replace(roots, read=(*roots.read, *sorted(shipped)))
+        bundle, original = _bundle(source, roots, limits)
+        if original is not None and not roots.own_rights:
+            original = replace(original, roots=roots.read)
         return add_import(bundle, key, project, force=force, limits=limits, original=original)
     except ImportFailed as failed:
         if str(source.parent) in failed.message:
@@ -65,7 +68,7 @@ def add_import(
 def _check_against(original: Original, main: Path, limits: ImportLimits) -> None:
     """A complaint about the import's own files is told of the original's, which have the same names."""
     try:
-        check_import(main, limits, original=original.path, files=original.files)
+        check_import(main, limits, original)
     except ImportFailed as failed:
         message = failed.message.replace(str(main.parent), str(original.path.parent))
         blamed = [where for file, where in original.missing.items() if last(file) in message]

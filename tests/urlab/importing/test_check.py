@@ -2,6 +2,7 @@ import mujoco
 import pytest
 
 from urlab.errors import ImportFailed
+from urlab.importing.bundle import Original
 from urlab.importing.check import CheckRequest, check_import, decoded, encoded, explanation
 from urlab.importing.check_child import first_difference
 from urlab.importing.sources import DEFAULT_LIMITS, ImportLimits
@@ -18,13 +19,13 @@ def test_messages_carry_paths_that_are_not_utf8() -> None:
 
 def test_a_sound_import_passes(tree) -> None:
     folder = tree({"a/r.xml": BALL, "b/r.xml": BALL.replace("><", ">\n<")})
-    check_import(folder / "a/r.xml", DEFAULT_LIMITS, original=folder / "b/r.xml")
+    check_import(folder / "a/r.xml", DEFAULT_LIMITS, Original(folder / "b/r.xml"))
 
 
 def test_an_import_that_is_another_model_is_refused_and_the_field_named(tree) -> None:
     folder = tree({"a/r.xml": BALL, "b/r.xml": BALL.replace("/>", ' friction="1.0000000000000002"/>')})
     with pytest.raises(ImportFailed, match=r"not be the same model: geom_friction differs from .*b/r\.xml"):
-        check_import(folder / "a/r.xml", DEFAULT_LIMITS, original=folder / "b/r.xml")
+        check_import(folder / "a/r.xml", DEFAULT_LIMITS, Original(folder / "b/r.xml"))
 
 
 def test_an_import_that_needs_a_file_elsewhere_is_refused(tree, stl) -> None:

@@ -261,3 +261,25 @@ def test_more_xml_than_any_model_has_is_refused(tree, project: Project, roots: F
         file.truncate(65 << 20)
     with pytest.raises(ImportFailed, match="more than 64 MiB of XML"):
         import_file(Path(file.name), project, roots)
+
+
+_WITH_MESH = '<robot name="r"><link name="l"><visual><geometry><mesh filename="package://FILE"/></geometry></visual></link></robot>'
+
+
+@pytest.mark.parametrize("place", ["../out", "link"])
+def test_no_import_tells_whether_there_is_a_file_outside(
+    tree, stl, project: Project, roots: FileRoots, tmp_path: Path, place: str
+) -> None:
+    """MuJoCo itself goes by what stands after :// to wherever that leads."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "there.stl").write_bytes(stl())
+    folder = tree({f"{name}/r.urdf": _WITH_MESH.replace("FILE", f"{place}/{name}.stl") for name in ("there", "none")})
+    said = []
+    for name in ("there", "none"):
+        (folder / name / "link").symlink_to(tmp_path / "out")
+        (folder / "out").symlink_to(tmp_path / "out") if not (folder / "out").is_symlink() else None
+        try:
+            said.append(sorted(import_file(folder / name / "r.urdf", project, roots)[0].file.parent.rglob("*.stl")))
+        except ImportFailed as failed:
+            said.append(failed.message.replace(name, "NAME"))
+    assert said[0] == said[1]

@@ -45,6 +45,8 @@ def reset(context: Context, request: wire.ResetRequest) -> wire.ResetReply | byt
     manager, scope = context.manager, one_of("scope", ResetScope, request.scope or ResetScope.ALL)
     if scope is ResetScope.TIME and (request.keyframe_name or joints):
         raise BadValue("a reset of the time alone leaves the state as it is: it takes no keyframe and no joint values")
+    if request.seed is not None and not -(2**63) <= request.seed < 2**64:
+        raise BadValue("seed must be a whole number of 64 bits: no reply could tell a larger one")
     observed = manager.reset(
         _view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints, scope=scope
     )
