@@ -24,6 +24,7 @@ UrlabError
 """
 
 import difflib
+import errno
 from collections.abc import Iterable
 from typing import ClassVar
 
@@ -377,3 +378,21 @@ def did_you_mean(word: object, words: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` when one of the words is close, else nothing."""
     close = difflib.get_close_matches(str(word), list(words), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def shortage(crashed: Exception) -> str:
+    """What the machine did not give, if that is why something failed: no fault of ours, so no traceback."""
+    if isinstance(crashed, MemoryError):
+        return "did not get the memory that it needs"
+    if isinstance(crashed, RuntimeError) and "start new thread" in str(crashed):
+        return "did not get a thread: this process has too many, or too little memory (ulimit -u, ulimit -v)"
+    missing = _SHORT_OF.get(getattr(crashed, "errno", None) or 0)  # an OSError, or ZeroMQ's
+    return f"did not get {missing}" if missing else ""
+
+
+_SHORT_OF = {
+    errno.EMFILE: "a file descriptor: this process has too many (ulimit -n)",
+    errno.ENFILE: "a file descriptor: the machine has none left",
+    errno.ENOSPC: "room on the disk",
+    errno.ENOMEM: "the memory that it needs",
+}

@@ -1,5 +1,6 @@
 """SIGINT, SIGTERM and SIGHUP as a request to stop."""
 
+import contextlib
 import queue
 import signal
 from types import FrameType
@@ -7,6 +8,9 @@ from typing import Self
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
 """SIGHUP comes when the terminal or the connection to this machine is closed."""
+
+
+_LOOK_S = 0.5
 
 
 class Stopped(BaseException):
@@ -40,8 +44,14 @@ class StopSignals:
         self._held = True
 
     def wait(self) -> str:
-        """Sleep until there is a signal; returns its name."""
-        return signal.Signals(self._received.get()).name
+        """Sleep until there is a signal; returns its name.
+
+        It wakes now and then: the system may give a signal to another thread, and then Python's handler runs only when
+        this one does.
+        """
+        while True:
+            with contextlib.suppress(queue.Empty):
+                return signal.Signals(self._received.get(timeout=_LOOK_S)).name
 
     def _receive(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002 - the signature of handlers
         self._received.put(number)

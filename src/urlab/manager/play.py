@@ -11,7 +11,7 @@ from urlab.authoring import World
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.export import save_debug_files
 from urlab.config import RenderProfile
-from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError
+from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError, shortage
 from urlab.manager.manager import Manager, StepCounter
 from urlab.paths import FileRoots
 from urlab.physics import NO_CALLBACKS, QUICK_STEP_S, StepCallbacks, give_memory_back
@@ -185,8 +185,10 @@ class Play:
         except UrlabError as failed:
             self._fail(failed.message)
         except Exception as crashed:
-            log.exception("starting level %r failed", self.level.name)
-            self._fail(f"{type(crashed).__name__}: {crashed}")
+            words = shortage(crashed)
+            if not words:
+                log.exception("starting level %r failed", self.level.name)
+            self._fail(f"starting it {words}" if words else f"{type(crashed).__name__}: {crashed}")
         finally:
             self._lock.release()
             finished.set()

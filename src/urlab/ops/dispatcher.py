@@ -1,6 +1,5 @@
 """Frame in, frame out. Every failure becomes an error reply; nothing that a client sends ends the server."""
 
-import errno
 import logging
 import time
 from typing import NamedTuple, cast
@@ -20,6 +19,7 @@ from urlab.errors import (
     UrlabError,
     excerpt,
     known,
+    shortage,
 )
 from urlab.monitoring.metrics import RequestFigures
 from urlab.ops.context import HANDLERS, Context, Parts
@@ -154,9 +154,9 @@ class Dispatcher:
             reply.message = _without_echo(reply.message, call)
         except Exception as crashed:
             op = spec.name if spec is not None else "?"
-            shortage = _shortage(crashed)
-            log.error("op %r %s", op, shortage or "crashed", exc_info=None if shortage else crashed)
-            message = f"{op} {shortage}" if shortage else f"{op}: {type(crashed).__name__}: {crashed}"
+            missing = shortage(crashed)
+            log.error("op %r %s", op, missing or "crashed", exc_info=None if missing else crashed)
+            message = f"{op} {missing}" if missing else f"{op}: {type(crashed).__name__}: {crashed}"
             message = _without_echo(message, call)
             reply, outcome = error(ErrorCode.INTERNAL_ERROR, message), ErrorCode.INTERNAL_ERROR.value
         encoding = session.encoding if session is not None else _encoding_of(call.frame)
@@ -297,22 +297,3 @@ def _failure(failed: UrlabError, spec: OpSpec | None) -> ErrorReply:
 
 
 _OF_THE_OP = (EditError, FileError, CompileError)
-
-
-def _shortage(crashed: Exception) -> str:
-    """What the machine did not give, if that is why a request failed: no fault of ours, so no traceback."""
-    if isinstance(crashed, MemoryError):
-        return "did not get the memory that it needs"
-    if isinstance(crashed, RuntimeError) and "start new thread" in str(crashed):
-        return "did not get a thread: this process has too many, or too little memory (ulimit -u, ulimit -v)"
-    if isinstance(crashed, OSError) and crashed.errno in _SHORT_OF:
-        return f"did not get {_SHORT_OF[crashed.errno]}"
-    return ""
-
-
-_SHORT_OF = {
-    errno.EMFILE: "a file descriptor: this process has too many (ulimit -n)",
-    errno.ENFILE: "a file descriptor: the machine has none left",
-    errno.ENOSPC: "room on the disk",
-    errno.ENOMEM: "the memory that it needs",
-}
