@@ -50,7 +50,7 @@ _HEARTBEAT_BYTES_PER_S = 1000
 """Heartbeats never come out of a socket."""
 
 _FRAME_OVERHEAD_BYTES = 16
-_LOOK_EVERY_MS = 100
+_LOOK_EVERY_MS = 50
 _ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 _ZAP_FRAMES = 6
 _EVENT = struct.Struct("=HI")

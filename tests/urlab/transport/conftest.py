@@ -25,7 +25,7 @@ from urlab.transport.streams.publishing import PubSocket
 from urlab_wire.enums import RowLayout, StepMode
 
 Handle = Callable[[bytes], bytes]
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 ANY_PORTS = Ports(0, 0, 0, 0, 0)
 
 ARM = """

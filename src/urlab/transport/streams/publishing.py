@@ -38,6 +38,9 @@ _SUBSCRIPTIONS_AHEAD = 2
 table before it tells of one: with many more than this, a quick sender keeps it busy for as long as it likes, and is
 counted too late."""
 
+_SUBSCRIPTION_BYTES_AHEAD = 1 << 20
+"""Per subscriber. While ZeroMQ is kept busy by a quick sender, the guard ends its connection at so many."""
+
 _RECEIVED_AT_ONCE = 1000
 _ZERO_COPY_BYTES = 65536
 _STOP_LIMIT_S = 3.0
@@ -52,7 +55,12 @@ _KEEPALIVE = {
 
 
 def bind(
-    guard: ConnectionGuard, kind: int, listener: ListeningSocket, needs: Role = Role.OBSERVER, **limits: int
+    guard: ConnectionGuard,
+    kind: int,
+    listener: ListeningSocket,
+    needs: Role = Role.OBSERVER,
+    most_undelivered_bytes: int | None = None,
+    **limits: int,
 ) -> tuple[Any, GuardedSocket]:
     """A ZeroMQ socket that serves a listener from now on, and the account of its connections.
 
@@ -64,7 +72,7 @@ def bind(
     bound.setsockopt(zmq.IPV6, int(listener.socket.family == socket.AF_INET6))
     for option, value in {**_KEEPALIVE, **{getattr(zmq, name): value for name, value in limits.items()}}.items():
         bound.setsockopt(option, value)
-    guarded = guard.guard(bound, listener.endpoint, needs)
+    guarded = guard.guard(bound, listener.endpoint, needs, most_undelivered_bytes)
     listener.socket.setblocking(False)
     bound.setsockopt(zmq.USE_FD, listener.socket.detach())
     bound.bind(listener.endpoint)
@@ -134,6 +142,7 @@ class PubSocket:
             guard,
             zmq.XPUB,
             listener,
+            most_undelivered_bytes=_SUBSCRIPTION_BYTES_AHEAD,
             SNDHWM=kept_messages,
             RCVHWM=_SUBSCRIPTIONS_AHEAD,
             MAXMSGSIZE=_LONGEST_TOPIC_BYTES,
