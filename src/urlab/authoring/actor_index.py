@@ -29,6 +29,11 @@ class ActorIndex:
         yield from self._lights.values()
 
     @property
+    def actor_count(self) -> int:
+        """How many actors there are, without lights."""
+        return len(self._actors)
+
+    @property
     def level(self) -> Level:
         """The level as it is now."""
         if self._changed:

@@ -63,6 +63,10 @@ LIGHT_CLASSES = {
 }
 
 
+_LEAST_MODELS = 200
+"""So many models are kept, in the shapes that were asked for last, however few actors the level has."""
+
+
 class World:
     """Owns the edited level. Methods may be called from any thread; each is done whole or not at all.
 
@@ -269,7 +273,10 @@ class World:
     @contextmanager
     def _edit(self) -> Iterator[ActorIndex]:
         with self._lock:
-            yield self._index
+            try:
+                yield self._index
+            finally:
+                self._bound_models()
 
     def _remove(self, doomed: Placed) -> None:
         self._index.remove(doomed)
@@ -330,10 +337,19 @@ class World:
 
     def _inspection(self, blueprint: Blueprint, keyframe: str) -> Inspection:
         key = (id(blueprint), keyframe)
-        known = self._inspected.get(key)
+        known = self._inspected.pop(key, None)
         if known is None or known[0] is not blueprint:
-            known = self._inspected[key] = (blueprint, inspect(blueprint, keyframe))
+            known = (blueprint, inspect(blueprint, keyframe))
+        self._inspected[key] = known  # the last now: those that come first are forgotten first
         return known[1]
+
+    def _bound_models(self) -> None:
+        """Forget models that were looked at long ago, beyond what the level can need: clients ask for any shape."""
+        most = _LEAST_MODELS + 2 * self._index.actor_count
+        self.library.bound(most)
+        if len(self._inspected) > most:
+            for key in list(self._inspected)[:-most]:
+                self._inspected.pop(key, None)
 
 
 def _unconverted(actor: Actor) -> Actor:

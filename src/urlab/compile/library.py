@@ -42,8 +42,9 @@ class Library:
         config = json.dumps(actor.config, sort_keys=True, default=str) if actor.config else ""
         key = (record.word, record.content, actor.scale, actor.quick_convert, config)
         with self._lock:
-            found = self._loaded.get(key)
+            found = self._loaded.pop(key, None)
             if found is not None:
+                self._loaded[key] = found  # the last now: see `bound`
                 return found
             turn = self._loading.setdefault(key, threading.Lock())
         with turn:
@@ -79,6 +80,12 @@ class Library:
         """Cut up no more meshes for now; a caller that waits for one gets ImportFailed."""
         if self._hull_source is not None:
             self._hull_source.cancel()
+
+    def bound(self, most: int) -> None:
+        """Keep so many shapes at most: those go that have not been asked for longest."""
+        with self._lock:
+            while len(self._loaded) > most:
+                del self._loaded[next(iter(self._loaded))]
 
     def forget_files(self) -> None:
         """Read those models again that are used where they stand: they may have changed."""

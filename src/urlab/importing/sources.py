@@ -73,7 +73,7 @@ class SourceFiles:
             if is_text:
                 self.take_text(path, length_bytes)
             try:
-                content = file.read(self.limits.file_bytes + 1)
+                content = file.read(min(length_bytes, self.limits.file_bytes) + 1)  # it takes that memory at once
             except OSError as refused:
                 raise _unreadable(path, refused) from refused
         self._refuse_large(path, len(content))

@@ -272,3 +272,24 @@ def test_a_loaded_model_is_had_while_another_one_is_being_loaded(
     gate.set()
     editor.join(20)
     assert found
+
+
+def test_shapes_that_no_actor_has_any_more_do_not_stay_in_memory(world: World, tmp_path: Path) -> None:
+    (tmp_path / "arm.xml").write_text(ARM)
+    world.spawn(SpawnSpec(str(tmp_path / "arm.xml"), "arm"))
+    for number in range(1, 260):
+        world.spawn(SpawnSpec(str(tmp_path / "arm.xml"), "arm", Placement(scale=(1 + number / 100,) * 3)))
+        world.inspect(world.find("arm"))
+    assert 100 < len(world.library._loaded) < 210
+    assert 100 < len(world._inspected) < 210
+
+
+def test_the_shapes_of_a_level_stay_loaded_however_many_they_are(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "arm.xml").write_text(ARM)
+    for number in range(230):
+        scale = (1 + number / 100,) * 3
+        world.spawn(SpawnSpec(str(tmp_path / "arm.xml"), f"arm{number}", Placement(scale=scale)))
+    monkeypatch.setattr("urlab.compile.library.load_blueprint", None)
+    assert len(list(rows(world, world.level))) == 230
