@@ -228,10 +228,7 @@ KINDS = {
 
 def body(chance: random.Random, marker: str) -> tuple[str, bytes, str]:
     """(kind, bytes, media type)."""
-    kind = chance.choices(
-        ("armed pickles", "bombs", "mutated pickles", "honest pickles", "fuzzed maps", "random bytes"),
-        (3, 1, 6, 2, 5, 2),
-    )[0]
+    kind = chance.choices(list(KINDS), list(KINDS.values()))[0]
     if kind == "armed pickles":
         return kind, armed(chance, marker), chance.choice(TYPES)
     if kind == "bombs":

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -34,6 +35,8 @@ _BACKLOG = 128
 _CLOSE_GRACE_S = 5
 _KEEP_ALIVE_S = 600
 """A policy may think for long between two steps on one connection."""
+_SWITCH_INTERVAL_S = 0.0005
+"""How long a Python thread may hold the interpreter: while a large body is read, other requests wait for this long."""
 _UNREAD_S = 60
 """A reply that its client does not take for so long ends the connection; so does a client that is gone."""
 
@@ -109,6 +112,7 @@ class _UvicornServer(uvicorn.Server):
         await super().startup(sockets)
         if not self.started:
             return
+        sys.setswitchinterval(_SWITCH_INTERVAL_S)
         gc.freeze()  # modules stay: the collector need not look at them in the middle of a request
         write_ready_file(self._ready_file, {"pid": os.getpid(), "url": self._url})
         if self._on_ready is not None:

@@ -39,16 +39,20 @@ def format_of(content_type: str | None) -> BodyFormat:
     return body_format
 
 
-def read_body(body: bytes, body_format: BodyFormat) -> object:
+class LongWork(Exception):
+    """A body stands for more values than its reader has the time for now."""
+
+
+def read_body(body: bytes, body_format: BodyFormat, *, at_once: int = MAX_VALUES) -> object:
     """The value in ``body``, None if it is empty; BadBody when it cannot be read.
 
-    It is made of dict, list, tuple, str, bytes, numbers, None and numpy arrays.
+    It is made of dict, list, tuple, str, bytes, numbers, None and numpy arrays. LongWork beyond ``at_once`` values.
     """
     if not body:
         return None
     if len(body) > _FEW_BYTES:
         _count_ahead(body, body_format)
-    return _Copy().of(read_pickle(body) if body_format is BodyFormat.PICKLE else _decoded(body, body_format), 0)
+    return _Copy(at_once).of(read_pickle(body) if body_format is BodyFormat.PICKLE else _decoded(body, body_format), 0)
 
 
 def _decoded(body: bytes, body_format: BodyFormat) -> object:
@@ -120,7 +124,8 @@ class _Copy:
     The data of arrays is decoded once, however many of them share it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int) -> None:
+        self._at_once = at_once
         self._values = 0
         self._decoded: dict[int, tuple[object, bytes]] = {}
         """Data of arrays by its identity, which is its own while it is kept here, and its bytes."""
@@ -162,8 +167,8 @@ class _Copy:
         self._values += values
         if depth > MAX_DEPTH:
             raise BadBody(f"the body is nested more than {MAX_DEPTH} levels deep")
-        if self._values > MAX_VALUES:
-            raise _too_many()
+        if self._values > self._at_once:
+            raise _too_many() if self._values > MAX_VALUES else LongWork
 
 
 def _too_many() -> BadBody:

@@ -1,6 +1,7 @@
 """The endpoints. What is the client's mistake becomes a `RefusedRequest`, and so a 4xx with a ``detail``."""
 
 import asyncio
+import contextlib
 import html
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +12,7 @@ from fastapi.responses import HTMLResponse
 
 from urlab.evaluation.encoding import BodyFormat, write_body
 from urlab.evaluation.errors import BadBody
-from urlab.evaluation.http.bodies import format_of, read_body
+from urlab.evaluation.http.bodies import LongWork, format_of, read_body
 from urlab.evaluation.http.generations import Caller
 from urlab.evaluation.http.service import EvaluationService
 from urlab.evaluation.settings import OWN_CLIENT_HEADER, RUN_ID_HEADER
@@ -19,7 +20,9 @@ from urlab.evaluation.simulation.actions import describe
 from urlab.evaluation.workers.pool import ReplyFormat
 
 MAX_CHUNK = 10_000
-_LARGE_BODY_BYTES = 64 << 10
+_LARGE_BODY_BYTES = 16 << 10
+_VALUES_AT_ONCE = 10_000
+"""Reading so many bytes and values takes some 10 ms at most; a small pickle can stand for far more, by references."""
 _LONGEST_WORKER_ID = 64
 _BROWSER = "Mozilla"
 _TRUE_WORDS = ("1", "true", "yes")
@@ -242,9 +245,10 @@ async def _read_request(request: Request) -> tuple[object, BodyFormat]:
     """The body's value (None if it is empty) and its format; large bodies are read off the event loop."""
     body_format = format_of(request.headers.get("content-type"))
     body = await request.body()
-    if len(body) > _LARGE_BODY_BYTES:
-        return await asyncio.to_thread(read_body, body, body_format), body_format
-    return read_body(body, body_format), body_format
+    if len(body) <= _LARGE_BODY_BYTES:
+        with contextlib.suppress(LongWork):
+            return read_body(body, body_format, at_once=_VALUES_AT_ONCE), body_format
+    return await asyncio.to_thread(read_body, body, body_format), body_format
 
 
 async def _read_data(request: Request) -> tuple[dict[str, object], BodyFormat]:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from urlab.evaluation.encoding import BodyFormat
-from urlab.evaluation.http.bodies import EXTRA_BYTES, MAX_VALUES
+from urlab.evaluation.http.bodies import EXTRA_BYTES, MAX_VALUES, LongWork, read_body
 
 LARGEST = 8 << 20
 """The limit of the server's bodies, unless it is told otherwise."""
@@ -168,3 +168,12 @@ def test_arrays_that_share_their_data_are_read_from_one_pickle() -> None:
     first, second, other = read_body(pickle.dumps([one, one, {**one, "shape": [1, 2]}]), BodyFormat.PICKLE)  # type: ignore[misc]
     assert first.tolist() == second.tolist() == [1.0, 2.0]
     assert other.tolist() == [[1.0, 2.0]]
+
+
+def test_a_small_body_that_stands_for_many_values_is_left_to_a_reader_with_time() -> None:
+    shared = list(range(20))
+    body = pickle.dumps([shared] * 600, 5)
+    assert len(body) < 2000
+    with pytest.raises(LongWork):
+        read_body(body, BodyFormat.PICKLE, at_once=10_000)
+    assert read_body(body, BodyFormat.PICKLE) == [shared] * 600
