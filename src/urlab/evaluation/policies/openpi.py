@@ -169,17 +169,17 @@ def _connect(until: ExitStack, url: str, api_key: str | None, timeout_s: float) 
     while True:
         try:
             # Pings are off: servers compute in their event loop, and would seem dead in a long inference.
-            return until.enter_context(
-                connect(
-                    url,
-                    compression=None,
-                    max_size=None,
-                    additional_headers=headers,
-                    ping_interval=None,
-                    open_timeout=max(0.1, timeout_s),
-                    proxy=None,
-                )
+            connection = connect(
+                url,
+                compression=None,
+                max_size=None,
+                additional_headers=headers,
+                ping_interval=None,
+                open_timeout=max(0.1, timeout_s),
+                proxy=None,
             )
+            until.callback(connection.close)
+            return connection
         except InvalidURI as wrong:
             raise PolicyNotFound(f"{url} is not the address of a policy server: write ws://host:port") from wrong
         except InvalidHandshake as refused:
