@@ -55,6 +55,7 @@ STARTS_PROCESSES = (
     "examples",
     "pages",
     "soak",
+    "urlab/authoring/test_history.py",
     "urlab/authoring/test_world.py",
     "urlab/test_health.py",
     "urlab/cameras/test_front_door.py",

@@ -143,6 +143,37 @@ class URLabLightHandle(ShortRepr):
 
 
 @dataclass(repr=False)
+class EditStep(ShortRepr):
+    """An edit of the level that was taken back, or made again, and the labels of those that come next, if any."""
+
+    label: str
+    can_undo: str | None = None
+    can_redo: str | None = None
+    requires_pie_restart: bool = False
+
+
+@dataclass(repr=False)
+class LevelStatus(ShortRepr):
+    """The open level. ``can_undo`` and ``can_redo`` are labels of edits, or None.
+
+    ``unsaved_changes`` is None when the server does not tell (it is an extension of ours, as the labels are).
+    """
+
+    level_path: str
+    unsaved_changes: bool | None = None
+    can_undo: str | None = None
+    can_redo: str | None = None
+
+
+@dataclass(repr=False)
+class UploadedAsset(ShortRepr):
+    """A file that was uploaded: ``path`` is what `scene.import_xml` takes, ``models`` all models of a zip file."""
+
+    path: str
+    models: list[str] = field(default_factory=list)
+
+
+@dataclass(repr=False)
 class PIEStartResult(ShortRepr):
     """How ``sim.start`` ended. ``handshake_payload`` is there on READY, and already absorbed."""
 

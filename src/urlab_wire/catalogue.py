@@ -193,6 +193,8 @@ CATALOGUE: dict[str, OpSpec] = _table(
         _op(scene.DestroyAssetRequest, failure=ErrorCode.DESTROY_ASSET_FAILED),
         _op(scene.SetActorTransformRequest, failure=ErrorCode.SET_ACTOR_TRANSFORM_FAILED),
         _op(scene.DuplicateActorRequest, limit_s=30, failure=ErrorCode.DUPLICATE_FAILED),
+        _op(scene.UndoRequest, failure=ErrorCode.UNDO_FAILED),
+        _op(scene.RedoRequest, failure=ErrorCode.REDO_FAILED),
         _op(scene.ActorHierarchyRequest, reads=True, failure=ErrorCode.ACTOR_HIERARCHY_FAILED),
         _op(scene.SnapshotRequest, reads=True, failure=ErrorCode.SNAPSHOT_FAILED),
     ),

@@ -182,6 +182,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (linking / "door").symlink_to(folder)
         for name in {*PATHS.values(), *map(_missing, PATHS.values())}:
             (linking / f"link_{name}").symlink_to(folder / name)
+            (linking / f"link_{name.replace('.', '-')}").symlink_to(folder / name)
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.chdir(folder)
     return folder

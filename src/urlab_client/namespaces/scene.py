@@ -10,6 +10,8 @@ from urlab_client.errors import URLabRPCError
 from urlab_client.namespaces.base import RpcNamespace, Target, found_path, rotated, targeted, written_path
 from urlab_client.types import (
     ActorHierarchyNode,
+    EditStep,
+    LevelStatus,
     SceneSnapshot,
     SceneSnapshotActor,
     URLabAsset,
@@ -45,6 +47,21 @@ class SceneNamespace(RpcNamespace):
     def current_level(self) -> str:
         """The path of the open level, ``/Game/Levels/<name>``."""
         return self._ask(wire.CurrentLevelRequest()).level_path
+
+    def level_status(self) -> LevelStatus:
+        """The open level, whether it has changes that are not saved, and what can be undone and redone (extension)."""
+        return result_of(LevelStatus, self._ask(wire.CurrentLevelRequest()))
+
+    def undo(self) -> EditStep:
+        """Take back the last edit of the open level (extension); `URLabRPCError` when there is none.
+
+        The last 200 are kept, until another level is opened; saving keeps them.
+        """
+        return result_of(EditStep, self._ask(wire.UndoRequest()))
+
+    def redo(self) -> EditStep:
+        """Make the edit again that was taken back last (extension); `URLabRPCError` when there is none."""
+        return result_of(EditStep, self._ask(wire.RedoRequest()))
 
     def ensure_manager(self) -> bool:
         """Put a manager into the level if it has none; returns whether it had one."""

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from urlab_wire.envelope import Reply, Request, TargetedRequest
+from urlab_wire.envelope import Reply, Request, TargetedRequest, Text
 
 
 class ActorIdentity(msgspec.Struct, kw_only=True, omit_defaults=True):

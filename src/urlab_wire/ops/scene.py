@@ -63,7 +63,40 @@ class CurrentLevelRequest(Request["CurrentLevelReply"], tag="current_level"):
 
 
 class CurrentLevelReply(LevelReply, tag="current_level_ok"):
-    """The path of the open level."""
+    """The path of the open level.
+
+    Extensions: whether its actors or lights differ from what was opened or saved last, and what `undo` and `redo`
+    would do, as a short label ("move panda"), absent when there is nothing.
+    """
+
+    unsaved_changes: bool | None = None
+    can_undo: str | None = None
+    can_redo: str | None = None
+
+
+class UndoRequest(Request["UndoReply"], tag="undo"):
+    """Take back the last edit of the open level (extension)."""
+
+
+class EditedReply(Reply):
+    """What was taken back or made again, as a short label ("move panda"), and those of the next ones, if any."""
+
+    label: str
+    requires_pie_restart: bool
+    can_undo: str | None = None
+    can_redo: str | None = None
+
+
+class UndoReply(EditedReply, tag="undo_ok"):
+    """``label`` is the edit that was taken back."""
+
+
+class RedoRequest(Request["RedoReply"], tag="redo"):
+    """Make the edit again that was taken back last (extension)."""
+
+
+class RedoReply(EditedReply, tag="redo_ok"):
+    """``label`` is the edit that was made again."""
 
 
 class EnsureManagerRequest(Request["EnsureManagerReply"], tag="ensure_manager"):
