@@ -23,7 +23,7 @@ from urlab.config import RenderProfile, ServerConfig, is_local
 from urlab.errors import ConfigError, OpTimeout
 from urlab.files import remove_ready_file, sweep, write_ready_file
 from urlab.health import HealthReport, HealthServer
-from urlab.importing import sweep_imports
+from urlab.importing import sweep_stored
 from urlab.importing.hulls import Decomposer
 from urlab.importing.limited_process import WORK
 from urlab.manager import Manager, Play, StreamSource, ViewportSource
@@ -401,7 +401,8 @@ def _sweep(project: Project) -> None:
     sweep([project.levels_dir, project.converted_meshes_dir, *replays])
     sweep([Path(tempfile.gettempdir())], f"urlab-*-{WORK}*")
     sweep([Path(tempfile.gettempdir())], "urlab-*-supervise-*")
-    sweep_imports(project.imports_dir)
+    sweep_stored(project.imports_dir)
+    sweep_stored(project.uploads_dir)
 
 
 def _largest_reply(manager: Manager) -> int:

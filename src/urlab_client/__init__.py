@@ -76,6 +76,7 @@ from urlab_client.types import (
     SegmentInfo,
     SimOptions,
     StateInfo,
+    UploadedAsset,
     URLabAsset,
     URLabBlueprint,
     URLabLightHandle,
@@ -150,5 +151,6 @@ __all__ = [
     "URLabTimeoutError",
     "URLabValueError",
     "URLabVersionMismatch",
+    "UploadedAsset",
     "ZmqTransport",
 ]

@@ -181,6 +181,7 @@ CATALOGUE: dict[str, OpSpec] = _table(
     ),
     *_namespace("scene", _EDITOR,
         _op(scene.ImportXmlRequest, limit_s=120, failure=ErrorCode.IMPORT_FAILED),
+        _op(scene.UploadAssetRequest, limit_s=60, failure=ErrorCode.UPLOAD_FAILED),
         _op(scene.CreateLevelRequest, limit_s=30, failure=ErrorCode.CREATE_LEVEL_FAILED),
         _op(scene.LoadLevelRequest, limit_s=30, failure=ErrorCode.LOAD_LEVEL_FAILED),
         _op(scene.SaveLevelRequest, limit_s=30, failure=ErrorCode.SAVE_LEVEL_FAILED),

@@ -10,7 +10,8 @@ StateInfo StepMode Transport URLabArticulation URLabAsset URLabBlueprint URLabCa
 URLabEntity
 URLabLightHandle URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle
 URLabTimeoutError URLabVersionMismatch ZmqTransport
-AsyncURLabClient NamedTable StateFull URLabControllerError URLabGoneError URLabLookupError URLabModeWarning
+AsyncURLabClient EditStep LevelStatus NamedTable UploadedAsset
+StateFull URLabControllerError URLabGoneError URLabLookupError URLabModeWarning
 URLabValueError
 """
 

@@ -172,13 +172,14 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a file of each kind, and links to it from the folders that are allowed. It is also home."""
     folder, inside, project = tmp_path / "outside", tmp_path / "inside", tmp_path / "project"
     shutil.copytree(PROJECT, project)
-    for one in (folder, inside, project / "Saved/URLab/Replays", project / "Imports"):
+    for one in (folder, inside, project / "Saved/URLab/Replays", project / "Imports", project / "Uploads"):
         one.mkdir(parents=True)
     (folder / "secret_robot.xml").write_text(ROBOT)
     (folder / "secret_lab.toml").write_text(LEVEL)
     (folder / "secret_ep.json").write_text(RECORDING)
     np.save(folder / "secret_hills.npy", np.eye(3))
-    for linking in (inside, project / "Levels", project / "Saved/URLab/Replays", project / "Imports", project):
+    homes = (project / "Levels", project / "Saved/URLab/Replays", project / "Imports", project / "Uploads", project)
+    for linking in (inside, *homes):
         (linking / "door").symlink_to(folder)
         for name in {*PATHS.values(), *map(_missing, PATHS.values())}:
             (linking / f"link_{name}").symlink_to(folder / name)
@@ -204,6 +205,8 @@ def jailed(outside: Path, make_server: Any, connect: Any) -> Any:
 def _request(field: str, text: str) -> tuple[str, dict[str, Any]]:
     op, *names = field.split(".")
     fields: dict[str, Any] = {names[0]: text}
+    if op == "upload_asset":
+        fields["data"] = ROBOT.encode()
     if op == "spawn_grid":
         fields |= {"base_actor_id": "g", "count_x": 1, "count_y": 1}
     if field == "spawn_actor.heightfield.image":
@@ -256,6 +259,7 @@ def _check_refused(escape: str, field: str, reply: dict[str, Any]) -> None:
         "recording_start.name": True,
         "recording_save.path": escape in _ODD_NAMES,
         "create_level.name": escape in _ODD_NAMES,
+        "upload_asset.name": escape in _ODD_NAMES,
     }
     assert reply["op"] == "error" or done.get(field, False), (escape, reply)
 

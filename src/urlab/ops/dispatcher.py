@@ -218,6 +218,7 @@ _AUDITED = {
     "create_level": "wrote",
     "save_level": "wrote",
     "import_xml": "wrote",
+    "upload_asset": "wrote",
     "destroy_asset": "deleted",
 }
 """Ops that write or delete files, and what the audit log calls it."""

@@ -1,7 +1,10 @@
 """``client.scene``: authoring of levels. Locations are metres, ``rotation_quat`` is x, y, z, w."""
 
+import io
 import os
+import zipfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from urlab_client.checks import Vector, maybe_numbers, numbers
@@ -14,6 +17,7 @@ from urlab_client.types import (
     LevelStatus,
     SceneSnapshot,
     SceneSnapshotActor,
+    UploadedAsset,
     URLabAsset,
     URLabBlueprint,
     URLabLightHandle,
@@ -74,6 +78,18 @@ class SceneNamespace(RpcNamespace):
         """
         reply = self._ask(wire.ImportXmlRequest(path=written_path(xml_path), force_reimport=force_reimport))
         return URLabBlueprint(reply.blueprint_class_path, reply.blueprint_short_name, reply.imported_now)
+
+    def upload(self, path_or_name: str | os.PathLike[str], data: bytes | None = None) -> UploadedAsset:
+        """Send a model from this machine to the server's project; `import_xml` takes its ``path`` (extension).
+
+        A file is sent as it is: a model, a mesh, or a ``.zip`` or ``.mjz`` with a model and its files. A folder is sent
+        as a zip file, without hidden files. With ``data`` nothing is read: the first argument is just a file name. What
+        was uploaded under the same name before is replaced.
+        """
+        name, content = _packed(Path(path_or_name)) if data is None else (os.fspath(path_or_name), bytes(data))
+        if len(content) > wire.MAX_UPLOAD_BYTES:
+            raise ValueError(f"{name} has {len(content)} bytes; an upload has at most {wire.MAX_UPLOAD_BYTES}")
+        return result_of(UploadedAsset, self._ask(wire.UploadAssetRequest(name=name, data=content)))
 
     def destroy_asset(self, asset_path: str) -> bool:
         """Delete a level or an import from the project; returns whether there was one."""
@@ -274,6 +290,19 @@ def _heightfield(given: Mapping[str, Any]) -> wire.HeightfieldBlock:
     image = given.get("image")
     path = None if image is None else found_path(image)
     return wire.HeightfieldBlock(size=given["size"], heights=given.get("heights"), image=path)
+
+
+def _packed(path: Path) -> tuple[str, bytes]:
+    """The name and the bytes of a file; of a folder, those of a zip file of it."""
+    if not path.is_dir():
+        return path.name, path.read_bytes()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for file in sorted(path.rglob("*")):
+            inside = file.relative_to(path)
+            if file.is_file() and not any(part.startswith(".") for part in inside.parts):
+                archive.write(file, inside)
+    return f"{path.resolve().name}.zip", packed.getvalue()
 
 
 def _node(block: wire.HierarchyNode) -> ActorHierarchyNode:

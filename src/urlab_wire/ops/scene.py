@@ -23,6 +23,27 @@ class ImportXmlReply(Reply, tag="import_xml_ok"):
     imported_now: bool
 
 
+MAX_UPLOAD_BYTES = 63 << 20
+"""Of one upload: it is one request, which has at most 64 MiB."""
+
+
+class UploadAssetRequest(Request["UploadAssetReply"], tag="upload_asset"):
+    """Put a model file, or a zip file with a model and its files, into the project (extension).
+
+    ``name`` is a plain file name; what was uploaded under it before is replaced. In JSON ``data`` is base64.
+    """
+
+    name: Name
+    data: bytes
+
+
+class UploadAssetReply(Reply, tag="upload_asset_ok"):
+    """``path`` is what import_xml takes next; ``models`` are all models of a zip file, that one first."""
+
+    path: str
+    models: list[str]
+
+
 class LevelReply(Reply):
     """What the ops about one level answer with: its path in the protocol."""
 

@@ -38,6 +38,13 @@ def import_xml(context: Context, request: wire.ImportXmlRequest) -> wire.ImportX
     )
 
 
+@handler("upload_asset")
+def upload_asset(context: Context, request: wire.UploadAssetRequest) -> wire.UploadAssetReply:
+    """Take a client's file into the project, to be imported."""
+    upload = context.world.importer.upload(request.name, request.data)
+    return wire.UploadAssetReply(path=str(upload.path), models=[str(model) for model in upload.models])
+
+
 @handler("create_level")
 def create_level(context: Context, request: wire.CreateLevelRequest) -> wire.CreateLevelReply:
     """A new, empty level."""
