@@ -46,7 +46,7 @@ from urlab.transport import (
     Streams,
     ZmqRpcServer,
 )
-from urlab.viewport import Viewport
+from urlab.viewport import ModelPictures, Viewport
 from urlab_client import URLabClient
 from urlab_client.transports import InProcessTransport
 from urlab_wire.enums import PIEState, StepMode
@@ -103,7 +103,8 @@ class Server:
         )
         overlay = Overlay()
         self._viewport = Viewport(ViewportSource(self.play), overlay, profile=self.config.render_profile)
-        self._parts = Parts(self.play, self.world, overlay, self._viewport)
+        pictures = ModelPictures(profile=self.config.render_profile)
+        self._parts = Parts(self.play, self.world, overlay, self._viewport, pictures)
         self.dispatcher = Dispatcher(self._parts)
         self._registry = RequestRegistry(identify=request_key)
         self._publishers: list[ScenePublisher] = []

@@ -175,6 +175,7 @@ class AsyncOutliner(AsyncPart[OutlinerNamespace]):
 
     list_actors = awaited(OutlinerNamespace.list_actors)
     list_blueprints = awaited(OutlinerNamespace.list_blueprints)
+    blueprint_picture = awaited(OutlinerNamespace.blueprint_picture)
     find_actors = awaited(OutlinerNamespace.find_actors)
     get_actor_bounds = awaited(OutlinerNamespace.get_actor_bounds)
     select_actor = awaited(OutlinerNamespace.select_actor)

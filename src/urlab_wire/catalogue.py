@@ -207,6 +207,7 @@ CATALOGUE: dict[str, OpSpec] = _table(
     *_namespace("outliner", _EDITOR,
         _op(outliner.ListActorsRequest, reads=True, limit_s=30, failure=ErrorCode.LIST_ACTORS_FAILED),
         _op(outliner.ListBlueprintsRequest, reads=True, failure=ErrorCode.LIST_BLUEPRINTS_FAILED),
+        _op(outliner.BlueprintPictureRequest, reads=True, limit_s=60, failure=ErrorCode.BLUEPRINT_PICTURE_FAILED),
         _op(outliner.FindActorsRequest, reads=True, limit_s=30, failure=ErrorCode.FIND_ACTORS_FAILED),
         _op(outliner.GetActorBoundsRequest, reads=True, limit_s=30, failure=ErrorCode.GET_ACTOR_BOUNDS_FAILED),
         _op(outliner.SelectActorRequest, failure=ErrorCode.SELECT_FAILED),

@@ -31,6 +31,8 @@ PATHS = {
     "recording_start.name": "secret_ep.json",
     "recording_save.path": "secret_ep.json",
     "replay_load.path": "secret_ep.json",
+    "upload_asset.name": "secret_robot.xml",
+    "blueprint_picture.blueprint_path": "secret_robot.xml",
 }
 """The fields that name files, or become names of files, each with a file that would be useful there."""
 

@@ -6,15 +6,20 @@ from typing import Any
 
 import mujoco
 
+from urlab.authoring.targets import HOME
 from urlab.cameras.scene_camera import scene_cameras
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.assemble import PlacedActor
+from urlab.compile.library import Library
 from urlab.geometry import Pose
 from urlab.manager.articulation import go_to_start
 from urlab.manager.manager import Manager
 from urlab.manager.play import Play
-from urlab.scene.level import Level
+from urlab.scene.blueprint_record import BlueprintRecord
+from urlab.scene.level import Actor, Level
+from urlab.scene.names import legal_name
 from urlab.viewport import PosedModel
+from urlab.viewport.model_pictures import PICTURE_LIGHT, light_for_picture
 
 
 class ViewportSource:
@@ -63,6 +68,22 @@ class ViewportSource:
         """Ids of the bodies of the actor that is selected, in that scene."""
         names = _body_names(scene, self._play.world.selected)
         return tuple(int(scene.model.body(name).id) for name in names)
+
+
+def blueprint_at_start(record: BlueprintRecord) -> PosedModel:
+    """A blueprint by itself, at its keyframe "home" or else in MuJoCo's start; ImportFailed or CompileError if not.
+
+    It is read anew, and not kept: a list of blueprints shows many that are never used.
+    """
+    library = Library(lambda _: record)
+    actor = Actor(legal_name(record.short_name), record.word)
+    blueprint = library.blueprint(actor)
+    if blueprint.is_articulation and any(key.name == HOME for key in blueprint.spec.keys):
+        actor = replace(actor, keyframe=HOME)
+    lights = () if blueprint.spec.lights else (PICTURE_LIGHT,)
+    scene = compile_scene(Level(record.short_name, (actor,), lights=lights), library)
+    light_for_picture(scene.model)
+    return _at_start(scene)
 
 
 def actor_bodies(scene: CompiledScene) -> dict[str, frozenset[int]]:

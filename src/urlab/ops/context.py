@@ -10,7 +10,7 @@ from urlab.authoring import World
 from urlab.manager import Manager, Play
 from urlab.ops.session import Session, SessionTable
 from urlab.overlay import Overlay
-from urlab.viewport import Viewport
+from urlab.viewport import ModelPictures, Viewport
 from urlab_wire import CATALOGUE, Reply
 
 
@@ -57,6 +57,7 @@ class Parts:
     world: World
     overlay: Overlay
     viewport: Viewport
+    pictures: ModelPictures
     streams: StreamEndpoints | None = None
     shared_memory: SharedMemoryInfo | None = None
     audit: AuditLog | None = None

@@ -16,7 +16,7 @@ from urlab.overlay import MAX_REACH_M, Drawings, Overlay
 from urlab.viewport.camera import DEFAULT_OFFSET_M, ActorTracker, ViewCamera
 from urlab.viewport.framing import box_of_actor, box_of_scene
 from urlab.viewport.posed_model import PosedData, PosedModel, model_camera
-from urlab.viewport.renderer import ViewportRenderer, ViewRequest
+from urlab.viewport.renderer import ViewportRenderer, ViewRequest, check_size
 from urlab.viewport.texts import png_with_texts
 from urlab.viewport.view_mode import STYLES, ViewMode
 from urlab.viewport.visual_flags import VisualFlags
@@ -24,7 +24,6 @@ from urlab_wire.pixels import Bytes
 
 VIEW = "viewport"
 DEFAULT_SIZE = (1280, 720)
-MIN_PIXELS, MAX_PIXELS = 16, 4096
 
 _START = ViewCamera((-3.0, -3.0, 2.0), (1.0, 0.0, 0.0, 0.0)).looking_at((0.0, 0.0, 0.0))
 _SMALLEST_BOX_M = 0.05
@@ -211,9 +210,7 @@ class Viewport:
 
     def screenshot(self, width: int = DEFAULT_SIZE[0], height: int = DEFAULT_SIZE[1]) -> Screenshot:
         """A picture of what the viewport shows, drawings and texts included; NoViewport when there is no GL."""
-        for name, pixel_count in (("width", width), ("height", height)):
-            if not MIN_PIXELS <= pixel_count <= MAX_PIXELS:
-                raise BadValue(f"{name} must be between {MIN_PIXELS} and {MAX_PIXELS} pixels, but is {pixel_count}")
+        check_size(width, height)
         posed, mode = self._posed_model(), self.mode
         outlined = frozenset(posed.selected_bodies)
         with self._lock:

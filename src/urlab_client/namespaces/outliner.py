@@ -20,6 +20,17 @@ class OutlinerNamespace(RpcNamespace):
         found = self._ask(wire.ListBlueprintsRequest()).blueprints
         return [BlueprintInfo(block.blueprint_class_path, block.blueprint_short_name) for block in found]
 
+    def blueprint_picture(
+        self, path: str | BlueprintInfo | URLabBlueprint, width: int = 256, height: int = 192
+    ) -> bytes:
+        """A picture of a blueprint by itself, as the bytes of a PNG file; the size in pixels (extension).
+
+        ``path`` is its class path or name, or what `list_blueprints` or `import_xml` told. A robot stands at its
+        keyframe ``home``, if it has one.
+        """
+        name = path.class_path if isinstance(path, BlueprintInfo | URLabBlueprint) else path
+        return self._ask(wire.BlueprintPictureRequest(blueprint_path=name, width=width, height=height)).png
+
     def find_actors(
         self,
         *,
