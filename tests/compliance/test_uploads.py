@@ -40,6 +40,7 @@ def test_a_model_file_is_uploaded_imported_and_played(builder: Any) -> None:
 def test_a_spec_that_mujoco_packed_is_imported_and_played(builder: Any) -> None:
     cube = Path(builder.cube_file).read_bytes()
     spec, data = mujoco.MjSpec.from_string(MESHED, assets={"c.obj": cube}), io.BytesIO()
+    spec.compile()
     spec.to_zip(data)
     reply = builder.wire.ok("upload_asset", name="tin.mjz", data=data.getvalue())
     builder.spawn("tin", reply["path"], location=[0, 0, 1])

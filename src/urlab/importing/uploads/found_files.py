@@ -1,7 +1,7 @@
-"""Files of an archive that are not where a model of it says: MuJoCo finds them by their bare names.
+"""Files of an archive that are not where its model says: MuJoCo finds them by their bare names.
 
-`MjSpec.to_zip` keeps assets under the names that its caller gave them, and writes a model that looks for them in the
-folders of its compiler element. On disk such a model finds nothing, until it says where its files are.
+`MjSpec.to_zip` writes one model, which looks for its assets in the folders of its compiler element, and the assets
+under the names that its caller gave them. On disk such a model finds nothing, until it says where its files are.
 """
 
 import posixpath
@@ -14,29 +14,25 @@ from urlab.importing.model_rewriter import explicit_name
 from urlab.importing.xml_tags import BrokenXml, Edit, Tag, edited, tags
 
 _TOP = "/archive/"
-"""Where an archive is said to be while its models are looked at."""
+"""Where an archive is said to be while its model is looked at."""
 
 _MOST_BYTES = 4 << 20
 _MOST_TAGS = 20_000
-"""Far above what `to_zip` writes: of more text, in all models together, and more tags that name files, none is read."""
+"""Far above what `to_zip` writes: a model of more text, or with more tags that name files, stays as it is."""
 
 
-def name_found_files(folder: Path, models: Sequence[Path], paths: Sequence[str]) -> None:
-    """Let models in a folder say where their files are, where these are found by their bare names only.
+def name_found_files(folder: Path, model: Path, paths: Sequence[str]) -> None:
+    """Let a model say where its files are, if some of them are found by their bare names only.
 
-    ``models`` and ``paths``, all files of the archive, are relative to the folder. A model that finds its files, and
-    one that is no XML, stays as it is.
+    ``model`` and ``paths``, all files of the archive, are relative to the folder. A model that finds its files, one
+    that includes others, and one that is no XML, stays as it is.
     """
+    if (folder / model).stat().st_size > _MOST_BYTES:
+        return
     by_name = {last(path).casefold(): path for path in sorted(paths, key=lambda one: one.count("/"), reverse=True)}
-    left_bytes = _MOST_BYTES
-    for model in models:
-        left_bytes -= (folder / model).stat().st_size
-        if left_bytes < 0:
-            return
-        text = (folder / model).read_bytes()
-        changed = _changed(text, model.as_posix(), frozenset(paths), by_name)
-        if changed is not None:
-            (folder / model).write_bytes(changed)
+    changed = _changed((folder / model).read_bytes(), model.as_posix(), frozenset(paths), by_name)
+    if changed is not None:
+        (folder / model).write_bytes(changed)
 
 
 def _changed(text: bytes, model: str, paths: frozenset[str], by_name: dict[str, str]) -> bytes | None:
@@ -45,7 +41,7 @@ def _changed(text: bytes, model: str, paths: frozenset[str], by_name: dict[str, 
         naming = list(islice((tag for tag in tags(text) if not tag.is_end and _names_files(tag)), _MOST_TAGS + 1))
     except BrokenXml:
         return None
-    if len(naming) > _MOST_TAGS:
+    if len(naming) > _MOST_TAGS or any(_is_include(tag) for tag in naming):
         return None
     home = posixpath.dirname(model)
     folders, edits, is_needed = folders_of(naming, f"{_TOP}{home}"), list[Edit](), False
@@ -63,7 +59,11 @@ def _changed(text: bytes, model: str, paths: frozenset[str], by_name: dict[str, 
 
 
 def _names_files(tag: Tag) -> bool:
-    return tag.name == "compiler" or any(True for _ in references(tag, is_urdf=False))
+    return tag.name == "compiler" or _is_include(tag) or any(True for _ in references(tag, is_urdf=False))
+
+
+def _is_include(tag: Tag) -> bool:
+    return tag.name.lower() == "include"
 
 
 def _folders_named(tag: Tag) -> list[str]:

@@ -84,7 +84,8 @@ def _stored(folder: Path, name: str, data: bytes, archive: Archive | None) -> li
         else:
             archive.unpack(staged)
             models = _models_in(staged, archive, name)
-            name_found_files(staged, [path for path in models if not _is_mesh(path)], archive.paths)
+            if [path for path in archive.paths if _is_text(Path(path))] == [models[0].as_posix()]:
+                name_found_files(staged, models[0], archive.paths)
         replace_folder(staged, folder)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
@@ -97,16 +98,15 @@ def _models_in(folder: Path, archive: Archive, name: str) -> list[Path]:
     First those that are nearest to the top, among them the one that is called like the archive.
     """
     paths = [Path(path) for path in archive.paths]
-    models = [path for path in paths if path.suffix.lower() in MODEL_SUFFIXES and _is_model(folder / path)]
-    models = models or [path for path in paths if _is_mesh(path)]
+    models = [path for path in paths if _is_text(path) and _is_model(folder / path)]
+    models = models or [path for path in paths if not _is_text(path) and format_of(path.suffix.lower()) is not None]
     if not models:
         raise UploadFailed(f"{name} holds no model ({' '.join(suffixes())}); it has: {known(archive.paths)}")
     return sorted(models, key=lambda path: (len(path.parts), path.stem != Path(name).stem, str(path)))
 
 
-def _is_mesh(path: Path) -> bool:
-    suffix = path.suffix.lower()
-    return suffix not in MODEL_SUFFIXES and format_of(suffix) is not None
+def _is_text(path: Path) -> bool:
+    return path.suffix.lower() in MODEL_SUFFIXES
 
 
 def _is_model(file: Path) -> bool:

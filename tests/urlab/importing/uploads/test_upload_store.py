@@ -262,6 +262,15 @@ def test_a_model_that_finds_its_files_stays_as_it_is(project: Project) -> None:
     assert everything(project)["m-zip/m.xml"] == text
 
 
+@pytest.mark.parametrize("part", ["part.xml", "part.inc"])
+def test_a_model_in_several_files_stays_as_it_is(imported: Callable[[str, bytes], Any], part: str) -> None:
+    """A part that is included finds its files by the folders of the model that includes it."""
+    text = MESHED.format("", "cube.obj").replace('<compiler meshdir=""/>', "")
+    main = f'<mujoco><compiler meshdir="assets"/><include file="{part}"/></mujoco>'
+    files = {"lab.xml": main, part: text, "assets/cube.obj": CUBE}
+    assert imported("lab.zip", packed(files)).nmesh == 1
+
+
 def test_a_model_of_an_upload_reads_nothing_outside_the_allowed_folders(
     imported: Callable[[str, bytes], Any], tmp_path: Path
 ) -> None:
