@@ -26,9 +26,10 @@ from urlab.health import HealthReport, HealthServer
 from urlab.importing import sweep_imports
 from urlab.importing.hulls import Decomposer
 from urlab.importing.limited_process import WORK
-from urlab.manager import Manager, Play, StreamSource, ViewportSource
+from urlab.manager import Exports, Manager, Play, StreamSource, ViewportSource
 from urlab.manager.play import DEFAULT_TIMEOUT_S
 from urlab.monitoring import watchdog
+from urlab.monitoring.log_buffer import LogBuffer
 from urlab.monitoring.metrics import RequestFigures
 from urlab.mujoco_versions import check_version
 from urlab.ops import Dispatcher, Parts, request_key
@@ -102,8 +103,12 @@ class Server:
             callbacks=callbacks,
         )
         overlay = Overlay()
-        self._viewport = Viewport(ViewportSource(self.play), overlay, profile=self.config.render_profile)
-        self._parts = Parts(self.play, self.world, overlay, self._viewport)
+        source = ViewportSource(self.play)
+        self._viewport = Viewport(source, overlay, profile=self.config.render_profile)
+        self._exports = Exports(self.play, source, self._viewport, self.config.render_profile)
+        self._log_buffer = LogBuffer()
+        self._log_buffer.attach()
+        self._parts = Parts(self.play, self.world, overlay, self._viewport, self._exports, self._log_buffer)
         self.dispatcher = Dispatcher(self._parts)
         self._registry = RequestRegistry(identify=request_key)
         self._publishers: list[ScenePublisher] = []
@@ -252,6 +257,7 @@ class Server:
     def close(self) -> None:
         """Stop playing (an unsaved recording is kept) and close every socket."""
         self.dispatcher.drain()
+        self._exports.jobs.close()
         self.world.importer.close()
         try:
             self.play.stop(_CLOSE_LIMIT_S)
@@ -276,6 +282,7 @@ class Server:
         self._decomposer.close()
         if self._recovery is not None:
             self._recovery.join(_CLOSE_LIMIT_S)
+        self._log_buffer.detach()
 
 
 _ROOTS = ("model_roots", "write_roots")

@@ -137,6 +137,7 @@ class AsyncSim(AsyncPart[SimNamespace]):
     start = awaited(SimNamespace.start)
     stop = awaited(SimNamespace.stop)
     status = awaited(SimNamespace.status)
+    recent_log = awaited(SimNamespace.recent_log)
 
 
 class AsyncRuntime(AsyncPart[RuntimeNamespace]):
@@ -212,6 +213,10 @@ class AsyncRecording(AsyncPart[URLabRecordingAPI]):
     save = awaited(URLabRecordingAPI.save)
     clear = awaited(URLabRecordingAPI.clear)
     status = awaited(URLabRecordingAPI.status)
+    list = awaited(URLabRecordingAPI.list)
+    export = awaited(URLabRecordingAPI.export)
+    export_status = awaited(URLabRecordingAPI.export_status)
+    cancel_export = awaited(URLabRecordingAPI.cancel_export)
 
     @property
     def is_active(self) -> AwaitedValue[bool]:
@@ -241,6 +246,8 @@ class AsyncReplay(AsyncPart[URLabReplayAPI]):
     list_sessions = awaited(URLabReplayAPI.list_sessions)
     set_active = awaited(URLabReplayAPI.set_active)
     start = awaited(URLabReplayAPI.start)
+    seek = awaited(URLabReplayAPI.seek)
+    status = awaited(URLabReplayAPI.status)
     stop = awaited(URLabReplayAPI.stop)
     play = awaited(URLabReplayAPI.play)
 

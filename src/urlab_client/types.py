@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_args, get_origin
 
-from urlab_wire.enums import PIEState
+from urlab_wire.enums import ExportState, PIEState
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -157,12 +157,28 @@ class PIEStartResult(ShortRepr):
 
 
 @dataclass(repr=False)
+class ReplayStatus(ShortRepr):
+    """What is being replayed.
+
+    What follows ``total_frames`` is an extension of ours: the frame that is shown, from 0, its timestamp in simulated
+    seconds, whether frames follow one another by themselves (in live mode), and whether they begin again at the end.
+    """
+
+    active_session: str
+    total_frames: int = 0
+    frame: int = 0
+    time: float | None = None
+    playing: bool = False
+    loop: bool = False
+
+
+@dataclass(repr=False)
 class PIEStatus(ShortRepr):
     """Where the play lifecycle stands; ``sim_time`` in seconds while a simulation runs.
 
     What follows is there when the server tells it (an extension of ours): the pace of live physics in percent of real
     time, the seed of the last reset that named one, by prefix whose setpoints count, ``zmq`` or ``ui``, and why the
-    last step failed, if it did (which pauses live physics).
+    last step failed, if it did (which pauses live physics), and where a replay stands, while one is active.
     """
 
     state: PIEState
@@ -175,6 +191,7 @@ class PIEStatus(ShortRepr):
     seed: int | None = None
     control_source: dict[str, str] | None = None
     physics_error: str | None = None
+    replay: ReplayStatus | None = None
 
 
 @dataclass(repr=False)
@@ -204,20 +221,73 @@ class RecordingStatus(ShortRepr):
 
 
 @dataclass(repr=False)
+class RecordingInfo(ShortRepr):
+    """A recording that is saved on the server; `URLabReplayAPI.load` takes its ``name``. An extension of ours.
+
+    ``written`` is in seconds since 1970. Frames, simulated seconds and level are there where the beginning of the file
+    tells them; ``problem`` says why it cannot be read.
+    """
+
+    name: str
+    size_bytes: int
+    written: float
+    format: str
+    frame_count: int | None = None
+    sim_duration_s: float | None = None
+    level: str | None = None
+    problem: str | None = None
+
+
+@dataclass(repr=False)
+class ExportStatus(ShortRepr):
+    """How far an export is: ``done`` of ``total`` pictures; ``path`` is on the server's machine. An extension of ours.
+
+    ``code`` and ``message`` say why it failed, ``warnings`` what is not as it may have been meant.
+    """
+
+    export_id: str
+    state: ExportState
+    path: Path
+    done: int = 0
+    total: int = 0
+    format: str = ""
+    recording: str = ""
+    code: str | None = None
+    message: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it waits for others, or runs."""
+        return self.state in (ExportState.WAITING, ExportState.RUNNING)
+
+
+@dataclass(repr=False)
+class LogEntry(ShortRepr):
+    """One record of the server's log; ``time`` is in seconds since 1970. An extension of ours.
+
+    Of an op that changed the world, or was to, there are also who called it, the kind of the session, the op, and the
+    code of the error if it was refused.
+    """
+
+    number: int
+    time: float
+    level: str
+    logger: str
+    message: str
+    caller: str | None = None
+    session: str | None = None
+    op: str | None = None
+    code: str | None = None
+
+
+@dataclass(repr=False)
 class ReplaySession(ShortRepr):
     """A recording that is loaded for replay."""
 
     name: str
     total_frames: int = 0
     source_path: Path | None = None
-
-
-@dataclass(repr=False)
-class ReplayStatus(ShortRepr):
-    """What is being replayed."""
-
-    active_session: str
-    total_frames: int = 0
 
 
 @dataclass(repr=False)

@@ -31,6 +31,8 @@ PATHS = {
     "recording_start.name": "secret_ep.json",
     "recording_save.path": "secret_ep.json",
     "replay_load.path": "secret_ep.json",
+    "recording_export.path": "secret_ep.json",
+    "recording_export.out": "secret_film.mp4",
 }
 """The fields that name files, or become names of files, each with a file that would be useful there."""
 
@@ -41,7 +43,7 @@ NO_PATHS = {
     "camera", "cameras", "mode", "step_mode", "source", "articulation", "body", "body1", "body2", "geom1", "geom2",
     "include_cameras", "per_articulation", "ctrl_map", "control_mode", "xfrc_applied", "per_articulation_qpos",
     "keyframe_name", "scope", "frames", "names", "config", "params", "options", "save_state.name", "restore_state.name",
-    "delete_state.name", "set_equality.name", "replay_set_active.name",
+    "delete_state.name", "set_equality.name", "replay_set_active.name", "format", "export_id",
 }  # fmt: skip
 """All other fields with text in them, by the last name, or op and name where another op has a path of that name."""
 
@@ -177,6 +179,7 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "secret_robot.xml").write_text(ROBOT)
     (folder / "secret_lab.toml").write_text(LEVEL)
     (folder / "secret_ep.json").write_text(RECORDING)
+    (folder / "secret_film.mp4").write_bytes(b"\0\0\0\x14ftypisomURLB")
     np.save(folder / "secret_hills.npy", np.eye(3))
     for linking in (inside, project / "Levels", project / "Saved/URLab/Replays", project / "Imports", project):
         (linking / "door").symlink_to(folder)
@@ -197,6 +200,7 @@ def jailed(outside: Path, make_server: Any, connect: Any) -> Any:
     wire.ok("recording_start")
     wire.ok("step", n_steps=3)
     wire.ok("recording_stop")
+    wire.ok("recording_save")
     return wire
 
 
@@ -205,6 +209,8 @@ def _request(field: str, text: str) -> tuple[str, dict[str, Any]]:
     fields: dict[str, Any] = {names[0]: text}
     if op == "spawn_grid":
         fields |= {"base_actor_id": "g", "count_x": 1, "count_y": 1}
+    if op == "recording_export":
+        fields |= {"format": "mp4"} if "path" in fields else {"format": "mp4", "path": "recording.json"}
     if field == "spawn_actor.heightfield.image":
         fields = {"blueprint": "hills", "heightfield": {"image": text, "size": [1.0, 1.0, 1.0]}}
     return op, fields
@@ -254,6 +260,7 @@ def _check_refused(escape: str, field: str, reply: dict[str, Any]) -> None:
         "begin_pie.level_path": reply.get("state") == "compile_failed",
         "recording_start.name": True,
         "recording_save.path": escape in _ODD_NAMES,
+        "recording_export.out": escape in _ODD_NAMES,
         "create_level.name": escape in _ODD_NAMES,
     }
     assert reply["op"] == "error" or done.get(field, False), (escape, reply)

@@ -28,18 +28,22 @@ class ViewportSource:
 
     def __call__(self) -> PosedModel:
         """The world as it is now; CompileError when the edited level cannot be compiled."""
-        if self._play.is_playing:
-            return self._running()
+        return self.shown()[1]
+
+    def shown(self) -> tuple[CompiledScene, PosedModel]:
+        """The same, after the scene that it is."""
+        manager = self._play.running
+        if manager is not None:
+            return manager.scene, self._running(manager)
         with self._lock:
             level = self._play.world.level
             if self._edited is None or self._edited[0] is not level:
                 scene = compile_scene(level, self._play.world.library)
                 self._edited = (level, scene, _at_start(scene))
             _, scene, posed = self._edited
-            return replace(posed, selected_bodies=self._selected_bodies(scene))
+            return scene, replace(posed, selected_bodies=self._selected_bodies(scene))
 
-    def _running(self) -> PosedModel:
-        manager = self._play.manager
+    def _running(self, manager: Manager) -> PosedModel:
         engine, snapshot = manager.engine, manager.engine.snapshot
         if self._running_actors[0] is not manager.scene:
             self._running_actors = manager.scene, actor_bodies(manager.scene)

@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from urlab.access import LOCAL, AuditLog, RpcCaller
 from urlab.authoring import World
-from urlab.manager import Manager, Play
+from urlab.manager import Exports, Manager, Play
+from urlab.monitoring.log_buffer import LogBuffer
 from urlab.ops.session import Session, SessionTable
 from urlab.overlay import Overlay
 from urlab.viewport import Viewport
@@ -57,6 +58,10 @@ class Parts:
     world: World
     overlay: Overlay
     viewport: Viewport
+    exports: Exports
+    log: LogBuffer
+    """The newest records of the server's log."""
+
     streams: StreamEndpoints | None = None
     shared_memory: SharedMemoryInfo | None = None
     audit: AuditLog | None = None

@@ -152,13 +152,15 @@ class Dispatcher:
         except UrlabError as failed:
             reply, outcome = _failure(failed, spec), failed.code.value
             reply.message = _without_echo(reply.message, call)
+            self._note(spec, session, caller, reply)
         except Exception as crashed:
             op = spec.name if spec is not None else "?"
             missing = shortage(crashed)
             log.error("op %r %s", op, missing or "crashed", exc_info=None if missing else crashed)
             message = f"{op} {missing}" if missing else f"{op}: {type(crashed).__name__}: {crashed}"
-            message = _without_echo(message, call)
-            reply, outcome = error(ErrorCode.INTERNAL_ERROR, message), ErrorCode.INTERNAL_ERROR.value
+            reply = error(ErrorCode.INTERNAL_ERROR, _without_echo(message, call))
+            outcome = ErrorCode.INTERNAL_ERROR.value
+            self._note(spec, session, caller, reply)
         encoding = session.encoding if session is not None else _encoding_of(call.frame)
         return self._encode(reply, encoding), spec.name if spec is not None else "", outcome
 
@@ -200,9 +202,23 @@ class Dispatcher:
             raise request
         context = Context(self._parts, self.sessions, session, running, caller)
         reply = handler(context, request)
-        if spec.name in _AUDITED:
-            context.record(_AUDITED[spec.name], op=spec.name, **(_paths(request) | _paths(reply)))
+        if not spec.reads:  # of a step, nothing more is done
+            if spec.name in _AUDITED:
+                context.record(_AUDITED[spec.name], op=spec.name, **(_paths(request) | _paths(reply)))
+            self._note(spec, session, caller)
         return reply
+
+    def _note(
+        self, spec: OpSpec | None, session: Session | None, caller: RpcCaller, refusal: ErrorReply | None = None
+    ) -> None:
+        """Keep for the log that an op changed the world, or was to; steps, and what only reads, are not kept."""
+        if spec is None or spec.reads or spec.name == "forward":
+            return
+        kind = None if session is None else session.kind
+        if refusal is None:
+            self._parts.log.note_op(spec.name, caller.name, kind)
+        else:
+            self._parts.log.note_op(spec.name, caller.name, kind, refusal.code, refusal.message)
 
     def _encode(self, reply: Reply, encoding: Encoding) -> bytes:
         try:
@@ -215,6 +231,7 @@ class Dispatcher:
 _LONG_S = 0.02
 _AUDITED = {
     "recording_save": "wrote",
+    "recording_export": "wrote",
     "create_level": "wrote",
     "save_level": "wrote",
     "import_xml": "wrote",
@@ -242,8 +259,11 @@ def _paths(message: object) -> dict[str, str]:
     return {name: value for name in names if isinstance(value := getattr(message, name), str)}
 
 
-_IMMEDIATE = frozenset({"pie_status"})
+_IMMEDIATE = frozenset({"pie_status", "export_status", "export_cancel", "recent_log"})
 """Ops that wait for nothing and are done at once, beside those of the running scene."""
+
+_OF_SCENE = frozenset({"replay_seek"})
+"""Ops of the running scene, as quick as those of runtime, in other namespaces."""
 
 _ELSEWHERE = frozenset({"set_camera_mode", "set_camera_streaming"})
 """Ops of the running scene that have to do with other threads than that of the simulation."""
@@ -253,7 +273,7 @@ def _is_of_scene(spec: OpSpec) -> bool:
     """Whether an op is quick while it has the running scene for itself."""
     if spec.category is not OpCategory.MANAGER_REQUIRED or spec.name in _ELSEWHERE:
         return False
-    return spec.namespace in ("", "runtime")
+    return spec.namespace in ("", "runtime") or spec.name in _OF_SCENE
 
 
 def _takes_long(spec: OpSpec) -> bool:

@@ -7,7 +7,7 @@ world is shown and `visual_flags` what MuJoCo draws over it. `renderer` draws a 
 
 from urlab.viewport.camera import ViewCamera
 from urlab.viewport.posed_model import PosedModel
-from urlab.viewport.viewport import DEFAULT_SIZE, Viewport
+from urlab.viewport.viewport import DEFAULT_SIZE, ViewPictures, Viewport, check_size
 from urlab.viewport.visual_flags import OVERLAY_WORDS
 
-__all__ = ["DEFAULT_SIZE", "OVERLAY_WORDS", "PosedModel", "ViewCamera", "Viewport"]
+__all__ = ["DEFAULT_SIZE", "OVERLAY_WORDS", "PosedModel", "ViewCamera", "ViewPictures", "Viewport", "check_size"]

@@ -18,7 +18,7 @@ from urlab.viewport.framing import box_of_actor, box_of_scene
 from urlab.viewport.posed_model import PosedData, PosedModel, model_camera
 from urlab.viewport.renderer import ViewportRenderer, ViewRequest
 from urlab.viewport.texts import png_with_texts
-from urlab.viewport.view_mode import STYLES, ViewMode
+from urlab.viewport.view_mode import STYLES, ViewMode, ViewStyle
 from urlab.viewport.visual_flags import VisualFlags
 from urlab_wire.pixels import Bytes
 
@@ -211,9 +211,7 @@ class Viewport:
 
     def screenshot(self, width: int = DEFAULT_SIZE[0], height: int = DEFAULT_SIZE[1]) -> Screenshot:
         """A picture of what the viewport shows, drawings and texts included; NoViewport when there is no GL."""
-        for name, pixel_count in (("width", width), ("height", height)):
-            if not MIN_PIXELS <= pixel_count <= MAX_PIXELS:
-                raise BadValue(f"{name} must be between {MIN_PIXELS} and {MAX_PIXELS} pixels, but is {pixel_count}")
+        check_size(width, height)
         posed, mode = self._posed_model(), self.mode
         outlined = frozenset(posed.selected_bodies)
         with self._lock:
@@ -229,12 +227,59 @@ class Viewport:
         png = png_with_texts(pixels, camera, drawings)
         return Screenshot(png, width, height, mode, posed.sim_time, rendering(self._profile, self._gl))
 
+    def pictures(self, width: int, height: int) -> "ViewPictures":
+        """For pictures of other states, through the camera where it is now, in this mode and with these overlays."""
+        check_size(width, height)
+        posed = self._posed_model()
+        with self._lock:
+            self._aspect = width / height
+            camera, flags = self._moved(posed), self._flags
+        return ViewPictures(self._gl, self._profile, camera, STYLES[self.mode], flags, (width, height))
+
     def close(self) -> None:
         """Give back what the pictures needed; the next one makes it anew."""
         self._overlay.remove_view(VIEW)
         self._posed_data.free()
         if self._renderer.is_in_use:
             self._gl.run(self._renderer.free)
+
+
+class ViewPictures:
+    """Pictures of one state after another, as a viewport shows them. For one thread; drawn on the GL thread."""
+
+    def __init__(
+        self,
+        gl: GlThread,
+        profile: RenderProfile,
+        camera: ViewCamera,
+        style: ViewStyle,
+        flags: VisualFlags,
+        size: tuple[int, int],
+    ) -> None:
+        self._gl, self._profile = gl, profile
+        self._camera, self._style, self._flags = camera, style, flags
+        self.size = size
+        """(width, height) in pixels."""
+
+        self._renderer = ViewportRenderer()
+        gl.adopt(self._renderer)
+
+    def draw(self, posed: PosedModel) -> Bytes:
+        """The picture of a state, RGB (height, width, 3), without drawings and outlines; NoViewport without GL."""
+        request = ViewRequest(posed, self._camera, self._style, *self.size, self._flags)
+        return self._gl.run(lambda: self._renderer.draw(request, effective_profile(self._profile, self._gl.gl_name())))
+
+    def close(self) -> None:
+        """Give back the GL memory."""
+        if self._renderer.is_in_use:
+            self._gl.run(self._renderer.free)
+
+
+def check_size(width: int, height: int) -> None:
+    """BadValue unless a picture may have that size."""
+    for name, pixel_count in (("width", width), ("height", height)):
+        if not MIN_PIXELS <= pixel_count <= MAX_PIXELS:
+            raise BadValue(f"{name} must be between {MIN_PIXELS} and {MAX_PIXELS} pixels, but is {pixel_count}")
 
 
 def _not_too_small(box: Aabb) -> tuple[Vec3, Vec3]:
