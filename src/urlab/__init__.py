@@ -8,7 +8,8 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
 - `transport`: frames in and out: ZeroMQ requests, streams, shared memory. `plugins`: what a user's plugin imports.
 - `ops`: sessions, the dispatcher and the handler of every op.
 - `manager`: one running scene: step modes, observations, the play lifecycle.
-- `viewport`: pictures of a scene without a window. `authoring`: the level that clients edit.
+- `viewport`: pictures of a scene without a window. `authoring`: the level that clients edit. `export`: recordings as
+  files of other formats.
 - `control`: controllers and setpoints. `cameras`: drawing and frames. `recording`: recordings and replay.
   `overlay`: debug drawings as data.
 - `importing`: model files of others into the project.

@@ -2,7 +2,8 @@
 
 from urlab_client.checks import Vector, numbers
 from urlab_client.namespaces.base import RpcNamespace, Target, targeted
-from urlab_client.types import ActorBounds, ActorInfo, BlueprintInfo, result_of
+from urlab_client.results import result_of
+from urlab_client.types import ActorBounds, ActorInfo, BlueprintInfo
 from urlab_wire.ops import outliner as wire
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from urlab_client.enums import ExportState
 from urlab_client.errors import URLabRPCError
 from urlab_client.namespaces.base import RpcNamespace, found_path, written_path
+from urlab_client.results import result_of
 from urlab_client.types import (
     ExportStatus,
     RecordingHandle,
     RecordingInfo,
     RecordingStatus,
     RecordingSummary,
-    result_of,
 )
 from urlab_wire.errors import ErrorCode
 from urlab_wire.ops import recording as wire

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from urlab_client.errors import URLabRPCError
 from urlab_client.namespaces.base import RpcNamespace, found_path
-from urlab_client.types import ReplaySession, ReplayStatus, result_of
+from urlab_client.results import result_of
+from urlab_client.types import ReplaySession, ReplayStatus
 from urlab_wire.errors import ErrorCode
 from urlab_wire.ops import replay as wire
 

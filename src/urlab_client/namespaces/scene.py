@@ -8,6 +8,7 @@ from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.enums import LightKind, coerce
 from urlab_client.errors import URLabRPCError
 from urlab_client.namespaces.base import RpcNamespace, Target, found_path, rotated, targeted, written_path
+from urlab_client.results import result_of
 from urlab_client.types import (
     ActorHierarchyNode,
     SceneSnapshot,
@@ -16,7 +17,6 @@ from urlab_client.types import (
     URLabBlueprint,
     URLabLightHandle,
     URLabSpawnHandle,
-    result_of,
 )
 from urlab_wire.codec import plain_map
 from urlab_wire.errors import ErrorCode

@@ -3,8 +3,9 @@
 from urlab_client.enums import PIEState, StepMode, coerce
 from urlab_client.errors import URLabPIEError
 from urlab_client.namespaces.base import RpcNamespace
+from urlab_client.results import result_of
 from urlab_client.rpc import payload_of, read_reply
-from urlab_client.types import LogEntry, PIEStartResult, PIEStatus, ReplayStatus, result_of
+from urlab_client.types import LogEntry, PIEStartResult, PIEStatus, ReplayStatus
 from urlab_wire.ops import sim as wire
 
 START_GRACE_S = 5.0

@@ -6,7 +6,8 @@ from typing import TypedDict, Unpack
 
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.namespaces.base import RpcNamespace, Target, rotated, targeted
-from urlab_client.types import CameraPose, result_of
+from urlab_client.results import result_of
+from urlab_client.types import CameraPose
 from urlab_wire.ops import viewport as wire
 
 MODES = ("lit", "unlit", "wireframe", "collision", "reflections")
