@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 MAX_RECORDS = 1000
 BURST, WINDOW_S = 50, 10.0
+_OPS_BURST = 10
+"""Of one op of one caller: a drag or a scrub sends many."""
+
 _MAX_KINDS = 1000
 _LONGEST_MESSAGE = 1000
 
@@ -74,7 +77,7 @@ class LogBuffer(logging.Handler):
         super().__init__()
         self._buffer_lock = threading.Lock()
         self._records: deque[BufferedRecord] = deque(maxlen=MAX_RECORDS)
-        self._limit = KindLimit()
+        self._limit, self._ops_limit = KindLimit(), KindLimit(_OPS_BURST)
         self.last = 0
         """The number of the newest record."""
 
@@ -104,7 +107,7 @@ class LogBuffer(logging.Handler):
 
     def note_op(self, op: str, caller: str, session: str | None, code: str | None = None, message: str = "") -> None:
         """Keep that an op was served, or refused with that code."""
-        kept_back = self._limit.admit((caller, session, op, code))
+        kept_back = self._ops_limit.admit((caller, session, op, code))
         if kept_back is None:
             return
         said = f"{op}: {message} [{code}]" if code is not None else op
