@@ -169,7 +169,7 @@ class Server:
     def _open_shared_memory(self) -> None:
         reply_bytes = _largest_reply(self.play.manager) if self.play.is_playing else 0
         try:
-            self._shm = SharedMemory(self.dispatcher.handle, self._registry, reply_bytes=reply_bytes)
+            self._shm = SharedMemory(self.dispatcher, self._registry, reply_bytes=reply_bytes)
         except ShmUnavailable as missing:
             log.warning("no shared memory, clients use ZeroMQ: %s (--no-shm ends this message)", missing)
             return

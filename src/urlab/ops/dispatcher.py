@@ -106,7 +106,11 @@ class Dispatcher:
 
     def handle(self, frame: bytes) -> bytes:
         """Serve one request frame."""
-        return self.serve(Call(frame, decode_request(frame)))
+        return self.serve(self.parse(frame))
+
+    def parse(self, frame: bytes) -> Call:
+        """What a frame asks, for `serve`; `read` finds out as well what serving it has to wait for."""
+        return Call(frame, decode_request(frame))
 
     def serve_now(self, call: Call, caller: RpcCaller = LOCAL) -> bytes | None:
         """Serve what does not take long; None, and nothing is done, if it would have to wait for the simulation.

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,6 +44,19 @@ Handle = Callable[[bytes], bytes]
 Make = Callable[..., ShmTransport]
 
 
+class Function:
+    """Has a function answer frames, which have no ids."""
+
+    def __init__(self, answer: Handle) -> None:
+        self._answer = answer
+
+    def parse(self, frame: bytes) -> Any:
+        return SimpleNamespace(frame=frame, key=None)
+
+    def serve(self, request: Any) -> bytes:
+        return self._answer(request.frame)
+
+
 def over_zmq(frame: bytes) -> bytes:
     """What the other end of ZeroMQ answers, so that a test sees which way a request went."""
     return b"zmq " + frame[:20]
@@ -58,7 +72,7 @@ def share(tmp_path: Path) -> Iterator[Callable[[Handle], SharedMemory]]:
     made: list[SharedMemory] = []
 
     def make(handle: Handle = bytes.upper) -> SharedMemory:
-        made.append(SharedMemory(handle, RequestRegistry(), root=tmp_path))
+        made.append(SharedMemory(Function(handle), RequestRegistry(), root=tmp_path))
         made[-1].start()
         return made[-1]
 
