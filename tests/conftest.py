@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -34,6 +35,18 @@ os.environ["XDG_CONFIG_HOME"] = f"{_USER_FOLDERS.name}/config"
 for _name in [name for name in os.environ if name.startswith("URLAB_")]:
     del os.environ[_name]
 
+
+def _load(name: str) -> ModuleType:
+    """A file beside this one, as a module."""
+    spec = importlib.util.spec_from_file_location(f"urlab_test_{name}", Path(__file__).parent / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PRELOADED = _load("preloaded")
 LASTING_PORTS = range(10_000, 20_000)
 """The system gives none of these to a socket that binds to any port."""
 
@@ -85,6 +98,22 @@ STARTS_PROCESSES = (
     "wire/test_shm_wait.py",
 )
 """Folders and files whose tests start servers, workers or commands, or take long: `make test-fast` leaves them out."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cold", action="store_true", help="start every process as a user does, imports and all")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("--cold"):
+        config.add_cleanup(PRELOADED.fork_preloaded().close)
+
+
+@pytest.fixture
+def cold_start() -> Iterator[None]:
+    """Processes of the test start as they do for a user, imports and all."""
+    with PRELOADED.not_preloaded():
+        yield
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -162,11 +191,7 @@ def swapping() -> Iterator[Callable[..., None]]:
 @pytest.fixture
 def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
     """Starts Chromium with options of its command line; it is a `Browser` of browser.py and ends with the test."""
-    spec = importlib.util.spec_from_file_location("urlab_test_browser", Path(__file__).parent / "browser.py")
-    assert spec is not None
-    assert spec.loader is not None
-    browser = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(browser)
+    browser = _load("browser")
     program = browser.find_browser()
     if program is None:
         pytest.skip("there is no Chromium here: apt-get install chromium, or name one in the variable CHROMIUM")
