@@ -68,6 +68,7 @@ STARTS_PROCESSES = (
     "examples",
     "pages",
     "soak",
+    "test_preloaded.py",
     "urlab/authoring/test_world.py",
     "urlab/test_health.py",
     "urlab/cameras/test_front_door.py",

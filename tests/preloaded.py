@@ -1,10 +1,10 @@
 """Commands of ours without the time it takes to import them: they are forked from a process that has done so.
 
-`fork_preloaded` makes `subprocess` of this process start ``python -m urlab...`` in that way, and programs (``-c``)
-whose first line is `MARK`. Everything else, and what differs in more than its arguments (another ``PYTHONPATH``,
-another user, a function to be called before), is started as ever. The result is a child of this process like any
-other: a process id, pipes, signals, an exit code. The workers of an evaluation server are made in the same way. Only
-the start of the interpreter and the imports are not tried: `not_preloaded` is for tests about them.
+`fork_preloaded` makes `subprocess` of this process start ``python -m urlab...`` in that way, the campaign too, and
+programs (``-c``) whose first line is `MARK`. Everything else, and what differs in more than its arguments (another
+``PYTHONPATH``, another user, a function to be called before), is started as ever. The result is a child of this
+process like any other: a process id, pipes, signals, an exit code. The workers of an evaluation server are made in
+the same way. Only the start of the interpreter and the imports are not tried: `not_preloaded` is for tests of them.
 
 Run as ``python preloaded.py FD`` this file is the process that imports and forks. It has one thread.
 """
@@ -39,6 +39,7 @@ MODULES = (
     "urlab.evaluation.report",
     "uvicorn.loops.auto",
     "uvicorn.protocols.http.httptools_impl",
+    "psutil",
 )
 MARK = "# preloaded\n"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -95,7 +96,7 @@ class Preloaded:
     def _is_preloaded(self, args: Sequence[str], environment: Any) -> bool:
         if not self.is_used or args[0] != sys.executable or len(args) < 3:
             return False
-        is_ours = args[1] == "-m" and args[2].partition(".")[0] == "urlab"
+        is_ours = args[1] == "-m" and args[2].partition(".")[0] in ("tests", "urlab")
         if not is_ours and not (args[1] == "-c" and args[2].startswith(MARK)):
             return False
         ours = self._environment
@@ -247,10 +248,10 @@ def _stream(number: int, mode: str) -> Any:
 
 
 def _fork_for(asked: dict[str, Any]) -> None:
-    """A process that starts workers gets one that forks for it: to fork is safe as long as there is one thread."""
+    """A process that starts others gets one that forks for it: to fork is safe as long as there is one thread."""
     subprocess._fork_exec = _fork_exec  # type: ignore[attr-defined]
     kind, what, *words = asked["words"]
-    if words[:1] != ["eval"] and not (kind == "-c" and "urlab.evaluation" in what):
+    if words[:1] != ["eval"] and what != "tests.campaign" and not (kind == "-c" and "urlab.evaluation" in what):
         return
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:

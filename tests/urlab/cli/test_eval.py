@@ -160,6 +160,7 @@ def server(place: Workplace) -> Iterator[dict[str, Any]]:
     assert not ready_file.exists()
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_one_command_runs_a_policy_and_writes_a_report(place: Workplace, here: Any):
     done = place.eval(
         "run", "--policy", "random", "--tasks", "hurried.toml", "--episodes", "3", "--seed", "5", "--workers", "2",

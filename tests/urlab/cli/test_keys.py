@@ -222,6 +222,7 @@ def test_an_unknown_key_file_is_a_clear_error(keys: Path) -> None:
         URLabClient("tcp://127.0.0.1", key=keys / "nothing.key")
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_a_variable_for_the_keys_folder_does_not_disturb_the_hotkeys_of_watch(cli: Any, keys: Path) -> None:
     environment = {**os.environ, "URLAB_KEYS": str(keys)}
     watched = cli("watch", "--step-port", "1", "--timeout", "0.2", "--json", env=environment)
