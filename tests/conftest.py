@@ -1,5 +1,6 @@
 """For all tests."""
 
+import functools
 import importlib.util
 import itertools
 import logging
@@ -16,6 +17,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says more of the machine than of the code.
+settings.register_profile("urlab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("urlab")
 
 # A shell ignores Ctrl-C on behalf of what it runs in the background, and nohup the end of a terminal; some tests send
 # these, to themselves and to processes that would inherit that.
@@ -121,9 +127,14 @@ def cold_start() -> Iterator[None]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what starts processes, and begin with it: it takes longest."""
     root = Path(__file__).parent
+
+    @functools.cache
+    def starts_processes(file: Path) -> bool:
+        path = file.relative_to(root).as_posix() if file.is_relative_to(root) else ""
+        return any(path == one or path.startswith(f"{one}/") for one in STARTS_PROCESSES)
+
     for item in items:
-        path = item.path.relative_to(root).as_posix() if item.path.is_relative_to(root) else ""
-        if any(path == one or path.startswith(f"{one}/") for one in STARTS_PROCESSES):
+        if starts_processes(item.path):
             item.add_marker("process")
     items.sort(key=lambda item: item.get_closest_marker("process") is None)
 
