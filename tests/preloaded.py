@@ -2,9 +2,9 @@
 
 `fork_preloaded` makes `subprocess` of this process start ``python -m urlab...`` in that way, the campaign too, and
 programs (``-c``) whose first line is `MARK`. Everything else, and what differs in more than its arguments (another
-``PYTHONPATH``, another user, a function to be called before), is started as ever. The result is a child of this
-process like any other: a process id, pipes, signals, an exit code. The workers of an evaluation server are made in
-the same way. Only the start of the interpreter and the imports are not tried: `not_preloaded` is for tests of them.
+``PYTHONPATH``, another user), is started as ever. The result is a child of this process like any other: a process id,
+pipes, signals, an exit code. The workers of an evaluation server and what a supervisor starts are made in the same
+way. Only the start of the interpreter and the imports are not tried: `not_preloaded` is for tests of them.
 
 Run as ``python preloaded.py FD`` this file is the process that imports and forks. It has one thread.
 """
@@ -15,8 +15,8 @@ import fcntl
 import gc
 import importlib
 import io
-import json
 import os
+import pickle
 import resource
 import runpy
 import signal
@@ -39,11 +39,18 @@ MODULES = (
     "urlab.evaluation.report",
     "uvicorn.loops.auto",
     "uvicorn.protocols.http.httptools_impl",
+    "urlab.ros2",
+    "urlab.ros2.bridge",
+    "urlab.ros2.dds",
+    "urlab.ros2.services",
     "psutil",
 )
 MARK = "# preloaded\n"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-MAY_DIFFER = ("COLUMNS", "FORCE_COLOR", "HOME", "LINES", "NO_COLOR", "PYTEST_", "TERM", "URLAB_", "XDG_", *ONE_THREAD)
+MAY_DIFFER = (
+    *("COLUMNS", "FORCE_COLOR", "HOME", "LINES", "NO_COLOR", "PYTEST_", "TERM", "URLAB_", "XDG_", *ONE_THREAD),
+    *("CYCLONEDDS_URI", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS"),
+)
 """How the names of variables begin that nothing of ours reads while it is imported."""
 
 NAME = "preloaded"
@@ -72,7 +79,7 @@ class Preloaded:
         args, _, close_fds, keep, cwd, env_list, stdin, _, _, stdout, _, stderr, _, failure, *more = terms
         _, session, group, gid, gids, uid, umask, before = more[:8]
         environment = os.environ if env_list is None else dict(os.fsdecode(one).split("=", 1) for one in env_list)
-        is_usual = close_fds and group == -1 and gid is gids is uid is before is None and umask < 0
+        is_usual = close_fds and group == -1 and gid is gids is uid is None and umask < 0
         if not is_usual or not self._is_preloaded([os.fsdecode(word) for word in args], environment):
             return int(_fork_exec(*terms))
         files = {0: stdin, 1: stdout, 2: stderr}
@@ -87,8 +94,12 @@ class Preloaded:
             "ignored": [number for number in _SIGNALS if signal.getsignal(number) is signal.SIG_IGN],
             "limits": [resource.getrlimit(one) for one in _LIMITS],
             "cores": sorted(os.sched_getaffinity(0)),
+            "before": before,
         }
-        request = json.dumps(asked).encode()
+        try:
+            request = pickle.dumps(asked)
+        except (AttributeError, pickle.PicklingError):  # a function of a function
+            return int(_fork_exec(*terms))
         if len(request) > _LARGEST_REQUEST or not Path(asked["folder"]).is_dir():
             return int(_fork_exec(*terms))
         return self._ask(request, [files[number] for number in asked["files"]])
@@ -191,7 +202,7 @@ def _serve(pipe: socket.socket) -> dict[str, Any] | None:
             for one in (*ready, begin[0]):
                 os.close(one)
             pipe.close()
-            asked: dict[str, Any] = json.loads(request)
+            asked: dict[str, Any] = pickle.loads(request)
             _place_files(dict(zip(asked["files"], files, strict=True)))
             return asked
         os.waitpid(between, 0)
@@ -227,6 +238,8 @@ def _become(asked: dict[str, Any]) -> None:
     for number in _SIGNALS:
         usual = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
         signal.signal(number, signal.SIG_IGN if number in asked["ignored"] else usual)
+    if asked["before"] is not None:
+        asked["before"]()
     sys.path[0] = asked["folder"]
     sys.stdin = sys.__stdin__ = _stream(0, "r")  # type: ignore[misc]
     sys.stdout = sys.__stdout__ = _stream(1, "w")  # type: ignore[misc]
@@ -251,7 +264,8 @@ def _fork_for(asked: dict[str, Any]) -> None:
     """A process that starts others gets one that forks for it: to fork is safe as long as there is one thread."""
     subprocess._fork_exec = _fork_exec  # type: ignore[attr-defined]
     kind, what, *words = asked["words"]
-    if words[:1] != ["eval"] and what != "tests.campaign" and not (kind == "-c" and "urlab.evaluation" in what):
+    is_program = kind == "-c" and "urlab.evaluation" in what
+    if words[:1] != ["eval"] and "--supervise" not in words and what != "tests.campaign" and not is_program:
         return
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     if os.fork() == 0:

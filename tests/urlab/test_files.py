@@ -209,7 +209,7 @@ def test_a_folder_that_turns_into_a_link_all_the_time_never_leads_a_save_out(tmp
 
 # -- left-overs ---------------------------------------------------------------------------------------------------
 
-WRITES = """
+WRITES = """# preloaded
 import sys, time
 from pathlib import Path
 from urlab.files import replacing

@@ -306,7 +306,7 @@ def test_a_server_that_stopped_to_share_is_left(share: Any, make: Make):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
 def test_a_folder_of_another_user_is_told(share: Any, tmp_path: Path):
-    program = """
+    program = """# preloaded
 import os, sys
 from urlab_client.transports import shm
 os.setuid(65534)
