@@ -175,7 +175,8 @@ def _is_open(file: int) -> bool:
 
 def _import_everything() -> None:
     for name in MODULES:
-        importlib.import_module(name)
+        with contextlib.suppress(ModuleNotFoundError):  # an extra that is not installed
+            importlib.import_module(name)
     for name in ("urlab.__main__", "urlab.evaluation.workers.worker"):
         sys.modules.pop(name, None)
     gc.collect()
