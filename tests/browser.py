@@ -134,6 +134,10 @@ class Page:
         while not any(one.get("method") == event for one in self._events):
             self._events.append(self._receive())
 
+    def end(self) -> None:
+        """Close the tab, as its user does; the browser goes on."""
+        self.ask("Page.close")
+
     def close(self) -> None:
         """Leave it; the browser goes on."""
         self._open.close()

@@ -1,5 +1,6 @@
 """For all tests."""
 
+import functools
 import importlib.util
 import itertools
 import logging
@@ -12,9 +13,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says more of the machine than of the code.
+settings.register_profile("urlab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("urlab")
 
 # A shell ignores Ctrl-C on behalf of what it runs in the background, and nohup the end of a terminal; some tests send
 # these, to themselves and to processes that would inherit that.
@@ -34,6 +41,18 @@ os.environ["XDG_CONFIG_HOME"] = f"{_USER_FOLDERS.name}/config"
 for _name in [name for name in os.environ if name.startswith("URLAB_")]:
     del os.environ[_name]
 
+
+def _load(name: str) -> ModuleType:
+    """A file beside this one, as a module."""
+    spec = importlib.util.spec_from_file_location(f"urlab_test_{name}", Path(__file__).parent / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PRELOADED = _load("preloaded")
 LASTING_PORTS = range(10_000, 20_000)
 """The system gives none of these to a socket that binds to any port."""
 
@@ -50,16 +69,20 @@ STARTS_PROCESSES = (
     "client/transports/test_shm_server.py",
     "client/transports/test_zmq_server.py",
     "compliance/test_documented_protocol.py",
+    "compliance/test_exports.py",
     "compliance/test_hostile_requests.py",
     "compliance/test_transports_together.py",
     "examples",
     "pages",
     "soak",
+    "test_preloaded.py",
+    "urlab/authoring/test_history.py",
     "urlab/authoring/test_world.py",
     "urlab/test_health.py",
     "urlab/cameras/test_front_door.py",
     "urlab/cameras/test_gl_thread.py",
     "urlab/cli",
+    "urlab/editor/test_page.py",
     "urlab/evaluation/http",
     "urlab/evaluation/policies/test_oracle_policy.py",
     "urlab/evaluation/policies/test_oracle_skills.py",
@@ -67,6 +90,7 @@ STARTS_PROCESSES = (
     "urlab/evaluation/test_docs.py",
     "urlab/evaluation/test_front_door.py",
     "urlab/evaluation/workers",
+    "urlab/export/test_film.py",
     "urlab/importing",
     "urlab/ops/test_large_requests.py",
     "urlab/recording/test_files.py",
@@ -87,13 +111,34 @@ STARTS_PROCESSES = (
 """Folders and files whose tests start servers, workers or commands, or take long: `make test-fast` leaves them out."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--cold", action="store_true", help="start every process as a user does, imports and all")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not config.getoption("--cold"):
+        config.add_cleanup(PRELOADED.fork_preloaded().close)
+
+
+@pytest.fixture
+def cold_start() -> Iterator[None]:
+    """Processes of the test start as they do for a user, imports and all."""
+    with PRELOADED.not_preloaded():
+        yield
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what starts processes, and begin with it: it takes longest."""
     root = Path(__file__).parent
+
+    @functools.cache
+    def starts_processes(file: Path) -> bool:
+        path = file.relative_to(root).as_posix() if file.is_relative_to(root) else ""
+        return any(path == one or path.startswith(f"{one}/") for one in STARTS_PROCESSES)
+
     for item in items:
-        path = item.path.relative_to(root).as_posix() if item.path.is_relative_to(root) else ""
-        if any(path == one or path.startswith(f"{one}/") for one in STARTS_PROCESSES):
+        if starts_processes(item.path):
             item.add_marker("process")
     items.sort(key=lambda item: item.get_closest_marker("process") is None)
 
@@ -162,11 +207,7 @@ def swapping() -> Iterator[Callable[..., None]]:
 @pytest.fixture
 def open_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
     """Starts Chromium with options of its command line; it is a `Browser` of browser.py and ends with the test."""
-    spec = importlib.util.spec_from_file_location("urlab_test_browser", Path(__file__).parent / "browser.py")
-    assert spec is not None
-    assert spec.loader is not None
-    browser = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(browser)
+    browser = _load("browser")
     program = browser.find_browser()
     if program is None:
         pytest.skip("there is no Chromium here: apt-get install chromium, or name one in the variable CHROMIUM")

@@ -4,11 +4,14 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
 
 - `cli`: the command line, one file or folder per command.
 - `ros2`: the bridge to ROS 2, a client of a running server. `evaluation`: policies on manipulation tasks, over HTTP.
-- `app`: builds a server from the parts below. `health`: what a server says of itself, over HTTP.
+  `editor`: the browser editor, a client of a running server.
+- `app`: builds a server from the parts below. `health`: what a server says of itself, over HTTP. `editor_process`: the
+  editor's port and process.
 - `transport`: frames in and out: ZeroMQ requests, streams, shared memory. `plugins`: what a user's plugin imports.
 - `ops`: sessions, the dispatcher and the handler of every op.
 - `manager`: one running scene: step modes, observations, the play lifecycle.
-- `viewport`: pictures of a scene without a window. `authoring`: the level that clients edit.
+- `viewport`: pictures of a scene without a window. `authoring`: the level that clients edit. `export`: recordings as
+  files of other formats.
 - `control`: controllers and setpoints. `cameras`: drawing and frames. `recording`: recordings and replay.
   `overlay`: debug drawings as data.
 - `importing`: model files of others into the project.

@@ -20,15 +20,17 @@ from urlab.authoring import Importer, World
 from urlab.authoring.targets import is_of_project, open_targets
 from urlab.compile.library import Library
 from urlab.config import RenderProfile, ServerConfig, is_local
+from urlab.editor_process import EditorProcess, is_installed
 from urlab.errors import ConfigError, OpTimeout
 from urlab.files import remove_ready_file, sweep, write_ready_file
 from urlab.health import HealthReport, HealthServer
-from urlab.importing import sweep_imports
+from urlab.importing import sweep_stored
 from urlab.importing.hulls import Decomposer
 from urlab.importing.limited_process import WORK
-from urlab.manager import Manager, Play, StreamSource, ViewportSource
+from urlab.manager import Exports, Manager, Play, StreamSource, ViewportSource
 from urlab.manager.play import DEFAULT_TIMEOUT_S
 from urlab.monitoring import watchdog
+from urlab.monitoring.log_buffer import LogBuffer
 from urlab.monitoring.metrics import RequestFigures
 from urlab.mujoco_versions import check_version
 from urlab.ops import Dispatcher, Parts, request_key
@@ -46,7 +48,7 @@ from urlab.transport import (
     Streams,
     ZmqRpcServer,
 )
-from urlab.viewport import Viewport
+from urlab.viewport import ModelPictures, Viewport
 from urlab_client import URLabClient
 from urlab_client.transports import InProcessTransport
 from urlab_wire.enums import PIEState, StepMode
@@ -102,8 +104,13 @@ class Server:
             callbacks=callbacks,
         )
         overlay = Overlay()
-        self._viewport = Viewport(ViewportSource(self.play), overlay, profile=self.config.render_profile)
-        self._parts = Parts(self.play, self.world, overlay, self._viewport)
+        source = ViewportSource(self.play)
+        self._viewport = Viewport(source, overlay, profile=self.config.render_profile)
+        pictures = ModelPictures(profile=self.config.render_profile)
+        self._exports = Exports(self.play, source, self._viewport, self.config.render_profile)
+        self._log_buffer = LogBuffer()
+        self._log_buffer.attach()
+        self._parts = Parts(self.play, self.world, overlay, self._viewport, pictures, self._exports, self._log_buffer)
         self.dispatcher = Dispatcher(self._parts)
         self._registry = RequestRegistry(identify=request_key)
         self._publishers: list[ScenePublisher] = []
@@ -113,6 +120,7 @@ class Server:
         self._shm: SharedMemory | None = None
         self._streams: Streams | None = None
         self._health: HealthServer | None = None
+        self._editor: EditorProcess | None = None
 
     def begin(self, mode: StepMode = StepMode.LIVE, timeout_s: float = DEFAULT_TIMEOUT_S) -> None:
         """Prepare this process and, unless the config says no, start to play.
@@ -165,11 +173,31 @@ class Server:
         if self.config.shm:
             self._open_shared_memory()
         rpc.start()
+        self.open_editor()
+
+    def open_editor(self) -> None:
+        """Listen for browsers, if the config says so; ConfigError where the editor is asked for and not installed.
+
+        Beyond this machine only encrypted, or where everything is open: what a page types would be readable else.
+        """
+        if self.config.web is False or (self.config.web is None and not is_installed()):
+            return
+        is_open = is_local(self.config.host) or self.config.tls is not None or self.config.insecure
+        host = self.config.host if is_open and not self.config.host.startswith("ipc://") else "127.0.0.1"
+        self._editor = self._parts.editor = EditorProcess(
+            self.dispatcher,
+            self._registry,
+            host=host.replace("localhost", "127.0.0.1"),
+            port=self.config.web_port,
+            token=self.config.web_token,
+            share=self.config.share,
+            tls=self.config.tls,
+        )
 
     def _open_shared_memory(self) -> None:
         reply_bytes = _largest_reply(self.play.manager) if self.play.is_playing else 0
         try:
-            self._shm = SharedMemory(self.dispatcher.handle, self._registry, reply_bytes=reply_bytes)
+            self._shm = SharedMemory(self.dispatcher, self._registry, reply_bytes=reply_bytes)
         except ShmUnavailable as missing:
             log.warning("no shared memory, clients use ZeroMQ: %s (--no-shm ends this message)", missing)
             return
@@ -220,7 +248,7 @@ class Server:
             "pid": os.getpid(),
             "step": self._rpc.endpoint if self._rpc is not None else None,
             **{name: streams[name] for name in ("state", "control", "info")},
-            "web": None,
+            "web": self.web_url,
             "metrics": self.metrics_url,
             "project": str(self.project.folder),
             "cameras": streams["cameras"],
@@ -230,6 +258,11 @@ class Server:
     def metrics_url(self) -> str | None:
         """Where the health checks and figures are, if they were asked for."""
         return self._health.url if self._health is not None else None
+
+    @property
+    def web_url(self) -> str | None:
+        """The editor's page, with its token, if there is one."""
+        return self._editor.url if self._editor is not None else None
 
     @property
     def shm_folder(self) -> Path | None:
@@ -251,7 +284,11 @@ class Server:
 
     def close(self) -> None:
         """Stop playing (an unsaved recording is kept) and close every socket."""
+        if self._editor is not None:
+            self._editor.close()
+            self._editor = self._parts.editor = None
         self.dispatcher.drain()
+        self._exports.jobs.close()
         self.world.importer.close()
         try:
             self.play.stop(_CLOSE_LIMIT_S)
@@ -276,6 +313,7 @@ class Server:
         self._decomposer.close()
         if self._recovery is not None:
             self._recovery.join(_CLOSE_LIMIT_S)
+        self._log_buffer.detach()
 
 
 _ROOTS = ("model_roots", "write_roots")
@@ -284,6 +322,8 @@ _ROOTS = ("model_roots", "write_roots")
 class LaunchOptions(TypedDict, total=False):
     """What `launch` takes beside its own arguments; `launch` says what each means."""
 
+    web_port: int
+    web_token: str
     plugins: str | Sequence[str]
     model_roots: str | Path | Sequence[str | Path]
     write_roots: str | Path | Sequence[str | Path]
@@ -299,6 +339,7 @@ def launch(
     project: Path | str | None = None,
     play: bool = True,
     render_profile: RenderProfile | str = RenderProfile.AUTO,
+    web: bool = False,
     start_timeout_s: float | None = None,
     **options: Unpack[LaunchOptions],
 ) -> URLabClient:
@@ -314,13 +355,16 @@ def launch(
     - ``project``: the folder for levels, imports and recordings; by default the per-user data folder.
     - ``play``: False stays in the editor, with nothing simulated until ``client.sim.start()``.
     - ``render_profile``: "auto" (default), "fast" or "quality".
+    - ``web``: True opens the browser editor on a port of this machine; ``client.show()`` shows it in a notebook, and
+      ``client.web_url`` is its address.
+    - ``web_port``, ``web_token``: its port (8080, or any free one) and its token (one is made).
     - ``plugins``: the name of a module to import first, or several; see `urlab.plugins`.
     - ``start_timeout_s``: give up with `ConfigError` if compiling takes longer; by default it takes what it takes.
     - ``model_roots``, ``write_roots``: folders that file ops may read and write; by default they have your own rights.
     - ``save_debug_xml``: True writes the compiled scene to ``Saved/URLab`` of the project.
     """
     _refuse_unknown_options(options)
-    chosen: dict[str, Any] = {**options, "play": play, "render_profile": render_profile}
+    chosen: dict[str, Any] = {**options, "play": play, "render_profile": render_profile, "web": web}
     chosen |= {name: _several(value) for name, value in chosen.items() if name in ("plugins", *_ROOTS)}
     chosen |= {name: tuple(Path(root) for root in chosen[name]) for name in _ROOTS if name in chosen}
     if project is not None:
@@ -331,6 +375,7 @@ def launch(
     try:
         server.begin(mode, threading.TIMEOUT_MAX if start_timeout_s is None else start_timeout_s)
         _refuse_failed_start(server, start_timeout_s)
+        server.open_editor()
     except BaseException:
         server.close()
         raise
@@ -401,7 +446,8 @@ def _sweep(project: Project) -> None:
     sweep([project.levels_dir, project.converted_meshes_dir, *replays])
     sweep([Path(tempfile.gettempdir())], f"urlab-*-{WORK}*")
     sweep([Path(tempfile.gettempdir())], "urlab-*-supervise-*")
-    sweep_imports(project.imports_dir)
+    sweep_stored(project.imports_dir)
+    sweep_stored(project.uploads_dir)
 
 
 def _largest_reply(manager: Manager) -> int:

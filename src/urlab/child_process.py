@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -27,7 +28,8 @@ class ChildProcess:
     With ``own_session`` a Ctrl-C in the terminal reaches this process only, which then stops the child in order. With
     ``keep_stdin`` its standard input stays open until `stop`, and closes when this process dies: a child that reads it
     to the end need not outlive its parent. Its standard error is kept for `last_words`, its standard output is dropped.
-    One thread uses it; `kill` may be called by any.
+    ``on_line`` is called with every line of its standard error, on a thread. One thread uses it; `kill` may be called
+    by any.
     """
 
     def __init__(
@@ -38,6 +40,7 @@ class ChildProcess:
         keep_stdin: bool = False,
         own_session: bool = False,
         pass_fds: Sequence[int] = (),
+        on_line: Callable[[str], None] | None = None,
     ) -> None:
         self.name = " ".join(Path(word).name if word == sys.executable else word for word in command[:5])
         self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
@@ -45,11 +48,15 @@ class ChildProcess:
             command,
             stdin=subprocess.PIPE if keep_stdin else subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            stderr=self._complaints,
+            stderr=self._complaints if on_line is None else subprocess.PIPE,
             env={**os.environ, **(environment or {})},
             pass_fds=pass_fds,
             start_new_session=own_session,
         )
+        self._reader: threading.Thread | None = None
+        if on_line is not None:
+            self._reader = threading.Thread(target=self._read_lines, args=(on_line,), daemon=True)
+            self._reader.start()
 
     @property
     def pid(self) -> int:
@@ -78,6 +85,14 @@ class ChildProcess:
         self._complaints.seek(0)
         return last_line(self._complaints.read()[-_LAST_WORDS_BYTES:])
 
+    def _read_lines(self, on_line: Callable[[str], None]) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr as lines:
+            for line in lines:
+                self._complaints.write(line)
+                on_line(line.decode(errors="replace").rstrip())
+        self._complaints.flush()
+
     def kill(self) -> None:
         """End it at once."""
         self.process.kill()
@@ -94,6 +109,8 @@ class ChildProcess:
         if self.process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self.process.stdin.close()
+        if self._reader is not None:
+            self._reader.join(limit_s)
         self._complaints.close()
 
     def __enter__(self) -> Self:

@@ -78,6 +78,18 @@ class ServerConfig:
     metrics_port: int | None = None
     """The port of the health checks and figures; None = there is none, 0 = any free one."""
 
+    web: bool | None = False
+    """Whether there is a browser editor; None = if it is installed."""
+
+    web_port: int | None = None
+    """The editor's port; None = 8080, or any free one where that is taken; 0 = any free one."""
+
+    web_token: str | None = None
+    """What the editor's page asks for; None = one that is made at the start."""
+
+    tls: tuple[Path, Path] | None = None
+    """Certificate and key of the editor's page, in PEM."""
+
     plugins: tuple[str, ...] = ()
     """Modules that are imported before anything else; see `urlab.plugins`."""
 
@@ -99,7 +111,8 @@ class ServerConfig:
             raise ConfigError("--keys lets in clients with a key only, --insecure every client: use one of them")
         if self.keys is not None and self.keys.expanduser().resolve().is_relative_to(Path(self.project).resolve()):
             raise ConfigError(f"--keys {self.keys} is in the project, which clients may write to: keep it elsewhere")
-        named = asdict(self.ports) | ({"metrics": self.metrics_port} if self.metrics_port is not None else {})
+        optional = {"metrics": self.metrics_port, "web": self.web_port}
+        named = asdict(self.ports) | {name: port for name, port in optional.items() if port is not None}
         for name, port in named.items():
             if not 0 <= port <= _LAST_PORT:
                 raise ConfigError(f"--{name}-port {port} is not a port: use 1 to {_LAST_PORT}, or 0 for any free one")

@@ -11,7 +11,7 @@ UrlabError
 │   ├── NotMocapBody  NoJoints  NoTwistController  NoController  ControllerSchemaViolation
 │   └── RecordingAlreadyActive  RecordingNotActive  ReplayRequiresStepped
 ├── FileError               a file that cannot be used, with the reason
-│   └── PathNotWritable  PathNotReadable  ImportFailed  LoadLevelFailed
+│   └── PathNotWritable  PathNotReadable  ImportFailed  UploadFailed  LoadLevelFailed
 ├── EditError               an edit of the level that cannot be made; the client sees the code of its op
 │   └── UnknownActor  NoBounds
 ├── ViewError               a view that cannot be had
@@ -272,6 +272,12 @@ class ImportFailed(FileError):
     """The model file or its sidecar cannot be used."""
 
     code = ErrorCode.IMPORT_FAILED
+
+
+class UploadFailed(FileError):
+    """What a client sent is no model, or holds none, or is not to be unpacked."""
+
+    code = ErrorCode.UPLOAD_FAILED
 
 
 class LoadLevelFailed(FileError):

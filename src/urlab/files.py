@@ -65,6 +65,19 @@ def replacing(path: Path, kind: FileKind | None = None) -> Iterator[BinaryIO]:
         _sync_folder(folder)
 
 
+def check_replaceable(path: Path, kind: FileKind) -> None:
+    """PathNotWritable when something has that path, or a folder on the way, that `replacing` would leave alone."""
+    with _refusals(path):
+        try:
+            folder = open_folder(path.parent)
+        except FileNotFoundError:
+            return
+        try:
+            _refuse_foreign(path, folder, kind)
+        finally:
+            os.close(folder)
+
+
 def not_writable(path: Path, reason: str) -> PathNotWritable:
     """The error for ``path`` and its reason."""
     return PathNotWritable(f"cannot write {path}: {reason}", absolute_path=str(path))

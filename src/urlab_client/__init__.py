@@ -11,7 +11,8 @@ with URLabClient("tcp://localhost", step_mode="direct") as client:
 `client` is the public class, on `session` (joining, step mode, leaving) and `state` (what is known of the scene);
 `async_client` is the same for asyncio. Requests go through `rpc` to a transport (`transports`), streams come in by
 `feeds`. `namespaces` are the ops by group, `handles` the parts of the scene, `mirror` the local copy of the server's
-state. `following` stays with a server through its restarts. `types`, `enums` and `errors` are what callers get;
+state. `following` stays with a server through its restarts. `types` (each one of `results`), `enums` and `errors` are
+what callers get;
 `lookup` and `checks` refuse wrong names and arguments before anything is sent; `html` is what notebooks show.
 """
 
@@ -24,6 +25,7 @@ from urlab_client.enums import (
     ControllerKind,
     ControlMode,
     ControlSource,
+    ExportState,
     LightKind,
     ObservationLevel,
     PIEState,
@@ -60,11 +62,17 @@ from urlab_client.types import (
     CameraStreaming,
     Contact,
     ContactsResult,
+    EditStep,
+    ExportStatus,
     KeyframeInfo,
+    LevelInfo,
+    LevelStatus,
+    LogEntry,
     MocapPose,
     PIEStartResult,
     PIEStatus,
     RecordingHandle,
+    RecordingInfo,
     RecordingStatus,
     RecordingSummary,
     ReplaySession,
@@ -74,6 +82,7 @@ from urlab_client.types import (
     SegmentInfo,
     SimOptions,
     StateInfo,
+    UploadedAsset,
     URLabAsset,
     URLabBlueprint,
     URLabLightHandle,
@@ -100,10 +109,16 @@ __all__ = [
     "ControlMode",
     "ControlSource",
     "ControllerKind",
+    "EditStep",
+    "ExportState",
+    "ExportStatus",
     "InProcessTransport",
     "Joint",
     "KeyframeInfo",
+    "LevelInfo",
+    "LevelStatus",
     "LightKind",
+    "LogEntry",
     "MocapPose",
     "NamedTable",
     "ObservationLevel",
@@ -111,6 +126,7 @@ __all__ = [
     "PIEState",
     "PIEStatus",
     "RecordingHandle",
+    "RecordingInfo",
     "RecordingStatus",
     "RecordingSummary",
     "ReplaySession",
@@ -146,5 +162,6 @@ __all__ = [
     "URLabTimeoutError",
     "URLabValueError",
     "URLabVersionMismatch",
+    "UploadedAsset",
     "ZmqTransport",
 ]

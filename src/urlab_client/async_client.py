@@ -116,7 +116,12 @@ class AsyncScene(AsyncPart[SceneNamespace]):
     create_level = awaited(SceneNamespace.create_level)
     load_level = awaited(SceneNamespace.load_level)
     save_level = awaited(SceneNamespace.save_level)
+    list_levels = awaited(SceneNamespace.list_levels)
     current_level = awaited(SceneNamespace.current_level)
+    level_status = awaited(SceneNamespace.level_status)
+    undo = awaited(SceneNamespace.undo)
+    redo = awaited(SceneNamespace.redo)
+    upload = awaited(SceneNamespace.upload)
     ensure_manager = awaited(SceneNamespace.ensure_manager)
     import_xml = awaited(SceneNamespace.import_xml)
     destroy_asset = awaited(SceneNamespace.destroy_asset)
@@ -137,6 +142,7 @@ class AsyncSim(AsyncPart[SimNamespace]):
     start = awaited(SimNamespace.start)
     stop = awaited(SimNamespace.stop)
     status = awaited(SimNamespace.status)
+    recent_log = awaited(SimNamespace.recent_log)
 
 
 class AsyncRuntime(AsyncPart[RuntimeNamespace]):
@@ -171,6 +177,7 @@ class AsyncOutliner(AsyncPart[OutlinerNamespace]):
 
     list_actors = awaited(OutlinerNamespace.list_actors)
     list_blueprints = awaited(OutlinerNamespace.list_blueprints)
+    blueprint_picture = awaited(OutlinerNamespace.blueprint_picture)
     find_actors = awaited(OutlinerNamespace.find_actors)
     get_actor_bounds = awaited(OutlinerNamespace.get_actor_bounds)
     select_actor = awaited(OutlinerNamespace.select_actor)
@@ -201,6 +208,8 @@ class AsyncViewport(AsyncPart[ViewportNamespace]):
     set_mode = awaited(ViewportNamespace.set_mode)
     track_actor = awaited(ViewportNamespace.track_actor)
     untrack = awaited(ViewportNamespace.untrack)
+    read = awaited(ViewportNamespace.read)
+    editor_url = awaited(ViewportNamespace.editor_url)
     screenshot = awaited(ViewportNamespace.screenshot)
 
 
@@ -212,6 +221,10 @@ class AsyncRecording(AsyncPart[URLabRecordingAPI]):
     save = awaited(URLabRecordingAPI.save)
     clear = awaited(URLabRecordingAPI.clear)
     status = awaited(URLabRecordingAPI.status)
+    list = awaited(URLabRecordingAPI.list)
+    export = awaited(URLabRecordingAPI.export)
+    export_status = awaited(URLabRecordingAPI.export_status)
+    cancel_export = awaited(URLabRecordingAPI.cancel_export)
 
     @property
     def is_active(self) -> AwaitedValue[bool]:
@@ -241,6 +254,8 @@ class AsyncReplay(AsyncPart[URLabReplayAPI]):
     list_sessions = awaited(URLabReplayAPI.list_sessions)
     set_active = awaited(URLabReplayAPI.set_active)
     start = awaited(URLabReplayAPI.start)
+    seek = awaited(URLabReplayAPI.seek)
+    status = awaited(URLabReplayAPI.status)
     stop = awaited(URLabReplayAPI.stop)
     play = awaited(URLabReplayAPI.play)
 

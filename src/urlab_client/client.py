@@ -10,7 +10,7 @@ from urlab_client.enums import CameraTiming, ObservationLevel, StepMode, coerce,
 from urlab_client.errors import counted
 from urlab_client.handles.articulation import URLabArticulation
 from urlab_client.handles.entity import URLabEntity
-from urlab_client.html import client_html
+from urlab_client.html import EditorView, client_html
 from urlab_client.namespaces.debug import DebugNamespace
 from urlab_client.namespaces.outliner import OutlinerNamespace
 from urlab_client.namespaces.recording import URLabRecordingAPI
@@ -162,6 +162,13 @@ class URLabClient(ClientSession):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def show(self, *, height: int = 600) -> EditorView:
+        """The browser editor of this server (extension): shown in a notebook, elsewhere its address.
+
+        RuntimeError when the server has none: `urlab serve --web`, or ``urlab.launch(..., web=True)``.
+        """
+        return EditorView(self.viewport.editor_url(), height)
 
     def __repr__(self) -> str:
         if not self.session_id:

@@ -5,6 +5,7 @@ import html
 import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
+from urllib.parse import urlencode
 
 from urlab_wire.pixels import Bytes
 
@@ -88,3 +89,21 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 def _text(text: str) -> str:
     return f"<code>{html.escape(text)}</code>"
+
+
+class EditorView:
+    """The browser editor in a notebook; elsewhere its address. ``url`` has the token that opens it."""
+
+    def __init__(self, url: str, height: int) -> None:
+        self.url = url
+        self._height = height
+
+    def __repr__(self) -> str:
+        return f"EditorView({self.url})"
+
+    def _repr_html_(self) -> str:
+        """A frame that brings the token along: a page in a frame of another site gets no cookies."""
+        socket = self.url.replace("http", "ws", 1)
+        inside = f"{self.url}&embed=1&{urlencode({'websocket': socket})}"
+        style = f"width:100%;height:{self._height}px;border:0"
+        return f'<iframe src="{html.escape(inside)}" style="{style}" title="URLab editor"></iframe>'

@@ -32,6 +32,9 @@ from urlab_wire.errors import ErrorCode
 GRACE_MS = 2000
 """How much longer the client waits than the server may take, so that an answer of the server at its own limit wins."""
 
+_FIRST_ID = 10**15
+"""Ids of requests begin above it, at random: without a session they need 16 digits."""
+
 _BRIEF = frozenset({"hello"})
 """Ops with a long limit of their own that a caller with little time does not wait for."""
 
@@ -50,8 +53,7 @@ class RpcChannel:
         refuse_after_fork(transport)
         self.rcv_timeout_ms = rcv_timeout_ms
         self.session_id = ""
-        self._id_prefix = f"{secrets.token_hex(8)}-"
-        self._id_numbers = itertools.count(1)
+        self._ids = itertools.count(_FIRST_ID + secrets.randbits(62))
         self._timeouts_ms: dict[str, int] = {}
         self._is_patient = False
 
@@ -75,7 +77,7 @@ class RpcChannel:
         request = {
             "op": op,
             "session_id": self.session_id or None,
-            REQUEST_ID: f"{self._id_prefix}{next(self._id_numbers)}",
+            REQUEST_ID: next(self._ids),
             **(payload or {}),
         }
         try:

@@ -3,14 +3,13 @@
 Lengths are metres. ``rotation_quat`` is x, y, z, w, ``quat`` is w, x, y, z as in MuJoCo, euler angles are degrees.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from enum import Enum
-from functools import cache
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from urlab_wire.enums import PIEState
+from urlab_client.results import IDENTITY_XYZW, ShortRepr
+from urlab_wire.enums import ExportState, PIEState
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -20,71 +19,6 @@ if TYPE_CHECKING:
 Vec3 = tuple[float, float, float]
 Vec4 = tuple[float, float, float, float]
 Vec6 = tuple[float, float, float, float, float, float]
-
-IDENTITY_XYZW: Vec4 = (0.0, 0.0, 0.0, 1.0)
-IDENTITY_WXYZ: Vec4 = (1.0, 0.0, 0.0, 0.0)
-
-
-_LEFT_OUT: Mapping[str, Sequence[float]] = {
-    "rotation_quat": IDENTITY_XYZW,
-    "quat": IDENTITY_WXYZ,
-    "color": (1.0, 1.0, 1.0),
-}
-"""What vectors are that a reply leaves out; all others are zero."""
-
-Result = TypeVar("Result")
-
-_MOST_ITEMS = 7
-
-
-class ShortRepr:
-    """A result whose ``repr`` fits on a line: without what is empty or the default, and of long lists the length."""
-
-    def __repr__(self) -> str:
-        shown = [(one, getattr(self, one.name)) for one in fields(self) if one.repr]  # type: ignore[arg-type]
-        told = [(one.name, value) for one, value in shown if value not in (one.default, None, "", [], {})]
-        words = [f"{name}={_short(value)}" for name, value in told]
-        return f"{type(self).__name__}({', '.join(words)})"
-
-
-def _short(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:g}"
-    if isinstance(value, list | dict) and (len(value) > _MOST_ITEMS or not all(_is_small(one) for one in value)):
-        return f"<{len(value)}>"
-    if isinstance(value, list | tuple):
-        inside = ", ".join(_short(one) for one in value)
-        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
-    return str(value) if isinstance(value, Enum) else repr(value)
-
-
-def _is_small(value: object) -> bool:
-    return isinstance(value, int | float | str)
-
-
-def result_of(kind: Callable[..., Result], block: object, **others: Any) -> Result:
-    """The result that a reply tells, or one block of it: fields of the same name, and ``others``.
-
-    Vectors become tuples; ValueError when one has another length than its field.
-    """
-    values = dict(others)
-    for name, size in _sizes(kind):
-        if name not in others and hasattr(block, name):
-            value = getattr(block, name)
-            values[name] = _vector(name, value, size) if size else value
-    return kind(**values)
-
-
-@cache
-def _sizes(kind: Any) -> list[tuple[str, int]]:
-    """The fields of a result, each with its length if it is a vector, else 0."""
-    return [(one.name, len(get_args(one.type)) if get_origin(one.type) is tuple else 0) for one in fields(kind)]
-
-
-def _vector(name: str, values: Sequence[float], size: int) -> tuple[float, ...]:
-    if len(values) not in (0, size):
-        raise ValueError(f"the reply has {len(values)} numbers in {name}, not {size}")
-    return tuple(values or _LEFT_OUT.get(name) or (0.0,) * size)
 
 
 @dataclass(repr=False)
@@ -143,6 +77,46 @@ class URLabLightHandle(ShortRepr):
 
 
 @dataclass(repr=False)
+class EditStep(ShortRepr):
+    """An edit of the level that was taken back, or made again, and the labels of those that come next, if any."""
+
+    label: str
+    can_undo: str | None = None
+    can_redo: str | None = None
+    requires_pie_restart: bool = False
+
+
+@dataclass(repr=False)
+class LevelInfo(ShortRepr):
+    """A level that can be opened; ``shipped`` with the server, or of the project. An extension of ours."""
+
+    name: str
+    level_path: str
+    shipped: bool
+
+
+@dataclass(repr=False)
+class LevelStatus(ShortRepr):
+    """The open level. ``can_undo`` and ``can_redo`` are labels of edits, or None.
+
+    ``unsaved_changes`` is None when the server does not tell (it is an extension of ours, as the labels are).
+    """
+
+    level_path: str
+    unsaved_changes: bool | None = None
+    can_undo: str | None = None
+    can_redo: str | None = None
+
+
+@dataclass(repr=False)
+class UploadedAsset(ShortRepr):
+    """A file that was uploaded: ``path`` is what `scene.import_xml` takes, ``models`` all models of a zip file."""
+
+    path: str
+    models: list[str] = field(default_factory=list)
+
+
+@dataclass(repr=False)
 class PIEStartResult(ShortRepr):
     """How ``sim.start`` ended. ``handshake_payload`` is there on READY, and already absorbed."""
 
@@ -157,12 +131,28 @@ class PIEStartResult(ShortRepr):
 
 
 @dataclass(repr=False)
+class ReplayStatus(ShortRepr):
+    """What is being replayed.
+
+    What follows ``total_frames`` is an extension of ours: the frame that is shown, from 0, its timestamp in simulated
+    seconds, whether frames follow one another by themselves (in live mode), and whether they begin again at the end.
+    """
+
+    active_session: str
+    total_frames: int = 0
+    frame: int = 0
+    time: float | None = None
+    playing: bool = False
+    loop: bool = False
+
+
+@dataclass(repr=False)
 class PIEStatus(ShortRepr):
     """Where the play lifecycle stands; ``sim_time`` in seconds while a simulation runs.
 
     What follows is there when the server tells it (an extension of ours): the pace of live physics in percent of real
     time, the seed of the last reset that named one, by prefix whose setpoints count, ``zmq`` or ``ui``, and why the
-    last step failed, if it did (which pauses live physics).
+    last step failed, if it did (which pauses live physics), and where a replay stands, while one is active.
     """
 
     state: PIEState
@@ -175,6 +165,7 @@ class PIEStatus(ShortRepr):
     seed: int | None = None
     control_source: dict[str, str] | None = None
     physics_error: str | None = None
+    replay: ReplayStatus | None = None
 
 
 @dataclass(repr=False)
@@ -204,20 +195,73 @@ class RecordingStatus(ShortRepr):
 
 
 @dataclass(repr=False)
+class RecordingInfo(ShortRepr):
+    """A recording that is saved on the server; `URLabReplayAPI.load` takes its ``name``. An extension of ours.
+
+    ``written`` is in seconds since 1970. Frames, simulated seconds and level are there where the beginning of the file
+    tells them; ``problem`` says why it cannot be read.
+    """
+
+    name: str
+    size_bytes: int
+    written: float
+    format: str
+    frame_count: int | None = None
+    sim_duration_s: float | None = None
+    level: str | None = None
+    problem: str | None = None
+
+
+@dataclass(repr=False)
+class ExportStatus(ShortRepr):
+    """How far an export is: ``done`` of ``total`` pictures; ``path`` is on the server's machine. An extension of ours.
+
+    ``code`` and ``message`` say why it failed, ``warnings`` what is not as it may have been meant.
+    """
+
+    export_id: str
+    state: ExportState
+    path: Path
+    done: int = 0
+    total: int = 0
+    format: str = ""
+    recording: str = ""
+    code: str | None = None
+    message: str | None = None
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it waits for others, or runs."""
+        return self.state in (ExportState.WAITING, ExportState.RUNNING)
+
+
+@dataclass(repr=False)
+class LogEntry(ShortRepr):
+    """One record of the server's log; ``time`` is in seconds since 1970. An extension of ours.
+
+    Of an op that changed the world, or was to, there are also who called it, the kind of the session, the op, and the
+    code of the error if it was refused.
+    """
+
+    number: int
+    time: float
+    level: str
+    logger: str
+    message: str
+    caller: str | None = None
+    session: str | None = None
+    op: str | None = None
+    code: str | None = None
+
+
+@dataclass(repr=False)
 class ReplaySession(ShortRepr):
     """A recording that is loaded for replay."""
 
     name: str
     total_frames: int = 0
     source_path: Path | None = None
-
-
-@dataclass(repr=False)
-class ReplayStatus(ShortRepr):
-    """What is being replayed."""
-
-    active_session: str
-    total_frames: int = 0
 
 
 @dataclass(repr=False)

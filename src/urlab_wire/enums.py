@@ -120,6 +120,16 @@ class PIEState(StrEnum):
     READY = "ready"
 
 
+class ExportState(StrEnum):
+    """How far an export is."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
 class LightKind(StrEnum):
     """The lights that ``spawn_light`` knows."""
 

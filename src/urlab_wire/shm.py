@@ -33,8 +33,8 @@ import re
 import struct
 import sys
 import threading
-import zlib
 from mmap import mmap
+from zlib import crc32
 
 import numpy as np
 
@@ -67,11 +67,13 @@ COUNT_BITS = 32
 _SIZE = struct.Struct("<I")
 _NUMBER = struct.Struct("<Q")
 _NUMBERED = struct.Struct("<IQ")
+_REQUEST_CHECK = struct.Struct("<QI")
 _SEQUENCE_MASK = (1 << 64) - 1
 _WORD_MAX = (1 << 32) - 1
 # Places in the header, counted in u32 but for the sequence, which is counted in u64.
-_MAGIC, _VERSION, _STRIDE, _COUNT, _LATEST, _CHECK = 0, 1, 2, 3, 6, 10
-_SEQUENCE, _REQUEST_NUMBER = 2, 4
+_MAGIC, _VERSION, _STRIDE, _COUNT, _LATEST = 0, 1, 2, 3, 6
+_SEQUENCE = 2
+_REQUEST_CHECK_OFFSET = 32
 
 
 class ShmError(ValueError):
@@ -209,8 +211,8 @@ class Region:
 
     def write_request(self, payload: bytes, number: int) -> int:
         """Publish a request under a number, and return its sequence."""
-        self._sequences[_REQUEST_NUMBER] = number
-        self._words[_CHECK] = zlib.crc32(payload, (number ^ number >> 32) & _WORD_MAX)
+        check = crc32(payload, (number ^ number >> 32) & _WORD_MAX)
+        _REQUEST_CHECK.pack_into(self._whole, _REQUEST_CHECK_OFFSET, number, check)
         return self.write(payload)
 
     def read_request(self, last_seen: int) -> tuple[int, bytes, int | None] | None:
@@ -219,10 +221,9 @@ class Region:
         if found is None:
             return None
         sequence, payload = found
-        number = self._sequences[_REQUEST_NUMBER]
-        if self._words[_CHECK] != zlib.crc32(payload, (number ^ number >> 32) & _WORD_MAX):
-            return sequence, payload, None
-        return sequence, payload, number
+        number, check = _REQUEST_CHECK.unpack_from(self._whole, _REQUEST_CHECK_OFFSET)
+        is_whole = check == crc32(payload, (number ^ number >> 32) & _WORD_MAX)
+        return sequence, payload, number if is_whole else None
 
     def write(self, payload: Buffer, number: int | None = None) -> int:
         """Publish a payload, and return its sequence. Only one process and one thread may write a region.
@@ -299,7 +300,7 @@ class Region:
 
     def clear(self) -> None:
         """Let no payload count any more, and no number."""
-        self._sequences[_REQUEST_NUMBER] = self._words[_CHECK] = 0
+        _REQUEST_CHECK.pack_into(self._whole, _REQUEST_CHECK_OFFSET, 0, 0)
         for slot in self._slots:
             _SIZE.pack_into(slot, 0, 0)
 

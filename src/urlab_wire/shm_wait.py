@@ -63,8 +63,12 @@ class AdaptiveSpin:
 
     def learn(self, soon: bool) -> None:
         """Learn from one wait: whether its event came within ``spin_s``."""
-        self._score = min(_HIGHEST_SCORE, self._score + 1) if soon else max(0, self._score - 2)
-        self.active = self._score > 0
+        if not soon:
+            self._score = max(0, self._score - 2)
+            self.active = self._score > 0
+        elif self._score < _HIGHEST_SCORE:
+            self._score += 1
+            self.active = True
 
 
 class SequenceWaiter:
@@ -80,6 +84,7 @@ class SequenceWaiter:
         self._stopped = False
         self._resting = False
         self._reported: tuple[int, int] | None = None
+        self._to_note: tuple[tuple[int, int], float] | None = None
         self._sleeper: _Sleeper = _Polling() if _FUTEX_NUMBER is None or not region.address else _Futex(region)
 
     @property
@@ -104,27 +109,38 @@ class SequenceWaiter:
         """
         if self._stopped:
             return False
+        if self._to_note is not None:
+            self._note(*self._to_note)
         begin = time.perf_counter()
         deadline = math.inf if timeout_s is None else begin + timeout_s
+        spin = self._spin
         if self._reported == (seen, self._region.sequence):
             self._rest(self._reported[1], deadline - begin)
-        spin = self._spin
-        looked = spin.active and self._look(seen, min(deadline, begin + spin.spin_s))
-        changed = (looked or self._sleep(seen, deadline)) and not self._stopped
-        spin.learn(changed and time.perf_counter() - begin < spin.spin_s)
-        if changed and self._reported != (change := (seen, self._region.sequence)):
+        elif spin.active and (found := self._look(seen, min(deadline, begin + spin.spin_s))) is not None:
+            self._to_note = (seen, found), time.perf_counter() - begin  # that can wait, the caller is in a hurry
+            return not self._stopped
+        if self._sleep(seen, deadline) and not self._stopped:
+            self._note((seen, self._region.sequence), time.perf_counter() - begin)
+            return True
+        spin.learn(False)
+        return False
+
+    def _note(self, change: tuple[int, int], took_s: float) -> None:
+        """Learn from a change, from which sequence to which, that was reported after so long."""
+        self._to_note = None
+        self._spin.learn(took_s < self._spin.spin_s)
+        if self._reported != change:
             self._reported = change
             self._sleeper.pace.shorten()
-        return changed
 
-    def _look(self, seen: int, until: float) -> bool:
-        """Look until then. Other threads of the process, and other processes, get their turn between any two looks."""
+    def _look(self, seen: int, until: float) -> int | None:
+        """Look until then for another sequence. Between any two looks others get their turn: threads and processes."""
         region = self._region
-        while region.sequence == seen:
+        while (found := region.sequence) == seen:
             if self._stopped or time.perf_counter() >= until:
-                return False
+                return None
             _give_way()
-        return True
+        return found
 
     def _sleep(self, seen: int, deadline: float) -> bool:
         region = self._region

@@ -43,11 +43,12 @@ KEYS = (*NAMES[:14], *WORDS, "ctrl", "ctrl_map", "xfrc_applied", "control_mode",
 HEAVY = {
     "import_xml": 0.03, "begin_pie": 0.05, "spawn_actor": 0.15, "spawn_grid": 0.03, "add_quick_convert": 0.05,
     "viewport_screenshot": 0.03, "duplicate_actor": 0.3, "load_level": 0.2, "hello": 0.3, "create_level": 0.2,
-    "stop_pie": 0.1, "recording_save": 0.3, "save_level": 0.2,
+    "stop_pie": 0.1, "recording_save": 0.3, "save_level": 0.2, "blueprint_picture": 0.03, "upload_asset": 0.3,
 }  # fmt: skip
 """Ops that take long when they are served are drawn less often, so that the time is spent on many requests."""
 
-READING = tuple(name for name, spec in CATALOGUE.items() if spec.reads and name not in ("hello", "viewport_screenshot"))
+PICTURES = ("viewport_screenshot", "blueprint_picture")
+READING = tuple(name for name, spec in CATALOGUE.items() if spec.reads and name not in ("hello", *PICTURES))
 
 
 def message(chance: random.Random, ops: tuple[str, ...] | None = None) -> dict[str, Any]:

@@ -3,14 +3,16 @@ from urlab_client import CameraMode, URLabArticulation, URLabCameraView, URLabCl
 
 NAMES = """
 ActorBounds ActorHierarchyNode ActorInfo Actuator ActuatorType BlueprintInfo Body CameraFrame CameraMode CameraPose
-CameraStreaming CameraTiming Contact ContactsResult ControlMode ControlSource ControllerKind InProcessTransport Joint
-KeyframeInfo LightKind MocapPose ObservationLevel PIEStartResult PIEState PIEStatus RecordingHandle RecordingStatus
+CameraStreaming CameraTiming Contact ContactsResult ControlMode ControlSource ControllerKind ExportState ExportStatus
+InProcessTransport Joint KeyframeInfo LightKind LogEntry MocapPose ObservationLevel PIEStartResult PIEState
+PIEStatus RecordingHandle RecordingInfo RecordingStatus
 RecordingSummary ReplaySession ReplayStatus SceneSnapshot SceneSnapshotActor SegmentInfo Sensor SimOptions SpaceMode
 StateInfo StepMode Transport URLabArticulation URLabAsset URLabBlueprint URLabCameraView URLabClient URLabController
 URLabEntity
 URLabLightHandle URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle
 URLabTimeoutError URLabVersionMismatch ZmqTransport
-AsyncURLabClient NamedTable StateFull URLabControllerError URLabGoneError URLabLookupError URLabModeWarning
+AsyncURLabClient EditStep LevelInfo LevelStatus NamedTable UploadedAsset
+StateFull URLabControllerError URLabGoneError URLabLookupError URLabModeWarning
 URLabValueError
 """
 

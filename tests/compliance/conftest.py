@@ -296,9 +296,11 @@ SAMPLES: dict[str, dict[str, Any]] = {
     "configure_controller": {"articulation": "walker"},
     "set_sim_options": {"options": {}},
     "replay_load": {"path": "nothing.json"},
+    "upload_asset": {"name": "cup.obj", "data": b"v 0 0 0"},
+    "blueprint_picture": {"blueprint_path": "box"},
     "replay_set_active": {"name": "nothing"},
 }
-_BY_TYPE: dict[Any, Any] = {str: "arm_0", bool: False, int: 1, float: 50.0, list: [0, 0, 0], dict: {}}
+_BY_TYPE: dict[Any, Any] = {str: "arm_0", bool: False, int: 1, float: 50.0, list: [0, 0, 0], dict: {}, bytes: b"arm"}
 _BY_TYPE[UnionType] = {}  # of a field that takes names, or one word for all of them
 
 

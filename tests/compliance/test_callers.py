@@ -133,10 +133,12 @@ def test_what_is_written_and_deleted_is_in_the_audit_log(call: Call, audit: Any)
     root.hello(operator=True)
     root.ok("create_level", name="audited")
     root.ok("save_level")
+    sent = root.ok("upload_asset", name="audited.xml", data=b"<mujoco/>")
     root.ok("destroy_asset", asset_path="/Game/Levels/audited")
     lines = [one for one in audit() if one["event"] != "hello"]
     assert [(one["event"], one["op"]) for one in lines] == [
-        ("wrote", "create_level"), ("wrote", "save_level"), ("deleted", "destroy_asset"),
+        ("wrote", "create_level"), ("wrote", "save_level"), ("wrote", "upload_asset"), ("deleted", "destroy_asset"),
     ]  # fmt: skip
     assert all(one["caller"] == "root" and one["time"].endswith("+00:00") for one in lines)
     assert lines[-1]["asset_path"] == "/Game/Levels/audited"
+    assert lines[-2]["path"] == sent["path"]

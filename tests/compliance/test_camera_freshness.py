@@ -72,6 +72,20 @@ def test_no_frame_crosses_a_jump_of_a_replay(seeing: Any) -> None:
     assert (wrapped["replay"]["frame"], times(wrapped)) == (0, {0.002})
 
 
+@pytest.mark.parametrize("mode", ["direct", "puppet", "live"])
+def test_no_frame_crosses_a_seek(seeing: Any, mode: str) -> None:
+    wire = seeing.wire
+    wire.ok("set_camera_streaming", cameras={"eye": {"rate_hz": 0.01}, "far": {"rate_hz": 0.01}})
+    wire.ok("recording_start")
+    wire.ok("step", n_steps=600)
+    wire.ok("recording_stop")
+    wire.ok("set_mode", mode=mode)
+    wire.ok("replay_start", paused=True)
+    for frame in (500, 20, 300, 299, 301):
+        shown = wire.ok("replay_seek", frame=frame)["time"]
+        assert times(wire.ok("step", n_steps=0, include_cameras=True)) == {round(shown, 9)}
+
+
 def test_no_frame_crosses_a_restart_of_play(seeing: Any) -> None:
     seeing.wire.ok("step", n_steps=500, include_cameras=True)
     seeing.play()

@@ -70,7 +70,7 @@ TYPES: dict[str, Callable[[Any], bool]] = {
     "absolute path": lambda value: Path(value).is_absolute() and Path(value).exists(),
 }
 
-MOMENTARY = {"wall_time", "session_id", "actor_path", "sim_time_s"}
+MOMENTARY = {"wall_time", "export_id", "session_id", "actor_path", "sim_time_s"}
 """Reply fields that are never twice the same."""
 
 
@@ -106,8 +106,15 @@ class Documented:
             return self.files[value]
         if value == "left out":
             return None
+        if value == "some bytes":
+            return b"<mujoco/>"
         if value == "a state":
             return self.wire.ok("save_state")["state"]
+        if value == "an export":
+            for op in ("recording_start", "step", "recording_stop"):
+                self.wire.ok(op)
+            name = self.wire.ok("recording_save", path="ep_1234.json")["absolute_path"]
+            return self.wire.ok("recording_export", path=name, format="mp4", width=32, height=32)["export_id"]
         if isinstance(value, str) and value.endswith(" zeros"):
             plain = self.wire.model()
             return [0.0] * getattr(plain, value.split()[0])

@@ -31,6 +31,10 @@ PATHS = {
     "recording_start.name": "secret_ep.json",
     "recording_save.path": "secret_ep.json",
     "replay_load.path": "secret_ep.json",
+    "upload_asset.name": "secret_robot.xml",
+    "blueprint_picture.blueprint_path": "secret_robot.xml",
+    "recording_export.path": "secret_ep.json",
+    "recording_export.out": "secret_film.mp4",
 }
 """The fields that name files, or become names of files, each with a file that would be useful there."""
 
@@ -41,7 +45,7 @@ NO_PATHS = {
     "camera", "cameras", "mode", "step_mode", "source", "articulation", "body", "body1", "body2", "geom1", "geom2",
     "include_cameras", "per_articulation", "ctrl_map", "control_mode", "xfrc_applied", "per_articulation_qpos",
     "keyframe_name", "scope", "frames", "names", "config", "params", "options", "save_state.name", "restore_state.name",
-    "delete_state.name", "set_equality.name", "replay_set_active.name",
+    "delete_state.name", "set_equality.name", "replay_set_active.name", "format", "export_id",
 }  # fmt: skip
 """All other fields with text in them, by the last name, or op and name where another op has a path of that name."""
 
@@ -172,16 +176,19 @@ def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a file of each kind, and links to it from the folders that are allowed. It is also home."""
     folder, inside, project = tmp_path / "outside", tmp_path / "inside", tmp_path / "project"
     shutil.copytree(PROJECT, project)
-    for one in (folder, inside, project / "Saved/URLab/Replays", project / "Imports"):
+    for one in (folder, inside, project / "Saved/URLab/Replays", project / "Imports", project / "Uploads"):
         one.mkdir(parents=True)
     (folder / "secret_robot.xml").write_text(ROBOT)
     (folder / "secret_lab.toml").write_text(LEVEL)
     (folder / "secret_ep.json").write_text(RECORDING)
+    (folder / "secret_film.mp4").write_bytes(b"\0\0\0\x14ftypisomURLB")
     np.save(folder / "secret_hills.npy", np.eye(3))
-    for linking in (inside, project / "Levels", project / "Saved/URLab/Replays", project / "Imports", project):
+    homes = (project / "Levels", project / "Saved/URLab/Replays", project / "Imports", project / "Uploads", project)
+    for linking in (inside, *homes):
         (linking / "door").symlink_to(folder)
         for name in {*PATHS.values(), *map(_missing, PATHS.values())}:
             (linking / f"link_{name}").symlink_to(folder / name)
+            (linking / f"link_{name.replace('.', '-')}").symlink_to(folder / name)
     monkeypatch.setenv("HOME", str(folder))
     monkeypatch.chdir(folder)
     return folder
@@ -197,14 +204,19 @@ def jailed(outside: Path, make_server: Any, connect: Any) -> Any:
     wire.ok("recording_start")
     wire.ok("step", n_steps=3)
     wire.ok("recording_stop")
+    wire.ok("recording_save")
     return wire
 
 
 def _request(field: str, text: str) -> tuple[str, dict[str, Any]]:
     op, *names = field.split(".")
     fields: dict[str, Any] = {names[0]: text}
+    if op == "upload_asset":
+        fields["data"] = ROBOT.encode()
     if op == "spawn_grid":
         fields |= {"base_actor_id": "g", "count_x": 1, "count_y": 1}
+    if op == "recording_export":
+        fields |= {"format": "mp4"} if "path" in fields else {"format": "mp4", "path": "recording.json"}
     if field == "spawn_actor.heightfield.image":
         fields = {"blueprint": "hills", "heightfield": {"image": text, "size": [1.0, 1.0, 1.0]}}
     return op, fields
@@ -226,7 +238,7 @@ def test_no_path_leads_out(jailed: Any, outside: Path, field: str) -> None:
                 if op == "recording_start":
                     jailed.ask("recording_stop")
                 reply = jailed.ask(op, **fields) if _can_be_sent(fields) else {"op": "error", "message": "not sent"}
-                replies[file] = _missing(repr(reply))
+                replies[file] = _missing(repr(_ended(jailed, reply)))
                 _check_refused(escape, field, reply)
             assert replies[name] == replies[_missing(name)], f"{escape} tells whether there is a file"
             assert watch.seen() == [], escape
@@ -234,6 +246,17 @@ def test_no_path_leads_out(jailed: Any, outside: Path, field: str) -> None:
         watch.close()
     assert _content(outside) == before
     assert sorted(one.name for one in outside.parent.iterdir()) == elsewhere
+
+
+def _ended(jailed: Any, reply: dict[str, Any]) -> dict[str, Any]:
+    """A reply without what differs each time; an export that it tells of has ended."""
+    export_id = reply.pop("export_id", None)
+    while export_id and jailed.ok("export_status", export_id=export_id)["exports"][0]["state"] in _UNFINISHED:
+        pass
+    return reply
+
+
+_UNFINISHED = ("waiting", "running")
 
 
 def _can_be_sent(fields: dict[str, Any]) -> bool:
@@ -254,7 +277,9 @@ def _check_refused(escape: str, field: str, reply: dict[str, Any]) -> None:
         "begin_pie.level_path": reply.get("state") == "compile_failed",
         "recording_start.name": True,
         "recording_save.path": escape in _ODD_NAMES,
+        "recording_export.out": escape in _ODD_NAMES,
         "create_level.name": escape in _ODD_NAMES,
+        "upload_asset.name": escape in _ODD_NAMES,
     }
     assert reply["op"] == "error" or done.get(field, False), (escape, reply)
 

@@ -104,6 +104,91 @@ def test_commands_of_a_replayed_step_are_checked_but_not_staged(playing: Any, se
     assert server.play.manager.articulations["arm"].staged.active.tolist() == [0, 0]
 
 
+@pytest.mark.parametrize("mode", ["direct", "puppet", "live"])
+def test_a_seek_goes_to_a_frame_in_every_mode(recorded: Any, engine: Any, mode: str) -> None:
+    wire, path, qpos = recorded
+    wire.ok("replay_load", path=path)
+    wire.ok("set_mode", mode=mode)
+    wire.ok("replay_start", paused=True)
+    for frame in (7, 2, FRAMES - 1, 0):
+        reply = wire.ok("replay_seek", frame=frame)
+        assert reply == {
+            "op": "replay_seek_ok", "active_session": "episode", "frame": frame, "total_frames": FRAMES,
+            "time": pytest.approx(0.002 * (frame + 1)),
+        }  # fmt: skip
+        assert engine().data.qpos.tolist() == qpos[frame]
+    assert wire.ok("replay_seek", time=0.0091)["frame"] == 3
+    seen = wire.ok("step", n_steps=0)
+    assert (seen["replay"]["frame"], seen["time"]) == (3, pytest.approx(0.008))
+
+
+def test_steps_go_on_from_where_a_seek_went(playing: Any, engine: Any) -> None:
+    wire, qpos = playing
+    wire.ok("replay_seek", frame=8)
+    assert wire.ok("step", n_steps=2)["replay"]["frame"] == 10
+    assert engine().data.qpos.tolist() == qpos[10]
+
+
+def test_a_seek_that_leads_nowhere_changes_nothing(playing: Any, world: Any) -> None:
+    wire, _ = playing
+    wire.ok("replay_seek", frame=4)
+    before = world()
+    for fields in ({"frame": FRAMES}, {"frame": -1}, {"time": 0.001}, {"frame": 1, "time": 0.01}, {"time": 1e400}):
+        reply = wire.ask("replay_seek", **fields)
+        assert reply["code"] == "bad_value"
+    assert f"{FRAMES} frames" in wire.ask("replay_seek", frame=FRAMES)["message"]
+    assert wire.refused("replay_seek") == "missing_field"
+    assert world() == before
+    assert wire.ok("step", n_steps=0)["replay"]["frame"] == 4
+    wire.ok("replay_stop")
+    assert wire.refused("replay_seek", frame=0) == "replay_session_not_found"
+
+
+def test_an_observer_sees_where_a_replay_stands(playing: Any, stranger: Any) -> None:
+    wire, _ = playing
+    stranger.hello(observer=True)
+    wire.ok("replay_seek", frame=5)
+    told = stranger.ok("pie_status")["replay"]
+    assert told == {
+        "active_session": "episode", "frame": 5, "total_frames": FRAMES, "time": pytest.approx(0.012),
+        "playing": False, "loop": False,
+    }  # fmt: skip
+    assert stranger.refused("replay_seek", frame=0) == "observer_read_only"
+    wire.ok("replay_stop")
+    assert "replay" not in stranger.ok("pie_status")
+
+
+def test_live_mode_plays_a_replay_for_a_client_that_says_paused(recorded: Any, engine: Any) -> None:
+    wire, path, qpos = recorded
+    wire.ok("set_mode", mode="live")
+    wire.ok("replay_load", path=path)
+    assert wire.ok("replay_start", paused=False)["total_frames"] == FRAMES
+    while (at := wire.ok("pie_status")["replay"])["frame"] < FRAMES - 1:
+        pass
+    assert engine().data.qpos.tolist() == qpos[-1]
+    while at["playing"]:
+        at = wire.ok("pie_status")["replay"]
+    assert wire.ok("step")["replay"]["frame"] == FRAMES - 1, "the end is held"
+
+
+def test_a_pause_halts_a_live_replay_and_lets_it_go_on(recorded: Any) -> None:
+    wire, path, _ = recorded
+    wire.ok("set_mode", mode="live")
+    wire.ok("replay_load", path=path)
+    wire.ok("replay_start", paused=True, loop=True)
+    status = wire.ok("pie_status")
+    assert (status["paused"], status["replay"]["frame"], status["replay"]["playing"]) == (True, 0, False)
+    wire.ok("set_paused", paused=False)
+    assert wire.ok("pie_status")["replay"]["playing"]
+    while wire.ok("pie_status")["replay"]["frame"] < 5:
+        pass
+    wire.ok("set_paused", paused=True)
+    stood = wire.ok("replay_seek", frame=3)
+    assert wire.ok("pie_status")["replay"]["frame"] == stood["frame"] == 3
+    wire.ok("set_mode", mode="direct")
+    assert wire.ok("step")["replay"]["frame"] == 4, "a client that steps goes on from there"
+
+
 def test_live_mode_has_no_replay(recorded: Any) -> None:
     wire, path, _ = recorded
     wire.ok("set_mode", mode="live")

@@ -265,3 +265,42 @@ def test_a_picture_says_how_it_was_drawn(builder: Any) -> None:
     told = builder.wire.ok("viewport_screenshot", width=32, height=32)["rendering"]
     assert told["profile"] in ("fast", "quality")
     assert told["renderer"]
+
+
+# -- pictures of blueprints ---------------------------------------------------------------------------------------
+
+
+def test_a_blueprint_is_shown_by_itself(builder: Any) -> None:
+    path = builder.import_file(builder.box_file)
+    reply = builder.wire.ok("blueprint_picture", blueprint_path=path)
+    assert (reply["width"], reply["height"]) == (256, 192)
+    pixels = np.asarray(Image.open(io.BytesIO(reply["png"])).convert("RGB")).astype(int)
+    assert pixels.shape == (192, 256, 3)
+    covered = np.argwhere(np.abs(pixels - pixels[0, 0]).sum(axis=2) > 30)
+    assert covered[:, 0].max() - covered[:, 0].min() == pytest.approx(0.9 * 192, abs=4), "it fills the picture"
+    for name in ("crate", "Imports/crate", "/Game/MuJoCoImports/crate"):
+        assert builder.wire.ok("blueprint_picture", blueprint_path=name) == reply
+
+
+def test_a_picture_of_a_blueprint_leaves_the_level_and_the_viewport_alone(facing: Any) -> None:
+    facing.spawn("box", facing.box_file)
+    facing.wire.ok("select_actor", target="box")
+    facing.wire.ask("set_viewport_mode", mode="unlit")
+    facing.wire.ok("draw_marker", location=[0, 0, 0], color=RED, ttl=-1)
+    before, camera, level = picture(facing), facing.wire.ok("get_camera"), facing.wire.ok("current_level")
+    facing.wire.ok("blueprint_picture", blueprint_path="panda", width=100, height=80)
+    assert np.array_equal(picture(facing), before)
+    assert facing.wire.ok("get_camera") == camera
+    assert facing.wire.ok("current_level") == level
+
+
+def test_a_file_is_no_blueprint_to_be_shown(builder: Any) -> None:
+    reply = builder.wire.ask("blueprint_picture", blueprint_path=builder.box_file)
+    assert reply["code"] == "blueprint_picture_failed"
+    assert "no model" in reply["message"] or "does not exist" in reply["message"]
+
+
+def test_an_observer_may_see_a_blueprint(builder: Any, connect: Any) -> None:
+    observer = connect(builder.server)
+    observer.hello(observer=True)
+    assert observer.ok("blueprint_picture", blueprint_path="box", width=32, height=32)["png"].startswith(b"\x89PNG")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from urlab.errors import PathNotWritable
-from urlab.files import owned_name, replacing, sweep
+from urlab.files import check_replaceable, owned_name, replacing, sweep
 from urlab.paths import FileKind
 
 
@@ -152,6 +152,20 @@ def test_a_file_of_the_kind_is_replaced_and_any_other_is_kept(tmp_path):
     assert len(list((tmp_path / "deep").iterdir())) == 2
 
 
+def test_what_would_be_kept_can_be_asked_before(tmp_path):
+    check_replaceable(tmp_path / "new.txt", NOTE)
+    check_replaceable(tmp_path / "no" / "folder" / "new.txt", NOTE)
+    (tmp_path / "ours.txt").write_bytes(b"note: old")
+    check_replaceable(tmp_path / "ours.txt", NOTE)
+    (tmp_path / "theirs.txt").write_bytes(b"precious")
+    (tmp_path / "link.txt").symlink_to(tmp_path / "ours.txt")
+    (tmp_path / "door").symlink_to(tmp_path)
+    for name, words in (("theirs.txt", "is not a note"), ("link.txt", "a link"), ("door/ours.txt", "is a link")):
+        with pytest.raises(PathNotWritable, match=words):
+            check_replaceable(tmp_path / name, NOTE)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["door", "link.txt", "ours.txt", "theirs.txt"]
+
+
 def test_a_file_that_appears_while_another_is_written_is_kept(tmp_path):
     def meanwhile():
         with replacing(tmp_path / "a.txt", NOTE) as file:
@@ -209,7 +223,7 @@ def test_a_folder_that_turns_into_a_link_all_the_time_never_leads_a_save_out(tmp
 
 # -- left-overs ---------------------------------------------------------------------------------------------------
 
-WRITES = """
+WRITES = """# preloaded
 import sys, time
 from pathlib import Path
 from urlab.files import replacing

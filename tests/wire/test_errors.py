@@ -12,10 +12,12 @@ EDITOR_OPS = """
     duplicate_failed actor_hierarchy_failed snapshot_failed list_actors_failed list_blueprints_failed
     find_actors_failed get_actor_bounds_failed select_failed add_quick_convert_failed remove_quick_convert_failed
     no_viewport unknown_actor no_bounds invalid_mode timeout"""
-OURS = "reply_too_large observer_read_only physics_error internal_error not_allowed driver_busy rate_limited"
+OURS = """
+    reply_too_large observer_read_only physics_error internal_error not_allowed driver_busy rate_limited
+    upload_failed undo_failed redo_failed blueprint_picture_failed"""
 
 
-def test_the_codes_are_those_of_the_protocol_and_seven_of_ours() -> None:
+def test_the_codes_are_those_of_the_protocol_and_eleven_of_ours() -> None:
     assert {str(code) for code in ErrorCode} == {*PROTOCOL_REFERENCE.split(), *EDITOR_OPS.split(), *OURS.split()}
 
 

@@ -28,6 +28,9 @@ class ActorIndex:
         yield from self._actors.values()
         yield from self._lights.values()
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._actors or name in self._lights
+
     @property
     def actor_count(self) -> int:
         """How many actors there are, without lights."""

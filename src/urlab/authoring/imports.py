@@ -9,7 +9,7 @@ import numpy as np
 
 from urlab.errors import ImportFailed, ShuttingDown
 from urlab.geometry import Vec3
-from urlab.importing import StopSwitch, add_import, import_file
+from urlab.importing import StopSwitch, Upload, add_import, import_file, store_upload
 from urlab.importing.heightfields import heightfield_bundle, image_bundle
 from urlab.importing.sources import SourceFiles
 from urlab.paths import FileRoots, shortened
@@ -52,6 +52,11 @@ class Importer:
         with self._stoppable(name):
             bundle = image_bundle(name, file, size_m, SourceFiles(self._roots))
             return add_import(bundle, source, self._project)[0]
+
+    def upload(self, name: str, data: bytes) -> Upload:
+        """Keep a file that a client sent, or what is in its zip file, to be imported; UploadFailed says why not."""
+        with self._stoppable(name):
+            return store_upload(self._project, name, data)
 
     def resolve(self, blueprint: str) -> BlueprintRecord:
         """What a request calls a blueprint: a class path, a name, or a file, which is imported."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from urlab.authoring.actor_index import ActorIndex, Placed
+from urlab.authoring.history import EditHistory, LevelEdit, differ, with_words, without
 from urlab.authoring.imports import Importer
 from urlab.authoring.placement import Placement
 from urlab.compile.blueprint import Blueprint
@@ -55,6 +56,19 @@ class DestroyedAsset:
     levels: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class EditStatus:
+    """Whether the open level differs from what was opened or saved last, and the labels of the edits to come.
+
+    ``label`` is that of the edit that was just taken back, or made again.
+    """
+
+    unsaved_changes: bool
+    can_undo: str | None
+    can_redo: str | None
+    label: str = ""
+
+
 EMPTY_LEVEL = "Untitled"
 LIGHT_CLASSES = {
     LightKind.DIRECTIONAL: "DirectionalLight",
@@ -85,6 +99,8 @@ class World:
         self._home: str | None = level.name if from_project else None
         """The project's level that is open; None for one that the project does not have yet."""
         self._index = ActorIndex(level)
+        self._saved = level
+        self._history = EditHistory()
         self._inspected: dict[tuple[int, str], tuple[Blueprint, Inspection]] = {}
         self._lock = threading.RLock()
 
@@ -112,6 +128,7 @@ class World:
             self._index = ActorIndex(level)
             self._home = level.name if from_project else None
             self.selected = None
+            self._saved, self._history = level, EditHistory()
 
     def create_level(self, name: str, *, overwrite: bool = False) -> Level:
         """A new, empty, saved level, which is open from now on."""
@@ -129,18 +146,26 @@ class World:
         self.open(level, from_project=True)
         return level
 
-    def save_level(self) -> Level:
-        """Save the open level, and keep a copy of every model file that it uses where it stands."""
+    def save_level(self, name: str | None = None) -> Level:
+        """Save the open level, and keep a copy of every model file that it uses where it stands.
+
+        With another ``name`` it is that level from then on; EditError if there is one of that name.
+        """
+        other = None if name is None else level_name(name)
+        if other is not None and other != self._home and other in self.project.level_names():
+            raise EditError(f"level {other!r} exists already; save under another name, or load and change that one")
         kept = self._keep_files(self.level)
-        with self._edit() as index:
-            for actor in index.level.actors:
-                if actor.blueprint in kept:
-                    index.put(replace(actor, blueprint=kept[actor.blueprint]))
-            level = index.level
-            if self._home != level.name:
+        with self._lock:
+            rewritten = with_words(kept)
+            level = rewritten(self._index.level)
+            if other is not None:
+                level = replace(level, name=other)
+            elif self._home != level.name:
                 level = replace(level, name=self.project.free_level_name(level.name))
             self.project.save_level(level)
-            self._index, self._home = ActorIndex(level), level.name
+            self._index, self._home, self._saved = ActorIndex(level), level.name, level
+            if kept:
+                self._history.rewrite(rewritten, level)
             return level
 
     def forget_files(self) -> None:
@@ -159,7 +184,8 @@ class World:
     def destroy_asset(self, asset_path: str) -> DestroyedAsset:
         """Delete a level or an import from the project, in use or not; nothing happens when there is none.
 
-        The open level is left for an empty one; actors of an import go with it. What is shipped cannot be deleted.
+        The open level is left for an empty one; actors of an import go with it, also from the levels that `undo` and
+        `redo` lead to: its files are gone for good. What is shipped cannot be deleted.
         """
         with self._lock:
             if asset_path.startswith(LEVELS_PACKAGE):
@@ -170,58 +196,102 @@ class World:
                 return DestroyedAsset()  # no path that an import could have
             return self._destroy_import(name) if folder == IMPORTS_FOLDER else DestroyedAsset()
 
+    # -- edits, taken back and made again -----------------------------------------------------------------------
+
+    def edit_status(self) -> EditStatus:
+        """What can be undone and redone, and whether there is something to save."""
+        with self._lock:
+            return self._edit_status()
+
+    def undo(self) -> EditStatus:
+        """Take back the last edit; EditError when there is none. The selection stays, if that actor is there."""
+        with self._lock:
+            return self._restore(*self._history.undo(self._index.level))
+
+    def redo(self) -> EditStatus:
+        """Make the edit again that was taken back last; EditError when there is none."""
+        with self._lock:
+            return self._restore(*self._history.redo(self._index.level))
+
+    def _restore(self, level: Level, label: str) -> EditStatus:
+        self._index = ActorIndex(level)
+        if self.selected is not None and self.selected not in self._index:
+            self.selected = None
+        return self._edit_status(label)
+
+    def _edit_status(self, label: str = "") -> EditStatus:
+        unsaved = differ(self._index.level, self._saved)
+        return EditStatus(unsaved, self._history.can_undo, self._history.can_redo, label)
+
     # -- actors -------------------------------------------------------------------------------------------------
 
     def spawn(self, wanted: SpawnSpec) -> Spawned:
         """Put an actor into the level, or bring the one of that id to the state that is wanted."""
         record = self.importer.resolve(wanted.blueprint)
-        return self._spawn(wanted, record)
+        self._load(wanted, record)
+        with self._edit() as edit:
+            return self._spawn(edit, wanted, record)
 
     def spawn_grid(self, blueprint: str, cells: Sequence[tuple[str, SpawnSpec]]) -> list[Spawned]:
         """Spawn many of one kind. When one fails, those before it stay; the error says which one it was."""
-        record = self.importer.resolve(blueprint)
-        spawned = []
-        for cell, wanted in cells:
-            try:
-                spawned.append(self._spawn(wanted, record))
-            except UrlabError as failed:
-                raise EditError(f"cell {cell}: {failed.message}") from failed
+        record, spawned = self.importer.resolve(blueprint), []
+        good, refused = self._load_cells(cells, record)
+        with self._edit() as edit:
+            for cell, wanted in cells[:good]:
+                with _named_cell(cell):
+                    spawned.append(self._spawn(edit, wanted, record))
+        if refused is not None:
+            raise refused
         return spawned
+
+    def _load_cells(
+        self, cells: Sequence[tuple[str, SpawnSpec]], record: BlueprintRecord
+    ) -> tuple[int, EditError | None]:
+        """How many of the first cells can be spawned, and why the next one cannot."""
+        for good, (cell, wanted) in enumerate(cells):
+            try:
+                with _named_cell(cell):
+                    self._load(wanted, record)
+            except EditError as refused:
+                return good, refused
+        return len(cells), None
 
     def spawn_light(self, wanted: Light) -> Light:
         """Put a light into the level, or change the one of that id. The name is given here."""
-        with self._edit() as index:
-            existing = index.with_id(wanted.actor_id)
+        with self._edit() as edit:
+            existing = edit.index.with_id(wanted.actor_id)
             if existing is not None and not isinstance(existing, Light):
                 raise EditError(f"actor_id {wanted.actor_id!r} belongs to {existing.name!r}, which is not a light")
-            name = existing.name if existing is not None else index.take_name(LIGHT_CLASSES[wanted.kind])
+            name = existing.name if existing is not None else edit.index.take_name(LIGHT_CLASSES[wanted.kind])
             light = replace(wanted, name=name)
-            index.put(light)
+            edit.put(light, "spawn" if existing is None else "change")
             return light
 
     def destroy(self, target: str, *, by_name: bool = False) -> None:
         """Take an actor or a light away."""
-        with self._edit() as index:
-            self._remove(index.find(target, by_name=by_name))
+        with self._edit() as edit:
+            doomed = edit.index.find(target, by_name=by_name)
+            edit.remove(doomed, "delete")
+            self._deselect(doomed)
 
     def move(self, target: str, placement: Placement, *, by_name: bool = False) -> Placed:
         """Change the pose of an actor or a light."""
-        with self._edit() as index:
-            moved = _moved(index.find(target, by_name=by_name), placement)
-            index.put(moved)
+        with self._edit() as edit:
+            moved = _moved(edit.index.find(target, by_name=by_name), placement)
+            edit.put(moved, "move")
             return moved
 
     def duplicate(self, target: str, actor_id: str, location: Vec3 | None, *, by_name: bool = False) -> Placed:
         """Copy an actor or a light, under an id that is free."""
         self._name_for(self.find(target, by_name=by_name))
-        with self._edit() as index:
-            original = index.find(target, by_name=by_name)
-            if actor_id and index.with_id(actor_id) is not None:
+        with self._edit() as edit:
+            original = edit.index.find(target, by_name=by_name)
+            if actor_id and edit.index.with_id(actor_id) is not None:
                 raise EditError(f"actor_id {actor_id!r} is taken; choose another for the copy")
             aside = Pose(_ASIDE).apply(original.pose).pos if location is None else location
-            name = index.take_name(self._name_for(original))
+            name = edit.index.take_name(self._name_for(original))
             copy = replace(original, name=name, actor_id=actor_id, pose=Pose(aside, original.pose.quat_wxyz))
-            index.put(copy)
+            edit.put(copy, "duplicate", original.name)
             return copy
 
     def select(self, target: str, *, by_name: bool = False) -> str:
@@ -235,9 +305,9 @@ class World:
         changed = self._converted(self.find(target, by_name=by_name), wanted)
         if wanted is not None:
             self.library.prepare(changed)  # what cannot be converted is refused here
-        with self._edit() as index:
-            changed = self._converted(index.find(target, by_name=by_name), wanted)
-            index.put(changed)
+        with self._edit() as edit:
+            changed = self._converted(edit.index.find(target, by_name=by_name), wanted)
+            edit.put(changed, "stop converting" if wanted is None else "convert")
             return changed
 
     def _converted(self, actor: Placed, wanted: QuickConvert | None) -> Actor:
@@ -264,23 +334,27 @@ class World:
         word = f"{IMPORTS_FOLDER}/{name}"
         doomed = [actor for actor in self._index.level.actors if actor.blueprint == word]
         for actor in doomed:
-            self._remove(actor)
+            self._index.remove(actor)
+            self._deselect(actor)
+        self._history.rewrite(lambda level: without(level, word), self._index.level)
         names = tuple(actor.name for actor in doomed)
         return DestroyedAsset(found=True, actors=names, levels=tuple(self.project.levels_with(word)))
 
     # -- inside -------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _edit(self) -> Iterator[ActorIndex]:
+    def _edit(self) -> Iterator[LevelEdit]:
+        """One edit, which can be undone; what it has done when it fails stays, and can be undone as well."""
         with self._lock:
+            before, edit = self._index.level, LevelEdit(self._index)
             try:
-                yield self._index
+                yield edit
             finally:
+                self._history.record(before, self._index.level, edit.label)
                 self._bound_models()
 
-    def _remove(self, doomed: Placed) -> None:
-        self._index.remove(doomed)
-        if self.selected == doomed.name:
+    def _deselect(self, gone: Placed) -> None:
+        if self.selected == gone.name:
             self.selected = None
 
     def _name_for(self, original: Placed) -> str:
@@ -300,18 +374,20 @@ class World:
         except ImportFailed:
             return False
 
-    def _spawn(self, wanted: SpawnSpec, record: BlueprintRecord) -> Spawned:
+    def _load(self, wanted: SpawnSpec, record: BlueprintRecord) -> None:
+        """Have the model loaded that an actor will need, and checked; without the lock."""
         with self._lock:
             planned = self._planned(self._index, wanted, record)
         self._check(planned, record)
-        with self._edit() as index:
-            existing = index.with_id(wanted.actor_id) is not None
-            actor = self._planned(index, wanted, record)
-            blueprint = self._check(actor, record)
-            if not existing:
-                actor = replace(actor, name=index.take_name(blueprint.model_name))
-            index.put(actor)
-            return Spawned(actor, record, existing)
+
+    def _spawn(self, edit: LevelEdit, wanted: SpawnSpec, record: BlueprintRecord) -> Spawned:
+        existing = edit.index.with_id(wanted.actor_id) is not None
+        actor = self._planned(edit.index, wanted, record)
+        blueprint = self._check(actor, record)
+        if not existing:
+            actor = replace(actor, name=edit.index.take_name(blueprint.model_name))
+        edit.put(actor, "change" if existing else "spawn")
+        return Spawned(actor, record, existing)
 
     def _planned(self, index: ActorIndex, wanted: SpawnSpec, record: BlueprintRecord) -> Actor:
         """The actor as it is wanted: a new one, still without a name, or the one of that id."""
@@ -350,6 +426,15 @@ class World:
         if len(self._inspected) > most:
             for key in list(self._inspected)[:-most]:
                 self._inspected.pop(key, None)
+
+
+@contextmanager
+def _named_cell(cell: str) -> Iterator[None]:
+    """What goes wrong inside is told of that cell of a grid."""
+    try:
+        yield
+    except UrlabError as failed:
+        raise EditError(f"cell {cell}: {failed.message}") from failed
 
 
 def _unconverted(actor: Actor) -> Actor:

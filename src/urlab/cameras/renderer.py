@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import mujoco
 import numpy as np
@@ -19,7 +19,6 @@ from urlab.compile.compiled_scene import CameraSlot, CompiledScene
 from urlab.config import RenderProfile
 from urlab.errors import NoViewport
 from urlab.geometry import Quat, Vec3
-from urlab.physics.snapshot import Snapshot
 from urlab_wire.enums import CameraMode
 
 _POSITIONS = (mujoco.mj_kinematics, mujoco.mj_comPos, mujoco.mj_camlight, mujoco.mj_flex, mujoco.mj_tendon)
@@ -85,6 +84,30 @@ class Frame:
         }
 
 
+class DrawnState(Protocol):
+    """A state as far as pictures show it, such as a `Snapshot`: positions of the model's joints and mocap bodies."""
+
+    @property
+    def frame_id(self) -> int:
+        """Its number, for the frame."""
+
+    @property
+    def sim_time(self) -> float:
+        """Simulated seconds."""
+
+    @property
+    def qpos(self) -> NDArray[np.float64]:
+        """(nq,)."""
+
+    @property
+    def mocap_pos(self) -> NDArray[np.float64]:
+        """(nmocap, 3)."""
+
+    @property
+    def mocap_quat(self) -> NDArray[np.float64]:
+        """(nmocap, 4), w first."""
+
+
 class SceneRenderer:
     """Draws one compiled scene through its cameras. Any thread may call it; the drawing is done on the GL thread.
 
@@ -106,7 +129,7 @@ class SceneRenderer:
         self._modes: dict[CameraMode, RenderMode] = {}
         self._buffer: OffscreenBuffer | None = None
         self._data: Any = None
-        self._posed: Snapshot | None = None
+        self._posed: DrawnState | None = None
         self._drawn: Any = None
 
     @property
@@ -126,7 +149,7 @@ class SceneRenderer:
         """Whether it holds GL memory."""
         return self._buffer is not None
 
-    def render(self, requests: Sequence[RenderRequest], snapshot: Snapshot) -> list[Frame]:
+    def render(self, requests: Sequence[RenderRequest], snapshot: DrawnState) -> list[Frame]:
         """Draw pictures, in the order asked for, all of the one state. Blocks until they are there.
 
         NoViewport when nothing can be drawn on this machine, or not at that size, or not any more.
@@ -136,7 +159,7 @@ class SceneRenderer:
         self._asked = True
         return self._gl.run(lambda: self._draw_all(requests, snapshot))
 
-    def begin(self, requests: Sequence[RenderRequest], snapshot: Snapshot) -> "Future[list[Frame]]":
+    def begin(self, requests: Sequence[RenderRequest], snapshot: DrawnState) -> "Future[list[Frame]]":
         """Like `render`, without waiting: the frames are the result of what is returned."""
         self._asked = True
         return self._gl.post(lambda: self._draw_all(requests, snapshot))
@@ -159,7 +182,7 @@ class SceneRenderer:
         if buffer is not None:
             buffer.free()
 
-    def _draw_all(self, requests: Sequence[RenderRequest], snapshot: Snapshot) -> list[Frame]:
+    def _draw_all(self, requests: Sequence[RenderRequest], snapshot: DrawnState) -> list[Frame]:
         if self._closed:
             raise NoViewport("this scene is not drawn any more: it was closed")
         try:
@@ -182,7 +205,7 @@ class SceneRenderer:
             self._gl.adopt(self)
         return self._buffer
 
-    def _draw(self, buffer: OffscreenBuffer, request: RenderRequest, snapshot: Snapshot) -> Frame:
+    def _draw(self, buffer: OffscreenBuffer, request: RenderRequest, snapshot: DrawnState) -> Frame:
         """One picture of the state that ``snapshot`` holds, and the positions were set to."""
         camera, mode, projection = request.camera, self._mode(request.mode), self._projection(request)
         buffer.resize(projection.width, projection.height)

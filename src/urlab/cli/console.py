@@ -7,7 +7,6 @@ traceback is shown only with ``--log-level debug``.
 import json
 import logging
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Mapping
@@ -18,12 +17,11 @@ from rich.console import Console
 from rich.text import Text
 
 from urlab.errors import UrlabError
+from urlab.monitoring.log_buffer import BURST, WINDOW_S, KindLimit
 
 FAILED, WRONG_USE = 1, 2
 DOCTOR_HINT = "`urlab doctor` checks the installation; with --log-level debug you get the details"
 
-_BURST, _WINDOW_S = 50, 10.0
-_MAX_KINDS = 1000
 _LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 _PLAIN_WIDTH = 200
 """Columns when the output is not a terminal: wide, so that lines stay whole for grep."""
@@ -114,31 +112,18 @@ class JsonLines(logging.Formatter):
 class RateLimit(logging.Filter):
     """Lets so many lines of one kind through per window, and tells with the next one how many it kept back.
 
-    A kind is the logger and the text before its values are put in. A line that is told less than a burst within the
-    window is never kept back.
+    A kind is the logger and the text before its values are put in.
     """
 
-    def __init__(self, burst: int = _BURST, window_s: float = _WINDOW_S) -> None:
+    def __init__(self, burst: int = BURST, window_s: float = WINDOW_S) -> None:
         super().__init__()
-        self._burst, self._window_s = burst, window_s
-        self._lock = threading.Lock()
-        self._counts: dict[tuple[str, str], tuple[float, int]] = {}
+        self._limit = KindLimit(burst, window_s)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        kind, now = (record.name, str(record.msg)), time.monotonic()
-        with self._lock:
-            if len(self._counts) > _MAX_KINDS:
-                self._counts.clear()
-            since, count = self._counts.get(kind, (now, 0))
-            kept_back = max(0, count - self._burst)
-            if now - since > self._window_s:
-                since, count = now, 0
-            self._counts[kind] = (since, count + 1)
-        if count >= self._burst:
-            return False
-        if count == 0 and kept_back:
+        kept_back = self._limit.admit((record.name, str(record.msg)))
+        if kept_back:
             record.msg, record.args = f"{record.getMessage()} ({kept_back} more such lines were kept back)", None
-        return True
+        return kept_back is not None
 
 
 class CommandError(Exception):

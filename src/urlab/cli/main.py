@@ -16,6 +16,7 @@ from urlab.cli.keys import keys
 from urlab.cli.levels import levels
 from urlab.cli.ops import ops
 from urlab.cli.ping import ping
+from urlab.cli.replay import replay
 from urlab.cli.ros2 import ros2
 from urlab.cli.serve import serve
 from urlab.cli.settings import config, listen_to_environment, use_default_file
@@ -30,7 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (serve, demo, ping, ops, watch, ros2, doctor, bench, config):
+for _command in (serve, demo, ping, ops, watch, replay, ros2, doctor, bench, config):
     app.command()(_command)
 for _group in (levels, keys, evaluation):
     app.add_typer(_group)

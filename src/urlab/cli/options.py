@@ -2,8 +2,10 @@
 
 import os
 import re
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -72,3 +74,22 @@ def _check_address(address: str) -> None:
         raise CommandError(f"--address {address} has a port: use --address {base} --step-port {port}", WRONG_USE)
     if not re.match(r"(tcp|ipc)://.", address):
         raise CommandError(f"--address {address} is not an address: use tcp://HOST or ipc:///PATH", WRONG_USE)
+
+
+def tls_files(cert: Path | None, key: Path | None) -> tuple[Path, Path] | None:
+    """Both files or none; CommandError for files that cannot be used."""
+    if (cert is None) != (key is None):
+        raise CommandError("--tls-cert and --tls-key go together", WRONG_USE)
+    if cert is None or key is None:
+        return None
+    for option, file in (("--tls-cert", cert), ("--tls-key", key)):
+        if not file.is_file():
+            raise CommandError(f"{option} {file}: there is no such file", WRONG_USE)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key)
+    except OSError as problem:
+        raise CommandError(
+            f"--tls-cert {cert} and --tls-key {key} are no certificate and its key in PEM: {problem.strerror}",
+            WRONG_USE,
+        ) from problem
+    return cert, key

@@ -15,8 +15,9 @@ import typer
 from rich.text import Text
 
 from urlab import __version__
+from urlab.access.web import check_token
 from urlab.cli.console import CommandError, LogFormat, LogLevel, in_words, robot_counts, set_up_logging, stderr
-from urlab.cli.options import Format, Log
+from urlab.cli.options import Format, Log, tls_files
 from urlab.cli.settings import ConfigFile
 from urlab.cli.signals import StopSignals
 from urlab.cli.supervise import ResumeFile
@@ -83,6 +84,25 @@ MetricsPort = Annotated[
         help="Health checks and figures for Prometheus, over HTTP on this machine; 0 = any free port. Default: none.",
         show_default=False,
     ),
+]
+Web = Annotated[
+    bool | None,
+    _sockets("--web/--no-web", help="Browser editor; it starts when the page is opened.", show_default="if installed"),
+]
+WebPort = Annotated[
+    int | None,
+    _sockets("--web-port", help="Port of the browser editor; 0 = any free port.", show_default="8080, or any free one"),
+]
+WebToken = Annotated[
+    str | None,
+    _sockets("--web-token", metavar="TOKEN", help="What its page asks for.", show_default="made at the start"),
+]
+TlsCert = Annotated[
+    Path | None,
+    _sockets("--tls-cert", metavar="FILE", help="Certificate of the page (PEM): HTTPS.", show_default=False),
+]
+TlsKey = Annotated[
+    Path | None, _sockets("--tls-key", metavar="FILE", help="The key of --tls-cert (PEM).", show_default=False)
 ]
 Shm = Annotated[bool, _sockets("--shm/--no-shm", help="Shared-memory transport for clients on this machine")]
 
@@ -152,6 +172,11 @@ def serve(
     info_port: InfoPort = 5557,
     camera_port: CameraPort = 5558,
     metrics_port: MetricsPort = None,
+    web: Web = None,
+    web_port: WebPort = None,
+    web_token: WebToken = None,
+    tls_cert: TlsCert = None,
+    tls_key: TlsKey = None,
     shm: Shm = sys.platform == "linux",
     step_mode: Mode = StepMode.AUTO,
     play: PlayAtStart = True,
@@ -179,6 +204,7 @@ def serve(
     if supervise:
         raise typer.Exit(run_supervised(sys.argv[1:], ready_file))
     with StopSignals() as stop:
+        check_token(web_token, "--web-token")
         resume = ResumeFile(resume_file)
         targets, play = resume.read(targets or [], play)
         ports = Ports(step_port, state_port, control_port, info_port, camera_port)
@@ -187,6 +213,7 @@ def serve(
             model_roots=tuple(model_root) if model_root else None,
             write_roots=tuple(write_root) if write_root else None,
             insecure=insecure, keys=keys, share=share, metrics_port=metrics_port, shm=shm, ready_file=ready_file,
+            web=web, web_port=web_port, web_token=web_token, tls=tls_files(tls_cert, tls_key),
             plugins=tuple(plugin or ()), save_debug_xml=save_debug_xml, render_profile=render_profile,
             camera_streams=camera_streams, rows=rows,
         )  # fmt: skip
@@ -289,6 +316,7 @@ def _lines(server: "Server") -> list[Text]:
     lines += [
         _line("step", str(server.endpoints()["step"]), "green"),
         _line("streams", _streams(server)),
+        _line("web", *_web(server)),
         *([_line("metrics", f"{server.metrics_url}/metrics")] if server.metrics_url is not None else []),
         _line("access", *_access(server.config)),
         _line("memory", str(server.shm_folder or "none: clients use ZeroMQ")),
@@ -296,6 +324,15 @@ def _lines(server: "Server") -> list[Text]:
         Text("Stop with Ctrl-C.", "dim"),
     ]
     return lines
+
+
+def _web(server: "Server") -> tuple[str, str]:
+    """Where the browser editor is, or how to get it."""
+    from urlab.editor_process import MISSING
+
+    if server.web_url is not None:
+        return server.web_url, "bold green"
+    return ("none (--no-web)", "") if server.config.web is False else (MISSING, "yellow")
 
 
 def _access(config: ServerConfig) -> tuple[str, str]:

@@ -106,7 +106,7 @@ class ModelRewriter:
                 continue
             name = self._asset(tag, path, file, model)
             edits.append(tag.attributes[attribute].with_value(posixpath.relpath(name, model.home or ".")))
-            edits += _explicit_name(tag, attribute, file, name)
+            edits += explicit_name(tag, attribute, file, name)
         return edits
 
     def _path(self, tag: Tag, file: str, where: str, document: Document, model: _Model) -> str | None:
@@ -178,7 +178,7 @@ def _is_urdf(document: Document) -> bool:
     return document.root.lower() == "robot"
 
 
-def _explicit_name(tag: Tag, attribute: str, file: str, name: str) -> list[Edit]:
+def explicit_name(tag: Tag, attribute: str, file: str, name: str) -> list[Edit]:
     """The name that MuJoCo took from the file, when the import's file would give it another one."""
     implied = posixpath.splitext(last(file))[0]
     is_needed = tag.name in _NAMED_AFTER_FILE and attribute == "file" and "name" not in tag.attributes

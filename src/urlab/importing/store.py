@@ -19,7 +19,7 @@ from urlab.scene.project import Project
 _ROOM_FOR_NUMBER = 10
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
-_REPLACED, _DELETED = ".old", ".gone"
+_REPLACED, DELETED = ".old", ".gone"
 """Ends of hidden folders that are about to be replaced or deleted; those not yet in place end in ``.part``."""
 
 Check = Callable[[Path], None]
@@ -38,7 +38,7 @@ def store(
     if found is not None and not force and _is_whole(found, bundle):
         return found, False
     try:
-        with _locked(project.imports_dir):
+        with locked_folder(project.imports_dir):
             found = _stored(source, project)
             if found is not None and not force and _is_whole(found, bundle):
                 return found, False
@@ -110,33 +110,33 @@ def _write(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def sweep_imports(imports_dir: Path) -> None:
-    """Put right what a killed process left in the folder of imports; nothing while a process imports there."""
+def sweep_stored(folder: Path) -> None:
+    """Put right what a killed process left in the folder of imports, or of uploads; nothing while it is in use."""
     with contextlib.suppress(OSError):
-        if imports_dir.is_dir():
-            with _locked(imports_dir, wait=False):
+        if folder.is_dir():
+            with locked_folder(folder, wait=False):
                 pass
 
 
 @contextlib.contextmanager
-def _locked(imports_dir: Path, *, wait: bool = True) -> Iterator[None]:
-    """One import at a time into that folder, in all threads and processes; leftovers are gone. May raise OSError."""
-    imports_dir.mkdir(parents=True, exist_ok=True)
-    handle = os.open(imports_dir / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+def locked_folder(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """One change at a time of that folder, in all threads and processes; leftovers are gone. May raise OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        _tidy(imports_dir)
+        _tidy(folder)
         yield
     finally:
         os.close(handle)
 
 
-def _tidy(imports_dir: Path) -> None:
-    for leftover in imports_dir.glob(".*"):
-        home = imports_dir / leftover.name.removeprefix(".").removesuffix(_REPLACED)
+def _tidy(folder: Path) -> None:
+    for leftover in folder.glob(".*"):
+        home = folder / leftover.name.removeprefix(".").removesuffix(_REPLACED)
         if leftover.suffix == _REPLACED and not home.exists():
             leftover.rename(home)
-        elif leftover.suffix in (PART_SUFFIX, _REPLACED, _DELETED):
+        elif leftover.suffix in (PART_SUFFIX, _REPLACED, DELETED):
             shutil.rmtree(leftover, ignore_errors=True)
 
 
@@ -160,7 +160,7 @@ def swap_atomically(folder: Path, target: Path) -> bool:
 
 
 def swap_in_steps(folder: Path, target: Path) -> None:
-    """The same in three steps. A crash between them leaves a hidden folder, which `_locked` puts back."""
+    """The same in three steps. A crash between them leaves a hidden folder, which `locked_folder` puts back."""
     hidden = target.with_name(f".{target.name}{_REPLACED}")
     target.rename(hidden)
     try:

@@ -5,9 +5,10 @@ a step means), `command` (the checks of a step), `forces` (wrenches, and what ho
 setpoints and controller), `edits` (changes that are no steps), `states` (saving and restoring), `names` (lookups),
 `record_replay`. The state goes out through `observation` and `packed` (replies),
 `stream_source` and `state_rows` (streams) and `scene_view` (viewport and outliner); `stream_source` also takes the
-commands of the control stream.
+commands of the control stream. `exports` makes films of recordings that are saved.
 """
 
+from urlab.manager.exports import Exports
 from urlab.manager.manager import Manager, StepCounter
 from urlab.manager.observation import Observation, PlainBlocks, View
 from urlab.manager.play import Play, PlayStatus
@@ -15,6 +16,7 @@ from urlab.manager.scene_view import ViewportSource
 from urlab.manager.stream_source import StreamSource
 
 __all__ = [
+    "Exports",
     "Manager",
     "Observation",
     "PlainBlocks",

@@ -13,7 +13,7 @@ from urlab.cameras import Capture
 from urlab.compile import CompiledScene
 from urlab.config import STEP_TIME_LIMIT_S, RenderProfile
 from urlab.control import TwistCommand
-from urlab.errors import BadValue, ModeLocked, UnknownArticulation, known
+from urlab.errors import BadValue, ModeLocked, ReplayRequiresStepped, UnknownArticulation, known
 from urlab.manager.articulation import RunningArticulation, go_to_start
 from urlab.manager.command import CommandReader
 from urlab.manager.edits import joint_write
@@ -24,7 +24,7 @@ from urlab.manager.packed import PackedObserver
 from urlab.manager.record_replay import RecordReplay
 from urlab.manager.states import StateCodec, StateSlots
 from urlab.paths import FileRoots
-from urlab.physics import NO_CALLBACKS, Engine, PhysicsLoop, StepCallbacks
+from urlab.physics import NO_CALLBACKS, Engine, LoopClock, PhysicsLoop, StepCallbacks
 from urlab.physics.queries import ContactNames, compiled_name, find_keyframes
 from urlab_wire.enums import ControlSource, ResetScope, StepMode
 from urlab_wire.ops.runtime import PerturbRequest
@@ -92,17 +92,21 @@ class Manager:
         render_profile: RenderProfile = RenderProfile.AUTO,
         callbacks: StepCallbacks = NO_CALLBACKS,
         journal_dir: Path | None = None,
+        level_path: str | None = None,
+        clock: LoopClock = time,
     ) -> None:
         """``callbacks`` are functions of plugins, called before and after every sub-step.
 
-        Frames of an unsaved recording are kept below ``journal_dir``, if there is one.
+        Frames of an unsaved recording are kept below ``journal_dir``, if there is one; recordings name ``level_path``
+        as what they are of. Live mode follows ``clock``.
         """
         self.scene = scene
+        self._level_path = level_path
         self.counter = counter
         self.pinned_mode = pinned_mode
         self.seed: int | None = None
         self.engine = Engine(scene.model)
-        self.loop = PhysicsLoop(self.engine)
+        self.loop = PhysicsLoop(self.engine, self._live_turn, clock)
         self.capture = Capture(scene, lambda: self.engine.snapshot, render_profile)
         self.wrenches = Wrenches(scene.model, self.engine.data)
         self.arrays = ObservedArrays.of(self.engine.data, len(scene.articulations))
@@ -113,6 +117,7 @@ class Manager:
             for row, one in enumerate(scene.articulations)
         }
         self.record_replay = RecordReplay(self.engine, scene, replays_dir, roots, self._about_recording, journal_dir)
+        self.record_replay.on_jump = self.loop.begin_anew
         self.commands = CommandReader(self.articulations, frozenset(one.name for one in scene.entities), self.body_id)
         self._observer = Observer(scene, self.arrays)
         self.packed = PackedObserver(scene, self.arrays)
@@ -274,7 +279,14 @@ class Manager:
 
     def _about_recording(self) -> dict[str, Any]:
         seed = {} if self.seed is None else {"seed": self.seed}
-        return {"rendering": dict(self.capture.rendering()), **seed}
+        level = {} if self._level_path is None else {"level": self._level_path}
+        return {**level, "rendering": dict(self.capture.rendering()), **seed}
+
+    def _live_turn(self) -> float | None:
+        """What live mode does when its time has come; simulated seconds until the next turn, if there is one."""
+        if self.record_replay.is_playing:
+            return self.record_replay.play_on()
+        return self.loop.step()
 
     def _before_step(self) -> None:
         model, data = self.engine.model, self.engine.data
@@ -355,6 +367,30 @@ class Manager:
             setpoints = robot.staged.merged(ctrl or None, ctrl_map, ControlSource.UI)
             robot.staged.stage(setpoints, source=ControlSource.UI)
             return [float(value) for value in setpoints]
+
+    # -- replay -------------------------------------------------------------------------------------------------
+
+    def start_replay(self, loop: bool, paused: bool | None) -> tuple[str, int]:
+        """Show frame 0 of the active recording; what is played, and how many frames it has.
+
+        Live mode plays it on only where ``paused`` says that the client knows of that; it also pauses or resumes.
+        """
+        with self.engine.locked():
+            if self._mode.runs_by_itself and paused is None:
+                raise ReplayRequiresStepped(
+                    "replay shows recorded frames step by step: set_mode direct or puppet first; or give paused, false "
+                    "to have live mode play them and true to only go from frame to frame with replay_seek"
+                )
+            started = self.record_replay.start_replay(loop)
+            if paused is not None:
+                self.loop.set_paused(paused)
+            return started
+
+    @property
+    def plays_replay(self) -> bool:
+        """Whether recorded frames follow one another by themselves. Any thread, without the lock."""
+        loop = self.loop
+        return self.record_replay.is_playing and self._mode.runs_by_itself and not (loop.paused or loop.held)
 
     # -- perturbations ------------------------------------------------------------------------------------------
 

@@ -40,9 +40,11 @@ class LiveMode(SteppingMode):
     runs_by_itself: ClassVar[bool] = True
 
     def step(self, request: StepRequest, deadline: float) -> None:  # noqa: ARG002 - nothing here takes time
-        """Stage what the request asks; the loop does the rest."""
+        """Stage what the request asks, unless a replay plays; the loop does the rest."""
         _count(request.n_steps)
         command = self.manager.commands.read(request.per_articulation)
+        if self.manager.record_replay.is_playing:
+            return
         command.stage()
         if command.wrenches:
             self.manager.wrenches.begin_window(command.wrenches)

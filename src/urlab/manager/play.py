@@ -15,6 +15,7 @@ from urlab.errors import CompileError, NoActiveManager, OpTimeout, UrlabError, s
 from urlab.manager.manager import Manager, StepCounter
 from urlab.paths import FileRoots
 from urlab.physics import NO_CALLBACKS, QUICK_STEP_S, StepCallbacks, give_memory_back
+from urlab.recording import ReplayPosition
 from urlab.scene.level import Level
 from urlab_wire.enums import ControlSource, PIEState, StepMode
 
@@ -32,7 +33,8 @@ class PlayStatus:
     """Where the lifecycle stands; ``compile_error`` is empty unless the last compilation failed.
 
     ``seed`` is that of the last reset that named one; ``control_source`` is by prefix; ``physics_error`` is why the
-    last step failed.
+    last step failed. ``replay`` is where a replay stands while one is active, and ``replay_plays`` whether its frames
+    follow one another by themselves.
     """
 
     state: PIEState
@@ -44,6 +46,8 @@ class PlayStatus:
     seed: int | None = None
     control_source: Mapping[str, ControlSource] | None = None
     physics_error: str | None = None
+    replay: ReplayPosition | None = None
+    replay_plays: bool = False
 
 
 class Play:
@@ -115,6 +119,8 @@ class Play:
             seed=manager.seed,
             control_source={prefix: one.staged.source for prefix, one in manager.articulations.items()},
             physics_error=manager.engine.failure or None,
+            replay=manager.record_replay.position,
+            replay_plays=manager.plays_replay,
         )
 
     def switch_cameras(self, on: bool) -> None:
@@ -220,6 +226,7 @@ class Play:
                 render_profile=self._render_profile,
                 callbacks=self._callbacks,
                 journal_dir=self.world.project.journal_dir,
+                level_path=self.level.path,
             )
         except UrlabError as failed:
             raise CompileError(failed.message) from failed

@@ -10,7 +10,7 @@ from typing import Any
 import mujoco
 
 from urlab.compile import CompiledScene
-from urlab.errors import FileError, ReplayRequiresStepped, UrlabError
+from urlab.errors import FileError, UrlabError
 from urlab.paths import FileRoots
 from urlab.physics import Engine
 from urlab.recording import (
@@ -19,6 +19,7 @@ from urlab.recording import (
     JournalHeader,
     Recorder,
     ReplayPlayer,
+    ReplayPosition,
     load_path,
     read_recording,
     save_path,
@@ -66,6 +67,10 @@ class RecordReplay:
         self.is_playing = False
         """Whether steps show recorded frames."""
 
+        self.on_jump: Callable[[], None] = lambda: None
+        """Called, under the lock, when a replay begins, ends or goes elsewhere: live mode plays on from there."""
+
+        self._has_just_jumped = False
         self._unsaved = False
         self._journal_dir = journal_dir
         self._journal: Journal | None = None
@@ -76,8 +81,8 @@ class RecordReplay:
         """Begin; returns the name and the window in force."""
         with self._engine.locked():
             started = self._recorder.start(name, max_duration_s)
+            self.end_replay()
             self._player.make_live_active()
-            self.is_playing = False
             self._engine.post_step.append(self._capture)
             self._unsaved = False
             given_up, self._journal = self._journal, self._begin_journal()
@@ -184,15 +189,17 @@ class RecordReplay:
     # -- replay -------------------------------------------------------------------------------------------------
 
     @property
+    def position(self) -> ReplayPosition | None:
+        """Where the replay stands, while one runs. Any thread, at once."""
+        return self._player.position
+
+    @property
     def replay(self) -> ReplayBlock | None:
-        """Where the replay stands, while one runs."""
-        if not self._player.is_playing:
+        """The same, as replies of steps have it."""
+        at = self._player.position
+        if at is None:
             return None
-        return ReplayBlock(
-            active_session=self._player.active_name or "",
-            frame=self._player.frame,
-            total_frames=self._player.total_frames,
-        )
+        return ReplayBlock(active_session=at.name, frame=at.frame, total_frames=at.total_frames)
 
     def load(self, path: str) -> tuple[str, int]:
         """Read a recording; returns its name and how many frames it has."""
@@ -211,16 +218,21 @@ class RecordReplay:
         with self._engine.locked():
             self._player.set_active(name)
 
-    def start_replay(self, loop: bool, *, live: bool) -> tuple[str, int]:
+    def start_replay(self, loop: bool) -> tuple[str, int]:
         """Show frame 0; returns what is played and how many frames it has."""
-        if live:
-            raise ReplayRequiresStepped("replay shows recorded frames step by step: set_mode direct or puppet first")
         with self._engine.locked():
             total = self._player.start(loop)
             self.is_playing = True
-            self._engine.jump()
-            self._show_current()
+            self._jump()
             return self._player.active_name or "", total
+
+    def seek(self, frame: int | None, time_s: float | None) -> ReplayPosition:
+        """Show the frame of that index, or that of a time; where the replay stands now."""
+        with self._engine.locked():
+            self._player.seek(frame, time_s)
+            self._jump()
+            assert self._player.position is not None
+            return self._player.position
 
     def stop_replay(self) -> None:
         """Go on simulating from the state shown."""
@@ -229,13 +241,34 @@ class RecordReplay:
 
     def end_replay(self) -> None:
         """Like stop_replay; the caller holds the physics lock."""
+        if not self.is_playing:
+            return
         self._player.stop()
         self.is_playing = False
+        self.on_jump()
 
     def show(self, frames: int) -> None:
         """Go on by that many recorded frames; the caller holds the physics lock."""
         self._player.advance(frames)
         self._show_current()
+
+    def play_on(self) -> float | None:
+        """In live mode: show the next frame, and say for how many simulated seconds; None when it is the last.
+
+        Where the replay has just begun or gone elsewhere, the frame that is shown has its time first. The caller holds
+        the physics lock.
+        """
+        if not self._has_just_jumped:
+            self.show(1)
+        self._has_just_jumped = False
+        seconds = self._player.seconds_to_next()
+        return None if seconds is None else seconds or float(self._engine.model.opt.timestep)
+
+    def _jump(self) -> None:
+        self._engine.jump()
+        self._show_current()
+        self._has_just_jumped = True
+        self.on_jump()
 
     def _show_current(self) -> None:
         data, before = self._engine.data, self._engine.data.time

@@ -6,15 +6,20 @@ from typing import Any
 
 import mujoco
 
+from urlab.authoring.targets import HOME
 from urlab.cameras.scene_camera import scene_cameras
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.assemble import PlacedActor
+from urlab.compile.library import Library
 from urlab.geometry import Pose
 from urlab.manager.articulation import go_to_start
 from urlab.manager.manager import Manager
 from urlab.manager.play import Play
-from urlab.scene.level import Level
+from urlab.scene.blueprint_record import BlueprintRecord
+from urlab.scene.level import Actor, Level
+from urlab.scene.names import legal_name
 from urlab.viewport import PosedModel
+from urlab.viewport.model_pictures import PICTURE_LIGHT, light_for_picture
 
 
 class ViewportSource:
@@ -28,18 +33,22 @@ class ViewportSource:
 
     def __call__(self) -> PosedModel:
         """The world as it is now; CompileError when the edited level cannot be compiled."""
-        if self._play.is_playing:
-            return self._running()
+        return self.shown()[1]
+
+    def shown(self) -> tuple[CompiledScene, PosedModel]:
+        """The same, after the scene that it is."""
+        manager = self._play.running
+        if manager is not None:
+            return manager.scene, self._running(manager)
         with self._lock:
             level = self._play.world.level
             if self._edited is None or self._edited[0] is not level:
                 scene = compile_scene(level, self._play.world.library)
                 self._edited = (level, scene, _at_start(scene))
             _, scene, posed = self._edited
-            return replace(posed, selected_bodies=self._selected_bodies(scene))
+            return scene, replace(posed, selected_bodies=self._selected_bodies(scene))
 
-    def _running(self) -> PosedModel:
-        manager = self._play.manager
+    def _running(self, manager: Manager) -> PosedModel:
         engine, snapshot = manager.engine, manager.engine.snapshot
         if self._running_actors[0] is not manager.scene:
             self._running_actors = manager.scene, actor_bodies(manager.scene)
@@ -54,6 +63,7 @@ class ViewportSource:
             qvel=snapshot.qvel,
             act=snapshot.act,
             ctrl=snapshot.ctrl,
+            sensordata=snapshot.sensordata,
             actors=self._running_actors[1],
             cameras=manager.capture.cameras,
             held=manager.perturbations,
@@ -63,6 +73,22 @@ class ViewportSource:
         """Ids of the bodies of the actor that is selected, in that scene."""
         names = _body_names(scene, self._play.world.selected)
         return tuple(int(scene.model.body(name).id) for name in names)
+
+
+def blueprint_at_start(record: BlueprintRecord) -> PosedModel:
+    """A blueprint by itself, at its keyframe "home" or else in MuJoCo's start; ImportFailed or CompileError if not.
+
+    It is read anew, and not kept: a list of blueprints shows many that are never used.
+    """
+    library = Library(lambda _: record)
+    actor = Actor(legal_name(record.short_name), record.word)
+    blueprint = library.blueprint(actor)
+    if blueprint.is_articulation and any(key.name == HOME for key in blueprint.spec.keys):
+        actor = replace(actor, keyframe=HOME)
+    lights = () if blueprint.spec.lights else (PICTURE_LIGHT,)
+    scene = compile_scene(Level(record.short_name, (actor,), lights=lights), library)
+    light_for_picture(scene.model)
+    return _at_start(scene)
 
 
 def actor_bodies(scene: CompiledScene) -> dict[str, frozenset[int]]:

@@ -1,4 +1,5 @@
 """How a process does.
 
-`metrics` counts and measures, for Prometheus; `watchdog` tells of threads that do not turn.
+`metrics` counts and measures, for Prometheus; `watchdog` tells of threads that do not turn; `log_buffer` has the newest
+records of the log.
 """

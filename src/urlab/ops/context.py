@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 from urlab.access import LOCAL, AuditLog, RpcCaller
 from urlab.authoring import World
-from urlab.manager import Manager, Play
+from urlab.manager import Exports, Manager, Play
+from urlab.monitoring.log_buffer import LogBuffer
 from urlab.ops.session import Session, SessionTable
 from urlab.overlay import Overlay
-from urlab.viewport import Viewport
+from urlab.viewport import ModelPictures, Viewport
 from urlab_wire import CATALOGUE, Reply
 
 
@@ -46,6 +47,14 @@ class SharedMemoryInfo(Protocol):
         """What is written there."""
 
 
+class EditorPage(Protocol):
+    """The browser editor, as far as clients need to know of it."""
+
+    @property
+    def url(self) -> str:
+        """Its page, with the token that opens it."""
+
+
 @dataclass(slots=True)
 class Parts:
     """What a server is made of, as far as ops are concerned. ``world`` is the level that is being edited.
@@ -57,8 +66,16 @@ class Parts:
     world: World
     overlay: Overlay
     viewport: Viewport
+    pictures: ModelPictures
+    exports: Exports
+    log: LogBuffer
+    """The newest records of the server's log."""
+
     streams: StreamEndpoints | None = None
     shared_memory: SharedMemoryInfo | None = None
+    editor: EditorPage | None = None
+    """The browser editor; None while there is none."""
+
     audit: AuditLog | None = None
     """Where it is kept who did what; None while there are no sockets."""
 

@@ -106,7 +106,11 @@ class Dispatcher:
 
     def handle(self, frame: bytes) -> bytes:
         """Serve one request frame."""
-        return self.serve(Call(frame, decode_request(frame)))
+        return self.serve(self.parse(frame))
+
+    def parse(self, frame: bytes) -> Call:
+        """What a frame asks, for `serve`; `read` finds out as well what serving it has to wait for."""
+        return Call(frame, decode_request(frame))
 
     def serve_now(self, call: Call, caller: RpcCaller = LOCAL) -> bytes | None:
         """Serve what does not take long; None, and nothing is done, if it would have to wait for the simulation.
@@ -152,13 +156,15 @@ class Dispatcher:
         except UrlabError as failed:
             reply, outcome = _failure(failed, spec), failed.code.value
             reply.message = _without_echo(reply.message, call)
+            self._note(spec, session, caller, reply)
         except Exception as crashed:
             op = spec.name if spec is not None else "?"
             missing = shortage(crashed)
             log.error("op %r %s", op, missing or "crashed", exc_info=None if missing else crashed)
             message = f"{op} {missing}" if missing else f"{op}: {type(crashed).__name__}: {crashed}"
-            message = _without_echo(message, call)
-            reply, outcome = error(ErrorCode.INTERNAL_ERROR, message), ErrorCode.INTERNAL_ERROR.value
+            reply = error(ErrorCode.INTERNAL_ERROR, _without_echo(message, call))
+            outcome = ErrorCode.INTERNAL_ERROR.value
+            self._note(spec, session, caller, reply)
         encoding = session.encoding if session is not None else _encoding_of(call.frame)
         return self._encode(reply, encoding), spec.name if spec is not None else "", outcome
 
@@ -200,9 +206,23 @@ class Dispatcher:
             raise request
         context = Context(self._parts, self.sessions, session, running, caller)
         reply = handler(context, request)
-        if spec.name in _AUDITED:
-            context.record(_AUDITED[spec.name], op=spec.name, **(_paths(request) | _paths(reply)))
+        if not spec.reads:  # of a step, nothing more is done
+            if spec.name in _AUDITED:
+                context.record(_AUDITED[spec.name], op=spec.name, **(_paths(request) | _paths(reply)))
+            self._note(spec, session, caller)
         return reply
+
+    def _note(
+        self, spec: OpSpec | None, session: Session | None, caller: RpcCaller, refusal: ErrorReply | None = None
+    ) -> None:
+        """Keep for the log that an op changed the world, or was to; steps, and what only reads, are not kept."""
+        if spec is None or spec.reads or spec.name == "forward":
+            return
+        kind = None if session is None else session.kind
+        if refusal is None:
+            self._parts.log.note_op(spec.name, caller.name, kind)
+        else:
+            self._parts.log.note_op(spec.name, caller.name, kind, refusal.code, refusal.message)
 
     def _encode(self, reply: Reply, encoding: Encoding) -> bytes:
         try:
@@ -215,9 +235,11 @@ class Dispatcher:
 _LONG_S = 0.02
 _AUDITED = {
     "recording_save": "wrote",
+    "recording_export": "wrote",
     "create_level": "wrote",
     "save_level": "wrote",
     "import_xml": "wrote",
+    "upload_asset": "wrote",
     "destroy_asset": "deleted",
 }
 """Ops that write or delete files, and what the audit log calls it."""
@@ -242,8 +264,11 @@ def _paths(message: object) -> dict[str, str]:
     return {name: value for name in names if isinstance(value := getattr(message, name), str)}
 
 
-_IMMEDIATE = frozenset({"pie_status"})
+_IMMEDIATE = frozenset({"pie_status", "export_status", "export_cancel", "recent_log"})
 """Ops that wait for nothing and are done at once, beside those of the running scene."""
+
+_OF_SCENE = frozenset({"replay_seek"})
+"""Ops of the running scene, as quick as those of runtime, in other namespaces."""
 
 _ELSEWHERE = frozenset({"set_camera_mode", "set_camera_streaming"})
 """Ops of the running scene that have to do with other threads than that of the simulation."""
@@ -253,7 +278,7 @@ def _is_of_scene(spec: OpSpec) -> bool:
     """Whether an op is quick while it has the running scene for itself."""
     if spec.category is not OpCategory.MANAGER_REQUIRED or spec.name in _ELSEWHERE:
         return False
-    return spec.namespace in ("", "runtime")
+    return spec.namespace in ("", "runtime") or spec.name in _OF_SCENE
 
 
 def _takes_long(spec: OpSpec) -> bool:

@@ -45,6 +45,11 @@ class Session:
     caller: RpcCaller = LOCAL
     last_used_s: float = field(default_factory=time.monotonic)
 
+    @property
+    def kind(self) -> str:
+        """Observer, operator or driver."""
+        return "observer" if self.observer else "operator" if self.operator else "driver"
+
     def is_of(self, caller: RpcCaller) -> bool:
         """Whether that caller may use it."""
         return caller is LOCAL or self.caller.name == caller.name

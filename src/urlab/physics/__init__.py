@@ -14,7 +14,7 @@ from urlab.physics.engine import (
     give_memory_back,
     max_worker_threads,
 )
-from urlab.physics.loop import PhysicsLoop
+from urlab.physics.loop import LoopClock, PhysicsLoop
 from urlab.physics.snapshot import Snapshot
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "NO_CALLBACKS",
     "QUICK_STEP_S",
     "Engine",
+    "LoopClock",
     "PhysicsLoop",
     "Snapshot",
     "StepCallback",

@@ -1,6 +1,6 @@
-"""The thread that runs live physics at a chosen share of real time.
+"""The thread that runs live physics, or a replay of it, at a chosen share of real time.
 
-Pacing: steps are due on an absolute schedule, so that small delays are made up for; after a delay of more than
+Pacing: turns are due on an absolute schedule, so that small delays are made up for; after a delay of more than
 ``_GIVE_UP_S`` the schedule begins anew rather than racing to catch up. While halted the thread waits on a condition
 and costs nothing.
 """
@@ -9,6 +9,8 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
+from typing import Protocol
 
 from urlab.errors import OpTimeout, PhysicsError, PluginError
 from urlab.monitoring.watchdog import Turns
@@ -23,16 +25,37 @@ _LONGEST_NAP_S = 0.02
 _LATENESS_SAMPLES = 5000
 
 
-class PhysicsLoop:
-    """Steps an engine in real time while it is running and not paused."""
+class LoopClock(Protocol):
+    """Tells seconds, and waits for them; ``time`` is one."""
 
-    def __init__(self, engine: Engine) -> None:
+    def perf_counter(self) -> float:
+        """Seconds since some moment; they never go backwards."""
+
+    def sleep(self, secs: float, /) -> None:
+        """Wait that long."""
+
+
+class PhysicsLoop:
+    """Steps an engine in real time while it is running, not paused, and not held."""
+
+    def __init__(self, engine: Engine, turn: Callable[[], float | None] | None = None, clock: LoopClock = time) -> None:
+        """``turn`` is what is done each time, one mj_step by default.
+
+        It is called under the physics lock, publishes the state itself, and returns the simulated seconds until it is
+        to be called again; None when it is not, until `begin_anew`.
+        """
         self._engine = engine
+        self._turn = turn or self.step
+        self._clock = clock
         self._changed = threading.Condition()
         self._running = False
         self.paused = False
         """Whether live physics is paused; `set_paused` changes it."""
 
+        self.held = False
+        """Whether the last turn was the last one, until `begin_anew`. Any thread may read it."""
+
+        self._schedules = 0
         self._stopping = False
         self.speed_percent = MAX_SPEED_PERCENT
         """The share of real time in force; `set_speed` changes it."""
@@ -64,6 +87,21 @@ class PhysicsLoop:
         """Pace at this share of real time; returns the one in force."""
         self.speed_percent = max(MIN_SPEED_PERCENT, min(MAX_SPEED_PERCENT, percent))
         return self.speed_percent
+
+    def begin_anew(self) -> None:
+        """The next turn is due at once, whenever it would have been, if ever. The caller holds the physics lock."""
+        with self._changed:
+            self.held = False
+            self._schedules += 1
+            self._changed.notify_all()
+
+    def step(self) -> float:
+        """One mj_step, published; the simulated seconds of it. The caller holds the physics lock."""
+        engine = self._engine
+        engine.step_once()
+        self.steps += 1
+        engine.publish()
+        return float(engine.model.opt.timestep)
 
     def _set(self, *, running: bool | None = None, paused: bool | None = None, stopping: bool = False) -> None:
         with self._changed:
@@ -99,32 +137,34 @@ class PhysicsLoop:
             return not self._stopping
 
     def _wanted(self) -> bool:
-        return self._running and not self.paused
+        return self._running and not self.paused and not self.held
 
     def _run_on_schedule(self) -> None:
-        due = time.perf_counter()
+        due, schedule = self._clock.perf_counter(), self._schedules
         while self._wanted() and not self._stopping:
-            late = self._sleep_until(due)
+            late = self._sleep_until(due, schedule)
             if late > _GIVE_UP_S:
                 due += late
             self.lateness_s.append(late)
             self._watched.turn()
-            due += self._step() * 100.0 / self.speed_percent
+            seconds, of_schedule = self._take_turn()
+            if of_schedule != schedule:
+                due, schedule = self._clock.perf_counter(), of_schedule
+            due += seconds * 100.0 / self.speed_percent
 
-    def _step(self) -> float:
-        engine = self._engine
-        with engine.locked():
+    def _take_turn(self) -> tuple[float, int]:
+        """The simulated seconds until the next one, and the number of the schedule that it is in."""
+        with self._engine.locked():
             if not self._wanted():
-                return 0.0
-            engine.step_once()
-            self.steps += 1
-            engine.publish()
-            return float(engine.model.opt.timestep)
+                return 0.0, self._schedules
+            seconds = self._turn()
+            self.held = seconds is None
+            return seconds or 0.0, self._schedules
 
-    def _sleep_until(self, due: float) -> float:
-        while (left := due - time.perf_counter()) > 0:
-            time.sleep(min(left, _LONGEST_NAP_S))
+    def _sleep_until(self, due: float, schedule: int) -> float:
+        while (left := due - self._clock.perf_counter()) > 0:
+            self._clock.sleep(min(left, _LONGEST_NAP_S))
             self._watched.turn()
-            if self._stopping or not self._wanted():
+            if self._stopping or not self._wanted() or schedule != self._schedules:
                 return 0.0
         return -left

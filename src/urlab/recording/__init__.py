@@ -2,13 +2,15 @@
 
 `recorder` copies one frame per mj_step, and `journal` has them on disk as they come; a `recording` is what was
 captured. `files` finds one that a client names and reads it, as JSON (`json_format`) or CSV, large ones of other
-writers in a child process (`reading_child`); `player` shows it frame by frame, on the joints that it matches.
+writers in a child process (`reading_child`); `listing` tells what is saved; `player` shows it frame by frame, on the
+joints that it matches.
 """
 
 from urlab.recording.files import load_path, read_recording, save_path
 from urlab.recording.journal import Journal, JournalHeader, recover_in_background
 from urlab.recording.json_format import write_json
-from urlab.recording.player import ReplayPlayer
+from urlab.recording.listing import RecordingFile, list_recordings, read_header
+from urlab.recording.player import PlayableRecording, ReplayPlayer, ReplayPosition, fitted
 from urlab.recording.recorder import Recorder
 from urlab.recording.recording import LIVE, RecordedJoint, Recording
 
@@ -16,11 +18,17 @@ __all__ = [
     "LIVE",
     "Journal",
     "JournalHeader",
+    "PlayableRecording",
     "RecordedJoint",
     "Recorder",
     "Recording",
+    "RecordingFile",
     "ReplayPlayer",
+    "ReplayPosition",
+    "fitted",
+    "list_recordings",
     "load_path",
+    "read_header",
     "read_recording",
     "recover_in_background",
     "save_path",

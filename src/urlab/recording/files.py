@@ -19,6 +19,7 @@ from urlab.paths import (
     READ_OPTION,
     WRITE_OPTION,
     BadPath,
+    FileKind,
     FileRoots,
     OutsideRoots,
     open_to_read,
@@ -47,18 +48,19 @@ _ROW_PERIOD_S = 0.002
 _INDEXED = re.compile(r"(?P<name>.+)\[(?P<index>\d+)\]")
 
 
-def save_path(asked: str | None, replay_dir: Path, roots: FileRoots) -> Path:
+def save_path(asked: str | None, replay_dir: Path, roots: FileRoots, kind: FileKind = RECORDING) -> Path:
     """Where to write: absolute, inside the folders for that; else PathNotWritable.
 
-    An absolute path stays what it is; any other is under ``replay_dir`` and gets ``.json`` when it has no suffix.
+    An absolute path stays what it is; any other is under ``replay_dir`` and gets the kind's suffix when it has none.
     None is ``recording.json``. Whether something is there that must stay is seen when it is written.
     """
-    path = _absolute(asked if asked is not None else DEFAULT_FILE, replay_dir)
+    path = _absolute(asked if asked is not None else DEFAULT_FILE, replay_dir, kind.suffix)
     if path is None:
         raise PathNotWritable(_escape(asked, replay_dir, WRITE_OPTION), absolute_path=asked)
     path = Path(os.path.normpath(path))
-    if path.suffix.lower() != RECORDING.suffix:
-        raise not_writable(path, f"a recording ends in {RECORDING.suffix} (.mcap will be the other suffix, not yet)")
+    if path.suffix.lower() != kind.suffix:
+        later = " (.mcap will be the other suffix, not yet)" if kind is RECORDING else ""
+        raise not_writable(path, f"{kind.name} ends in {kind.suffix}{later}")
     try:
         return roots.to_write(path)
     except OutsideRoots as outside:
@@ -78,7 +80,7 @@ def load_path(asked: str, replay_dir: Path, roots: FileRoots) -> Path:
         raise _not_readable(path, outside_words("read", path, READ_OPTION)) from outside
 
 
-def _absolute(asked: str, replay_dir: Path) -> Path | None:
+def _absolute(asked: str, replay_dir: Path, suffix: str = RECORDING.suffix) -> Path | None:
     """The path that is meant; None when a relative one leaves ``replay_dir``."""
     try:
         path = read_path(asked)
@@ -91,7 +93,7 @@ def _absolute(asked: str, replay_dir: Path) -> Path | None:
     name = Path(path.relative)
     if name.parts[0] == "..":
         return None
-    return replay_dir / (name if name.suffix else name.with_name(f"{name.name}.json"))
+    return replay_dir / (name if name.suffix else name.with_name(f"{name.name}{suffix}"))
 
 
 def _escape(asked: str | None, replay_dir: Path, option: str) -> str:

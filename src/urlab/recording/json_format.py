@@ -72,15 +72,26 @@ def parse_lines(name: str, file: BinaryIO) -> Recording | None:
         return None
 
 
-_OPENING, _FRAMES, _CLOSING = b'{"urlab":', b'"Frames":[\n', b"\n]}\n"
+_OPENING, _FRAMES = b'{"urlab":', b'"Frames":[\n'
+CLOSING = b"\n]}\n"
+"""How a file of ours ends."""
+
 _MAX_LINE_BYTES = 1 << 20
 
 
+def opening_of(file: BinaryIO) -> bytes | None:
+    """What a file of ours says of itself, as JSON; None when it is laid out otherwise."""
+    if file.read(len(_OPENING)) != _OPENING:
+        return None
+    about, following = file.readline(_MAX_LINE_BYTES), file.read(len(_FRAMES))
+    return about[:-2] if about.endswith(b",\n") and following == _FRAMES else None
+
+
 def _check_opening(file: BinaryIO) -> None:
-    first, second = file.readline(_MAX_LINE_BYTES), file.readline(_MAX_LINE_BYTES)
-    if not first.startswith(_OPENING) or not first.endswith(b",\n") or second != _FRAMES:
+    about = opening_of(file)
+    if about is None:
         raise ValueError("it is laid out otherwise")
-    msgspec.json.decode(first[len(_OPENING) : -2], type=dict[str, msgspec.Raw])
+    msgspec.json.decode(about, type=dict[str, msgspec.Raw])
 
 
 def _frame_lines(file: BinaryIO) -> Iterator[msgspec.Raw]:
@@ -89,7 +100,7 @@ def _frame_lines(file: BinaryIO) -> Iterator[msgspec.Raw]:
         yield msgspec.Raw(line[:-2])
         line = file.readline(_MAX_LINE_BYTES)
     yield msgspec.Raw(line.removesuffix(b"\n"))
-    if line[-1:] + file.read(len(_CLOSING)) != _CLOSING:
+    if line[-1:] + file.read(len(CLOSING)) != CLOSING:
         raise ValueError("it ends otherwise")
 
 
@@ -237,7 +248,7 @@ def write_json(recording: Recording, path: Path, metadata: Mapping[str, Any] | N
             file.write(separator)
             file.write(frame)
             separator = b",\n"
-        file.write(b"\n]}\n")
+        file.write(CLOSING)
     return len(finite)
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,6 +112,43 @@ class PlayableRecording:
         """How many frames it has."""
         return self.recording.frame_count
 
+    def write(self, frame: int, qpos: FloatArray, qvel: FloatArray) -> float:
+        """Write one frame into the model's full arrays, and return its timestamp in simulated seconds.
+
+        Joints that the recording lacks keep what the arrays hold.
+        """
+        recording, mapping = self.recording, self.mapping
+        qpos[mapping.qpos_to] = recording.qpos[frame, mapping.qpos_from]
+        qvel[mapping.qvel_to] = recording.qvel[frame, mapping.qvel_from]
+        return float(recording.times[frame])
+
+
+def fitted(name: str, recording: Recording, slots: Sequence[JointSlot]) -> PlayableRecording:
+    """A recording as it fits a model; PathNotReadable when they have no joint in common."""
+    mapping = match_joints(recording.joints, slots)
+    if not mapping.pairs:
+        raise PathNotReadable(
+            f"recording {name!r} and the model have no joint in common; "
+            f"the recording has: {known(one.name for one in recording.joints)}; "
+            f"the model has: {known(one.name for one in slots)}"
+        )
+    return PlayableRecording(name, recording, mapping)
+
+
+class ReplayPosition(NamedTuple):
+    """Where a replay stands: the index of the frame that is shown, from 0, and its timestamp in simulated seconds."""
+
+    name: str
+    frame: int
+    total_frames: int
+    time_s: float
+    loop: bool
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether no frame follows."""
+        return not self.loop and self.frame == self.total_frames - 1
+
 
 class ReplayPlayer:
     """Plays recordings onto the joints of one compiled model. The owner of the physics lock calls everything here.
@@ -127,8 +164,8 @@ class ReplayPlayer:
         self._active_name = LIVE
         self._playing: PlayableRecording | None = None
         self._loop = False
-        self.frame = 0
-        """The index of the frame shown, from 0."""
+        self.position: ReplayPosition | None = None
+        """Where the replay stands, while one plays. Any thread may read it."""
 
     @property
     def active_name(self) -> str | None:
@@ -143,11 +180,6 @@ class ReplayPlayer:
         """Whether a session plays; at its end it is held, and still plays."""
         return self._playing is not None
 
-    @property
-    def total_frames(self) -> int:
-        """Frames of the session that plays; 0 when none does."""
-        return self._playing.total_frames if self._playing is not None else 0
-
     def load(self, recording: Recording, name: str | None = None) -> PlayableRecording:
         """Add a recording under ``name`` (its own by default), in place of one of that name, and make it active.
 
@@ -155,7 +187,7 @@ class ReplayPlayer:
         recording has no joint in common with the model.
         """
         name = name or recording.name
-        session = self._session("live-2" if name == LIVE else name, recording)
+        session = fitted("live-2" if name == LIVE else name, recording, self._joints)
         self._loaded[session.name] = session
         self._active_name = session.name
         return session
@@ -178,33 +210,57 @@ class ReplayPlayer:
     def start(self, loop: bool = False) -> int:
         """Play the active session from frame 0, which is current at once; returns how many frames it has."""
         self._check_exists(self._active_name)
-        self._playing = self._loaded.get(self._active_name) or self._live_session()
-        self._loop, self.frame = loop, 0
-        return self._playing.total_frames
+        playing = self._loaded.get(self._active_name) or self._live_session()
+        if not playing.total_frames:
+            raise ReplaySessionNotFound(f"the recording {playing.name!r} has no frames")
+        self._playing, self._loop = playing, loop
+        self._go_to(playing, 0)
+        return playing.total_frames
 
     def advance(self, frames: int) -> None:
         """Go on by that many frames; the last one is held, or with loop followed by the first."""
-        playing = self._require_playing()
+        playing, frame = self._require_playing()
         if frames < 0:
             raise BadValue(f"a replay was asked to advance by {frames} frames; it only goes forward")
-        following = self.frame + frames
-        self.frame = following % playing.total_frames if self._loop else min(following, playing.total_frames - 1)
+        following, total = frame + frames, playing.total_frames
+        self._go_to(playing, following % total if self._loop else min(following, total - 1))
+
+    def seek(self, frame: int | None = None, time_s: float | None = None) -> None:
+        """Go to a frame, by its index or as the one at that time; BadValue names what there is."""
+        playing, _ = self._require_playing()
+        recording, total = playing.recording, playing.total_frames
+        if time_s is not None:
+            frame = recording.frame_at(time_s)
+        if frame is None or not 0 <= frame < total:
+            raise BadValue(f"frame is {frame}; {playing.name!r} has {total} frames, from 0 to {total - 1}")
+        self._go_to(playing, frame)
+
+    def seconds_to_next(self) -> float | None:
+        """Simulated seconds from the frame shown to the next one, by their timestamps; None at the end.
+
+        0 where time stands still or goes back: after a reset, and where a loop begins again.
+        """
+        playing, frame = self._require_playing()
+        if self.position is None or self.position.is_at_end:
+            return None
+        times = playing.recording.times
+        return max(0.0, float(times[(frame + 1) % len(times)] - times[frame]))
 
     def current(self, qpos: FloatArray, qvel: FloatArray) -> float:
         """Write the current frame into the model's full arrays and return its timestamp in simulated seconds.
 
         Joints that the recording lacks keep what the arrays hold.
         """
-        playing = self._require_playing()
-        recording, mapping = playing.recording, playing.mapping
-        qpos[mapping.qpos_to] = recording.qpos[self.frame, mapping.qpos_from]
-        qvel[mapping.qvel_to] = recording.qvel[self.frame, mapping.qvel_from]
-        return float(recording.times[self.frame])
+        playing, frame = self._require_playing()
+        return playing.write(frame, qpos, qvel)
 
     def stop(self) -> None:
         """End the replay, if one plays; the arrays that were written stay as they are."""
-        self._playing = None
-        self.frame = 0
+        self._playing = self.position = None
+
+    def _go_to(self, playing: PlayableRecording, frame: int) -> None:
+        time_s = float(playing.recording.times[frame])
+        self.position = ReplayPosition(playing.name, frame, playing.total_frames, time_s, self._loop)
 
     @property
     def _live_name(self) -> str:
@@ -218,26 +274,14 @@ class ReplayPlayer:
     def _live_session(self) -> PlayableRecording:
         if self._recorder is None:
             raise NotReady("there is no recorder, so no live session")
-        return self._session(self._live_name, self._recorder.recording())
-
-    def _session(self, name: str, recording: Recording) -> PlayableRecording:
-        mapping = match_joints(recording.joints, self._joints)
-        if not mapping.pairs:
-            recorded, present = (
-                known(one.name for one in recording.joints),
-                known(one.name for one in self._joints),
-            )
-            raise PathNotReadable(
-                f"recording {name!r} and the model have no joint in common; "
-                f"the recording has: {recorded}; the model has: {present}"
-            )
-        return PlayableRecording(name, recording, mapping)
+        return fitted(self._live_name, self._recorder.recording(), self._joints)
 
     def _check_exists(self, name: str) -> None:
         if self._shown(name) not in self.names():
             raise ReplaySessionNotFound(f"no replay session is called {name!r}; there are: {known(self.names())}")
 
-    def _require_playing(self) -> PlayableRecording:
-        if self._playing is None:
-            raise NotReady("no replay is playing; replay_start begins one")
-        return self._playing
+    def _require_playing(self) -> tuple[PlayableRecording, int]:
+        """What plays, and the index of the frame shown."""
+        if self._playing is None or self.position is None:
+            raise ReplaySessionNotFound("no replay is active; replay_start begins one")
+        return self._playing, self.position.frame

@@ -1,5 +1,6 @@
 """A recording as data: what was captured, frame by frame, for every joint of a model."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile.compiled_scene import JointSlot
+from urlab.errors import BadValue
 
 FloatArray = NDArray[np.float64]
 
@@ -57,6 +59,19 @@ class Recording:
     def frame_count(self) -> int:
         """How many frames there are."""
         return len(self.times)
+
+    def frame_at(self, time_s: float) -> int:
+        """The frame at that timestamp, or the last one before it; of equal ones the first. BadValue before them all."""
+        if not math.isfinite(time_s) or not (self.times <= time_s).any():
+            raise BadValue(
+                f"time is {time_s:g}; {self.name!r} has {self.frame_count} frames, from {self.times.min():g} s "
+                f"to {self.times.max():g} s"
+            )
+        return int(np.argmax(np.where(self.times <= time_s, self.times, -np.inf)))
+
+    def elapsed(self) -> FloatArray:
+        """Simulated seconds since the first frame, (n,): they never go back, as times do where there was a reset."""
+        return np.concatenate(([0.0], np.cumsum(np.maximum(np.diff(self.times), 0.0))))[: self.frame_count]
 
     def without_repeats(self) -> "Recording":
         """The recording without frames that equal the one before them in timestamp and state."""

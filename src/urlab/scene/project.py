@@ -51,6 +51,11 @@ class Project:
         return self.folder / IMPORTS_FOLDER
 
     @property
+    def uploads_dir(self) -> Path:
+        """The folder of files that clients sent, to be imported: one folder each."""
+        return self.folder / "Uploads"
+
+    @property
     def saved_dir(self) -> Path:
         """What the server writes: recordings, debug files."""
         return self.folder / "Saved" / "URLab"

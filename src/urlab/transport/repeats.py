@@ -174,7 +174,15 @@ class RequestRegistry:
         if key is None and self._identify is not None:
             key = self._identify(request)
         if key is not None:
-            return self._begin_identified(key, request, owner)
+            running = RunningRequest(key, owner, hash(request))
+            first = self._running.setdefault(key, running)
+            if first is running:
+                answered = self._answered.find(key)  # second, as with kept replies below
+                if answered is None:
+                    return running
+                del self._running[key]
+                first = answered
+            return _repeat(first, running.digest, key, request)
         running = RunningRequest(request, owner)
         first = self._running.setdefault(request, running)  # one operation: no other thread comes between
         # Kept replies are looked at second: what ends is kept first, and only then does it no longer run.
@@ -183,21 +191,6 @@ class RequestRegistry:
         if first is running or first.owner is owner or b"session_id" not in request:
             return running  # the first, of another client, or meant to run again
         return first
-
-    def _begin_identified(self, key: RequestKey, request: bytes, owner: object) -> RunningRequest:
-        running = RunningRequest(key, owner, hash(request))
-        first = self._running.setdefault(key, running)  # what ends is kept first, and only then does it no longer run
-        if first is running:
-            answered = self._answered.find(key)
-            if answered is None:
-                return running
-            del self._running[key]
-            first = answered
-        if first.digest == running.digest:
-            return first.repeat()
-        refused = RunningRequest(key, None)
-        refused.reply = _refusal(key, request, "it was another one")
-        return refused
 
     def attach(self, running: RunningRequest, take: TakeReply) -> None:
         """Give ``take`` the reply, once: now if there is one, else when it comes, on the thread that served it."""
@@ -298,6 +291,15 @@ class RequestRegistry:
             kept = self._kept.pop(key)
             if kept.withdraw is not None:
                 kept.withdraw()
+
+
+def _repeat(first: RunningRequest, digest: int, key: RequestKey, request: bytes) -> RunningRequest:
+    """A repeat of ``first``; one that is refused where only the id is the same."""
+    if first.digest == digest:
+        return first.repeat()
+    refused = RunningRequest(key, None)
+    refused.reply = _refusal(key, request, "it was another one")
+    return refused
 
 
 def _refusal(key: RequestKey, request: bytes, reason: str) -> bytes:

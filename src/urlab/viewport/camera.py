@@ -5,7 +5,12 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from urlab.geometry import Pose, Quat, Vec3, rotate, wxyz_from_euler_deg
+
+Array = NDArray[np.float64]
 
 DEFAULT_FOV_DEG = 90.0
 FRAME_FILL = 0.9
@@ -69,20 +74,24 @@ class ViewCamera:
         return x * width / 2, y * height / 2
 
     def framing(self, lower: Vec3, upper: Vec3, aspect: float) -> "ViewCamera":
-        """The same camera, moved so that a box (two opposite corners) fills the picture, in its middle.
+        """The same camera, moved so that a box (two opposite corners) fills the picture, in its middle."""
+        return self.framing_points(corners_of(lower, upper), aspect)
+
+    def framing_points(self, points: Sequence[Vec3], aspect: float) -> "ViewCamera":
+        """The same camera, moved so that these points fill the picture, in its middle.
 
         It stands as near as the picture's width and height both allow.
         """
-        center: Vec3 = tuple((low + high) / 2 for low, high in zip(lower, upper, strict=True))  # type: ignore[assignment]
-        corners = [_minus(corner, center) for corner in itertools.product(*zip(lower, upper, strict=True))]
-        depths = [_dot(corner, self.forward) for corner in corners]
-        sides = [[_dot(corner, axis) for corner in corners] for axis in (self.left, self.up)]
+        places = np.array(points)
+        center = (places.min(axis=0) + places.max(axis=0)) / 2
+        depths, *sides = np.array([self.forward, self.left, self.up]) @ (places - center).T
         halves = [FRAME_FILL * half for half in self.half_size(aspect)]
         nearest = [_nearest(side, depths, half) for side, half in zip(sides, halves, strict=True)]
-        distance = max(*nearest, _MIN_DEPTH_M - min(depths))
-        shifts = [_centring(side, [depth + distance for depth in depths]) for side in sides]
+        distance = max(*nearest, _MIN_DEPTH_M - float(depths.min()))
+        shifts = [_centring(side, depths + distance) for side in sides]
         moves = zip((self.forward, self.left, self.up), (-distance, *shifts), strict=True)
-        return replace(self, location=_along(center, *moves))
+        x, y, z = center.tolist()
+        return replace(self, location=_along((x, y, z), *moves))
 
 
 @dataclass(slots=True)
@@ -114,20 +123,24 @@ class ActorTracker:
         return replace(camera, location=(x, y, z)).looking_at(actor.pos)
 
 
-def _nearest(sides: Sequence[float], depths: Sequence[float], slope: float) -> float:
+def corners_of(lower: Vec3, upper: Vec3) -> list[Vec3]:
+    """The eight corners of a box, of which two opposite ones are given."""
+    return [(x, y, z) for x, y, z in itertools.product(*zip(lower, upper, strict=True))]
+
+
+def _nearest(sides: Array, depths: Array, slope: float) -> float:
     """How far back a pinhole must stand, at the best place aside, to see all points between rays of that slope."""
-    low = max(side - slope * depth for side, depth in zip(sides, depths, strict=True))
-    high = min(side + slope * depth for side, depth in zip(sides, depths, strict=True))
-    return (low - high) / (2 * slope)
+    low, high = (sides - slope * depths).max(), (sides + slope * depths).min()
+    return float(low - high) / (2 * slope)
 
 
-def _centring(sides: Sequence[float], depths: Sequence[float]) -> float:
+def _centring(sides: Array, depths: Array) -> float:
     """How far aside a pinhole must stand to see the outermost points equally far from the middle."""
-    low, high = min(sides), max(sides)
+    low, high = float(sides.min()), float(sides.max())
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        slopes = [(side - middle) / depth for side, depth in zip(sides, depths, strict=True)]
-        low, high = (middle, high) if max(slopes) + min(slopes) > 0 else (low, middle)
+        slopes = (sides - middle) / depths
+        low, high = (middle, high) if slopes.max() + slopes.min() > 0 else (low, middle)
     return (low + high) / 2
 
 

@@ -37,9 +37,9 @@ class PosedModel:
     """A model and one state of it. Views read, and never write, model and arrays.
 
     ``key`` is another one whenever the model is; ``sim_time`` is None while nothing plays. ``qpos`` is (nq,),
-    ``mocap_pos`` (nmocap, 3) and ``mocap_quat`` (nmocap, 4), w first; ``qvel`` (nv,), ``act`` (na,) and ``ctrl`` (nu,)
-    are 0 where None. ``actors`` has the ids of the bodies of each actor, ``cameras`` those of the scene by name, and
-    ``held`` what pushes and drags bodies.
+    ``mocap_pos`` (nmocap, 3) and ``mocap_quat`` (nmocap, 4), w first; ``qvel`` (nv,), ``act`` (na,), ``ctrl`` (nu,) and
+    ``sensordata`` (nsensordata,) are 0 where None. ``actors`` has the ids of the bodies of each actor, ``cameras``
+    those of the scene by name, and ``held`` what pushes and drags bodies.
     """
 
     key: Hashable
@@ -54,6 +54,7 @@ class PosedModel:
     qvel: Array | None = None
     act: Array | None = None
     ctrl: Array | None = None
+    sensordata: Array | None = None
     actors: Mapping[str, frozenset[int]] = field(default_factory=dict)
     cameras: Mapping[str, SceneCamera] = field(default_factory=dict)
     held: Sequence[HeldBody] = ()

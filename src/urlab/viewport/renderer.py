@@ -15,7 +15,7 @@ from urlab.cameras.offscreen_buffer import OffscreenBuffer
 from urlab.cameras.profile import SETTINGS, DrawSettings
 from urlab.cameras.renderer import max_geoms, set_positions
 from urlab.config import RenderProfile
-from urlab.errors import NoViewport
+from urlab.errors import BadValue, NoViewport
 from urlab.overlay import Drawing
 from urlab.viewport.camera import ViewCamera
 from urlab.viewport.overlay_geoms import MAX_GEOMS_PER_DRAWING, OverlayGeoms, flatten
@@ -24,9 +24,13 @@ from urlab.viewport.view_mode import ViewStyle, collision_model, collision_optio
 from urlab.viewport.visual_flags import VisualFlags, default_option
 from urlab_wire.pixels import Bytes, pick_channels
 
+MIN_PIXELS, MAX_PIXELS = 16, 4096
 _SKY_RGB = (0.36, 0.42, 0.48)
 _SKY_SHARE = 0.98
 """Of the farthest distance that is drawn."""
+
+_NEAR_SHARE = 1e-5
+"""Of that distance, the least that is drawn: with less, GL could not tell the backdrop from the end of the world."""
 
 OUTLINE_RGB = (255, 150, 20)
 _OUTLINE_SHARE = 1 / 240
@@ -54,6 +58,13 @@ class ViewRequest:
     def aspect(self) -> float:
         """Width over height."""
         return self.width / self.height
+
+
+def check_size(width: int, height: int) -> None:
+    """BadValue unless a picture may have so many pixels a side."""
+    for name, pixel_count in (("width", width), ("height", height)):
+        if not MIN_PIXELS <= pixel_count <= MAX_PIXELS:
+            raise BadValue(f"{name} must be between {MIN_PIXELS} and {MAX_PIXELS} pixels, but is {pixel_count}")
 
 
 class ViewportRenderer:
@@ -142,7 +153,7 @@ class ViewportRenderer:
         self._add_model(style, request.flags, perturb)
         geoms = OverlayGeoms(self._drawn, camera.location)
         has_sky = np.any(self._model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX))
-        if not (style.wires or has_sky):
+        if style.plain or not (style.wires or has_sky):
             self._add_backdrop(geoms, camera, request.aspect)
         for drawing in drawings:
             geoms.add(drawing)
@@ -170,6 +181,8 @@ class ViewportRenderer:
         scene.flags[flag.mjRND_WIREFRAME] = style.wires
         for hidden in (flag.mjRND_SKYBOX, flag.mjRND_HAZE, flag.mjRND_CULL_FACE):
             scene.flags[hidden] = not style.wires
+        if style.plain:
+            scene.flags[flag.mjRND_SKYBOX] = scene.flags[flag.mjRND_HAZE] = 0
         if style.flat:
             scene.nlight = 0
             for geom in scene.geoms[: scene.ngeom]:
@@ -254,4 +267,5 @@ def _depth_range(model: Any, camera: ViewCamera) -> tuple[float, float]:
     extent = max(float(model.stat.extent), 1e-3)
     away = math.dist(camera.location, model.stat.center)
     near = min(max(float(model.vis.map.znear) * extent, 1e-3), 1e-2)
-    return near, max(float(model.vis.map.zfar) * extent, away + 4 * extent, 100.0)
+    far = max(float(model.vis.map.zfar) * extent, away + 4 * extent, 100.0)
+    return max(near, _NEAR_SHARE * far), far

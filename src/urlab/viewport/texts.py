@@ -31,6 +31,11 @@ def png_with_texts(pixels: Bytes, camera: ViewCamera, drawings: Drawings) -> byt
         writer.label(x, y, label)
     for anchor, text in drawings.texts.items():
         writer.at_anchor(anchor, text)
+    return png_file(image)
+
+
+def png_file(image: Image.Image) -> bytes:
+    """A picture as a PNG file."""
     file = io.BytesIO()
     image.save(file, "PNG", compress_level=_COMPRESSION)
     return file.getvalue()

@@ -38,7 +38,8 @@ class ViewMode(StrEnum):
 class ViewStyle:
     """What a mode means for a renderer.
 
-    ``flat`` is the plain colours of the materials, ``shapes`` only what collides, in the shape in which it does.
+    ``flat`` is the plain colours of the materials, ``shapes`` only what collides, in the shape in which it does, and
+    with ``plain`` there is nothing behind the model, whatever sky it brings.
     Mirrors and shadows cost a software renderer several times the picture, so only one mode has them.
     """
 
@@ -46,6 +47,7 @@ class ViewStyle:
     wires: bool = False
     shapes: bool = False
     mirrors: bool = False
+    plain: bool = False
 
 
 STYLES = {

@@ -16,15 +16,16 @@ from urlab.overlay import MAX_REACH_M, Drawings, Overlay
 from urlab.viewport.camera import DEFAULT_OFFSET_M, ActorTracker, ViewCamera
 from urlab.viewport.framing import box_of_actor, box_of_scene
 from urlab.viewport.posed_model import PosedData, PosedModel, model_camera
-from urlab.viewport.renderer import ViewportRenderer, ViewRequest
+from urlab.viewport.remote_view import RemoteView, RemoteViews
+from urlab.viewport.renderer import ViewportRenderer, ViewRequest, check_size
 from urlab.viewport.texts import png_with_texts
-from urlab.viewport.view_mode import STYLES, ViewMode
+from urlab.viewport.view_mode import STYLES, ViewMode, ViewStyle
 from urlab.viewport.visual_flags import VisualFlags
 from urlab_wire.pixels import Bytes
 
 VIEW = "viewport"
+REMOTE_VIEW = "remote"
 DEFAULT_SIZE = (1280, 720)
-MIN_PIXELS, MAX_PIXELS = 16, 4096
 
 _START = ViewCamera((-3.0, -3.0, 2.0), (1.0, 0.0, 0.0, 0.0)).looking_at((0.0, 0.0, 0.0))
 _SMALLEST_BOX_M = 0.05
@@ -70,7 +71,7 @@ class Viewport:
         self._lock = threading.RLock()
         self._camera = _START
         self._is_placed = False
-        self._fresh: tuple[object, Aabb | None] = (None, None)
+        self._fresh: tuple[object, ViewCamera] = (None, _START)
         self._tracker: ActorTracker | None = None
         self._through: str | None = None
         self.mode = ViewMode.LIT
@@ -79,6 +80,7 @@ class Viewport:
         self._flags = VisualFlags()
         self._aspect = DEFAULT_SIZE[0] / DEFAULT_SIZE[1]
         self._posed_data = PosedData()
+        self._remote_views = RemoteViews()
         self._renderer = ViewportRenderer()
         self._gl.adopt(self._renderer)
         overlay.add_view(VIEW)
@@ -110,6 +112,16 @@ class Viewport:
                 return self._camera
 
     @property
+    def overlays(self) -> dict[str, bool | str]:
+        """Every overlay by its word: whether it is drawn, or at which kind of element."""
+        return self._flags.in_force()
+
+    @property
+    def is_tracking(self) -> bool:
+        """Whether the camera follows an actor."""
+        return self._tracker is not None
+
+    @property
     def looks_through(self) -> str | None:
         """The camera of the model that it looks through, as it was named, if it does."""
         return self._through
@@ -134,11 +146,13 @@ class Viewport:
         return model_camera(posed, self._posed_data.of(posed), found, self._aspect)
 
     def _framing(self, posed: PosedModel) -> ViewCamera:
-        """What a fresh view of that model sees: the same until it is another model."""
-        if self._fresh[0] != posed.key:
-            self._fresh = posed.key, box_of_scene(posed.model, self._posed_data.of(posed))
-        box = self._fresh[1]
-        return _START if box is None else _START.framing(*_not_too_small(box), self._aspect)
+        """What a fresh view of that model sees: the same until it is another model, or another shape of picture."""
+        key = posed.key, self._aspect
+        if self._fresh[0] != key:
+            box = box_of_scene(posed.model, self._posed_data.of(posed))
+            framed = _START if box is None else _START.framing(*_not_too_small(box), self._aspect)
+            self._fresh = key, framed
+        return self._fresh[1]
 
     def set_camera(self, location: Vec3, quat_wxyz: Quat | None = None, fov_deg: float | None = None) -> ViewCamera:
         """Place the camera; what is left out stays. Ends tracking, and looking through another camera."""
@@ -207,13 +221,24 @@ class Viewport:
             was_tracking, self._tracker = self._tracker is not None, None
             return was_tracking
 
+    # -- viewers elsewhere ----------------------------------------------------------------------------------------
+
+    def read(self, known_model: str | None) -> tuple[RemoteView, ViewCamera, Drawings]:
+        """What a viewer draws by itself: the world as it is now, the camera there, and what is drawn over it.
+
+        The model comes with it unless ``known_model`` is its word. A drawing for one picture goes to the viewer that
+        reads first.
+        """
+        posed = self._posed_model()
+        with self._lock:
+            camera = self._moved(posed)
+        return self._remote_views.view(posed, known_model), camera, self._overlay.take(REMOTE_VIEW)
+
     # -- pictures -----------------------------------------------------------------------------------------------
 
     def screenshot(self, width: int = DEFAULT_SIZE[0], height: int = DEFAULT_SIZE[1]) -> Screenshot:
         """A picture of what the viewport shows, drawings and texts included; NoViewport when there is no GL."""
-        for name, pixel_count in (("width", width), ("height", height)):
-            if not MIN_PIXELS <= pixel_count <= MAX_PIXELS:
-                raise BadValue(f"{name} must be between {MIN_PIXELS} and {MAX_PIXELS} pixels, but is {pixel_count}")
+        check_size(width, height)
         posed, mode = self._posed_model(), self.mode
         outlined = frozenset(posed.selected_bodies)
         with self._lock:
@@ -229,10 +254,51 @@ class Viewport:
         png = png_with_texts(pixels, camera, drawings)
         return Screenshot(png, width, height, mode, posed.sim_time, rendering(self._profile, self._gl))
 
+    def pictures(self, width: int, height: int) -> "ViewPictures":
+        """For pictures of other states, through the camera where it is now, in this mode and with these overlays."""
+        check_size(width, height)
+        posed = self._posed_model()
+        with self._lock:
+            self._aspect = width / height
+            camera, flags = self._moved(posed), self._flags
+        return ViewPictures(self._gl, self._profile, camera, STYLES[self.mode], flags, (width, height))
+
     def close(self) -> None:
         """Give back what the pictures needed; the next one makes it anew."""
         self._overlay.remove_view(VIEW)
+        self._overlay.remove_view(REMOTE_VIEW)
         self._posed_data.free()
+        if self._renderer.is_in_use:
+            self._gl.run(self._renderer.free)
+
+
+class ViewPictures:
+    """Pictures of one state after another, as a viewport shows them. For one thread; drawn on the GL thread."""
+
+    def __init__(
+        self,
+        gl: GlThread,
+        profile: RenderProfile,
+        camera: ViewCamera,
+        style: ViewStyle,
+        flags: VisualFlags,
+        size: tuple[int, int],
+    ) -> None:
+        self._gl, self._profile = gl, profile
+        self._camera, self._style, self._flags = camera, style, flags
+        self.size = size
+        """(width, height) in pixels."""
+
+        self._renderer = ViewportRenderer()
+        gl.adopt(self._renderer)
+
+    def draw(self, posed: PosedModel) -> Bytes:
+        """The picture of a state, RGB (height, width, 3), without drawings and outlines; NoViewport without GL."""
+        request = ViewRequest(posed, self._camera, self._style, *self.size, self._flags)
+        return self._gl.run(lambda: self._renderer.draw(request, effective_profile(self._profile, self._gl.gl_name())))
+
+    def close(self) -> None:
+        """Give back the GL memory."""
         if self._renderer.is_in_use:
             self._gl.run(self._renderer.free)
 

@@ -2,7 +2,8 @@
 
 from urlab_client.checks import Vector, numbers
 from urlab_client.namespaces.base import RpcNamespace, Target, targeted
-from urlab_client.types import ActorBounds, ActorInfo, BlueprintInfo, result_of
+from urlab_client.results import result_of
+from urlab_client.types import ActorBounds, ActorInfo, BlueprintInfo, URLabBlueprint
 from urlab_wire.ops import outliner as wire
 
 
@@ -19,6 +20,17 @@ class OutlinerNamespace(RpcNamespace):
         """All blueprints (imported and shipped models) of the project."""
         found = self._ask(wire.ListBlueprintsRequest()).blueprints
         return [BlueprintInfo(block.blueprint_class_path, block.blueprint_short_name) for block in found]
+
+    def blueprint_picture(
+        self, path: str | BlueprintInfo | URLabBlueprint, width: int = 256, height: int = 192
+    ) -> bytes:
+        """A picture of a blueprint by itself, as the bytes of a PNG file; the size in pixels (extension).
+
+        ``path`` is its class path or name, or what `list_blueprints` or `import_xml` told. A robot stands at its
+        keyframe ``home``, if it has one.
+        """
+        name = path.class_path if isinstance(path, BlueprintInfo | URLabBlueprint) else path
+        return self._ask(wire.BlueprintPictureRequest(blueprint_path=name, width=width, height=height)).png
 
     def find_actors(
         self,

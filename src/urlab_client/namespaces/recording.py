@@ -1,17 +1,32 @@
 """``client.recording``: one frame per physics step, kept by the server until saved or cleared."""
 
+import contextlib
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from urlab_client.enums import ExportState
 from urlab_client.errors import URLabRPCError
-from urlab_client.namespaces.base import RpcNamespace, written_path
-from urlab_client.types import RecordingHandle, RecordingStatus, RecordingSummary, result_of
+from urlab_client.namespaces.base import RpcNamespace, found_path, written_path
+from urlab_client.results import result_of
+from urlab_client.types import (
+    ExportStatus,
+    RecordingHandle,
+    RecordingInfo,
+    RecordingStatus,
+    RecordingSummary,
+)
 from urlab_wire.errors import ErrorCode
 from urlab_wire.ops import recording as wire
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
+
+_POLL_S = 0.1
+_Recordings = list[RecordingInfo]
+_Exports = list[ExportStatus]
 
 
 class URLabRecordingAPI(RpcNamespace):
@@ -80,6 +95,87 @@ class URLabRecordingAPI(RpcNamespace):
         self._ask(wire.RecordingClearRequest())
         self._summary = RecordingSummary(0, 0.0)
 
+    def list(self) -> _Recordings:
+        """The recordings that are saved in the server's replay folder, the newest first (extension)."""
+        return [result_of(RecordingInfo, one) for one in self._ask(wire.ListRecordingsRequest()).recordings]
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        out: str | os.PathLike[str] | None = None,
+        *,
+        format: str = "mp4",  # noqa: A002 - the protocol's word
+        camera: str | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        fps: float | None = None,
+        start: float | None = None,
+        end: float | None = None,
+        wait: bool = True,
+        progress: Callable[[ExportStatus], None] | None = None,
+    ) -> ExportStatus:
+        """Have the server make a film of a saved recording (extension); needs its extra ``video``.
+
+        The film shows the running scene, or the edited level while nothing plays, in the recorded states: through
+        ``camera``, or else as the viewport shows it now. ``width`` and ``height`` are in pixels; a second of the film
+        is a second of simulated time, ``start`` and ``end`` are timestamps of the recording. ``out`` is named as in
+        `save`; by default it has the name of the recording, in the replay folder. Only films of ours are replaced.
+
+        Returns when the film is there; an exception meanwhile, Ctrl-C for one, cancels it. ``progress`` is called again
+        and again until then. With ``wait`` False it returns at once: see `export_status` and `cancel_export`.
+        """
+        reply = self._ask(
+            wire.RecordingExportRequest(
+                path=found_path(path),
+                format=format,
+                out=None if out is None else written_path(out),
+                camera=camera,
+                width=width,
+                height=height,
+                fps=fps,
+                from_=start,
+                to=end,
+            )
+        )
+        begun = ExportStatus(
+            reply.export_id,
+            ExportState.WAITING,
+            Path(reply.absolute_path),
+            total=reply.total,
+            format=format,
+            warnings=reply.warnings or [],
+        )
+        return self._finished(begun, progress) if wait else begun
+
+    def export_status(self, export_id: str | None = None) -> _Exports:
+        """How far an export is, or all that the server remembers, in a list (extension)."""
+        reply = self._ask(wire.ExportStatusRequest(export_id=export_id))
+        return [_export(one) for one in reply.exports]
+
+    def cancel_export(self, export_id: str) -> bool:
+        """End an export, which leaves no file; whether it had not ended yet (extension)."""
+        return self._ask(wire.ExportCancelRequest(export_id=export_id)).was_running
+
+    def _finished(self, status: ExportStatus, progress: Callable[[ExportStatus], None] | None) -> ExportStatus:
+        """An export when it has ended well."""
+        try:
+            while status.is_unfinished:
+                if progress is not None:
+                    progress(status)
+                time.sleep(_POLL_S)
+                warnings, (status,) = status.warnings, self.export_status(status.export_id)
+                status.warnings = warnings
+            if progress is not None:
+                progress(status)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                self.cancel_export(status.export_id)
+            raise
+        if status.state is not ExportState.DONE:
+            message = status.message or f"{status.export_id} was cancelled"
+            raise URLabRPCError(status.code or status.state.value, message, op="recording_export")
+        return status
+
     def _now(self) -> RecordingStatus:
         summary, closed = self._summary, self._client._closed
         if closed or "recording_status" not in self._ops():
@@ -91,3 +187,7 @@ class URLabRecordingAPI(RpcNamespace):
             if refused.code != ErrorCode.NO_ACTIVE_MANAGER:
                 raise
             return RecordingStatus(False, "", summary.frame_count, summary.sim_duration_s)
+
+
+def _export(block: wire.ExportBlock) -> ExportStatus:
+    return result_of(ExportStatus, block, state=ExportState(block.state), path=Path(block.absolute_path))

@@ -1,4 +1,4 @@
-"""``client.replay``: recordings shown again, in direct or puppet mode."""
+"""``client.replay``: recordings shown again, step by step or, in live mode, by themselves."""
 
 import os
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from urlab_client.errors import URLabRPCError
 from urlab_client.namespaces.base import RpcNamespace, found_path
+from urlab_client.results import result_of
 from urlab_client.types import ReplaySession, ReplayStatus
 from urlab_wire.errors import ErrorCode
 from urlab_wire.ops import replay as wire
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 
 
 class URLabReplayAPI(RpcNamespace):
-    """Replay on the server: while it runs, ``client.step(n)`` shows the next n recorded frames."""
+    """Replay on the server: while it runs, ``client.step(n)`` shows the next n recorded frames.
+
+    In live mode, `start` with ``paused`` (extension) plays them at the pace of ``client.runtime.set_sim_speed``;
+    ``client.runtime.set_paused`` halts and resumes.
+    """
 
     NAME = "replay"
 
@@ -47,20 +52,38 @@ class URLabReplayAPI(RpcNamespace):
         self._ask(wire.ReplaySetActiveRequest(name=name))
         self._active_session = name
 
-    def start(self, *, loop: bool = False) -> ReplayStatus:
-        """Go to frame 0 of the chosen recording; with ``loop`` it begins again after its end."""
-        reply = self._ask(wire.ReplayStartRequest(loop=True if loop else None))
+    def start(self, *, loop: bool = False, paused: bool | None = None) -> ReplayStatus:
+        """Go to frame 0 of the chosen recording; with ``loop`` it begins again after its end.
+
+        ``paused`` (extension) lets live mode replay as well: False plays, True waits for `seek` or for the pause to
+        end. Without it, live mode refuses.
+        """
+        reply = self._ask(wire.ReplayStartRequest(loop=True if loop else None, paused=paused))
         self._active_session = reply.active_session or self._active_session or ""
         return ReplayStatus(self._active_session, reply.total_frames)
+
+    def seek(self, frame: int | None = None, *, time: float | None = None) -> ReplayStatus:
+        """Go to a frame, counted from 0, or to the one at that time, or last before it (extension).
+
+        ``time`` is in simulated seconds, as the recording's frames have it. In every step mode; `start` comes first.
+        """
+        reply = self._ask(wire.ReplaySeekRequest(frame=frame, time=time))
+        return result_of(ReplayStatus, reply)
+
+    def status(self) -> ReplayStatus | None:
+        """Where the replay stands, or None while there is none (extension). It waits for no step."""
+        return self._client.sim.status().replay
 
     def stop(self) -> None:
         """End the replay; stepping goes on from the state shown."""
         self._ask(wire.ReplayStopRequest())
 
-    def play(self, path_or_name: str | os.PathLike[str], loop: bool = False) -> ReplaySession:
+    def play(
+        self, path_or_name: str | os.PathLike[str], loop: bool = False, *, paused: bool | None = None
+    ) -> ReplaySession:
         """Load (unless it is the name of a loaded recording), choose and start."""
         session = self._find(os.fspath(path_or_name))
-        status = self.start(loop=loop)
+        status = self.start(loop=loop, paused=paused)
         return ReplaySession(session.name, status.total_frames or session.total_frames, session.source_path)
 
     def _find(self, path_or_name: str) -> ReplaySession:

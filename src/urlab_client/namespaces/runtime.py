@@ -11,6 +11,7 @@ from urlab_client.handles.articulation import FREE_QPOS, Index, URLabArticulatio
 from urlab_client.handles.camera import URLabCameraView
 from urlab_client.mirror import mirror_options
 from urlab_client.namespaces.base import RpcNamespace, Target, targeted
+from urlab_client.results import result_of
 from urlab_client.rpc import payload_of
 from urlab_client.types import (
     CameraStreaming,
@@ -21,7 +22,6 @@ from urlab_client.types import (
     SimOptions,
     SimOptionValues,
     StateInfo,
-    result_of,
 )
 from urlab_wire.codec import Tree
 from urlab_wire.ops import runtime as wire
@@ -37,12 +37,12 @@ class RuntimeNamespace(RpcNamespace):
     NAME = "runtime"
 
     def set_paused(self, paused: bool) -> bool:
-        """Halt or resume live physics; returns the state in force."""
+        """Halt or resume live physics, or the replay that live mode plays; returns the state in force."""
         wanted = switch("paused", paused)
         return self._ask(wire.SetPausedRequest(paused=wanted), absent={"paused": wanted}).paused
 
     def set_sim_speed(self, percent: float) -> float:
-        """Pace live physics (100 = real time); returns the percentage in force, within 5 and 100."""
+        """Pace live physics and replays (100 = real time); returns the percentage in force, within 5 and 100."""
         wanted = finite("percent", percent)
         return self._ask(wire.SetSimSpeedRequest(percent=wanted), absent={"percent": wanted}).percent
 

@@ -1,22 +1,29 @@
 """``client.scene``: authoring of levels. Locations are metres, ``rotation_quat`` is x, y, z, w."""
 
+import io
 import os
+import zipfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.enums import LightKind, coerce
 from urlab_client.errors import URLabRPCError
 from urlab_client.namespaces.base import RpcNamespace, Target, found_path, rotated, targeted, written_path
+from urlab_client.results import result_of
 from urlab_client.types import (
     ActorHierarchyNode,
+    EditStep,
+    LevelInfo,
+    LevelStatus,
     SceneSnapshot,
     SceneSnapshotActor,
+    UploadedAsset,
     URLabAsset,
     URLabBlueprint,
     URLabLightHandle,
     URLabSpawnHandle,
-    result_of,
 )
 from urlab_wire.codec import plain_map
 from urlab_wire.errors import ErrorCode
@@ -38,13 +45,32 @@ class SceneNamespace(RpcNamespace):
         """Open a level by name or ``/Game/Levels/...`` path; unsaved edits of the current one are discarded."""
         self._ask(wire.LoadLevelRequest(level_path=name_or_path))
 
-    def save_level(self) -> None:
-        """Save the open level to the project."""
-        self._ask(wire.SaveLevelRequest())
+    def save_level(self, name: str | None = None) -> None:
+        """Save the open level to the project; under another ``name`` (extension), which no level may have yet."""
+        self._ask(wire.SaveLevelRequest(name=name))
+
+    def list_levels(self) -> list[LevelInfo]:
+        """Every level that can be opened, the project's own first (extension)."""
+        return [result_of(LevelInfo, one) for one in self._ask(wire.ListLevelsRequest()).levels]
 
     def current_level(self) -> str:
         """The path of the open level, ``/Game/Levels/<name>``."""
         return self._ask(wire.CurrentLevelRequest()).level_path
+
+    def level_status(self) -> LevelStatus:
+        """The open level, whether it has changes that are not saved, and what can be undone and redone (extension)."""
+        return result_of(LevelStatus, self._ask(wire.CurrentLevelRequest()))
+
+    def undo(self) -> EditStep:
+        """Take back the last edit of the open level (extension); `URLabRPCError` when there is none.
+
+        The last 200 are kept, until another level is opened; saving keeps them.
+        """
+        return result_of(EditStep, self._ask(wire.UndoRequest()))
+
+    def redo(self) -> EditStep:
+        """Make the edit again that was taken back last (extension); `URLabRPCError` when there is none."""
+        return result_of(EditStep, self._ask(wire.RedoRequest()))
 
     def ensure_manager(self) -> bool:
         """Put a manager into the level if it has none; returns whether it had one."""
@@ -57,6 +83,18 @@ class SceneNamespace(RpcNamespace):
         """
         reply = self._ask(wire.ImportXmlRequest(path=written_path(xml_path), force_reimport=force_reimport))
         return URLabBlueprint(reply.blueprint_class_path, reply.blueprint_short_name, reply.imported_now)
+
+    def upload(self, path_or_name: str | os.PathLike[str], data: bytes | None = None) -> UploadedAsset:
+        """Send a model from this machine to the server's project; `import_xml` takes its ``path`` (extension).
+
+        A file is sent as it is: a model, a mesh, or a ``.zip`` or ``.mjz`` with a model and its files. A folder is sent
+        as a zip file, without hidden files. With ``data`` nothing is read: the first argument is just a file name. What
+        was uploaded under the same name before is replaced.
+        """
+        name, content = _packed(Path(path_or_name)) if data is None else (os.fspath(path_or_name), bytes(data))
+        if len(content) > wire.MAX_UPLOAD_BYTES:
+            raise ValueError(f"{name} has {len(content)} bytes; an upload has at most {wire.MAX_UPLOAD_BYTES}")
+        return result_of(UploadedAsset, self._ask(wire.UploadAssetRequest(name=name, data=content)))
 
     def destroy_asset(self, asset_path: str) -> bool:
         """Delete a level or an import from the project; returns whether there was one."""
@@ -257,6 +295,19 @@ def _heightfield(given: Mapping[str, Any]) -> wire.HeightfieldBlock:
     image = given.get("image")
     path = None if image is None else found_path(image)
     return wire.HeightfieldBlock(size=given["size"], heights=given.get("heights"), image=path)
+
+
+def _packed(path: Path) -> tuple[str, bytes]:
+    """The name and the bytes of a file; of a folder, those of a zip file of it."""
+    if not path.is_dir():
+        return path.name, path.read_bytes()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
+        for file in sorted(path.rglob("*")):
+            inside = file.relative_to(path)
+            if file.is_file() and not any(part.startswith(".") for part in inside.parts):
+                archive.write(file, inside)
+    return f"{path.resolve().name}.zip", packed.getvalue()
 
 
 def _node(block: wire.HierarchyNode) -> ActorHierarchyNode:

@@ -1,10 +1,11 @@
-"""``client.sim``: the play lifecycle."""
+"""``client.sim``: the play lifecycle, and the server's log."""
 
 from urlab_client.enums import PIEState, StepMode, coerce
 from urlab_client.errors import URLabPIEError
 from urlab_client.namespaces.base import RpcNamespace
+from urlab_client.results import result_of
 from urlab_client.rpc import payload_of, read_reply
-from urlab_client.types import PIEStartResult, PIEStatus, result_of
+from urlab_client.types import LogEntry, PIEStartResult, PIEStatus, ReplayStatus
 from urlab_wire.ops import sim as wire
 
 START_GRACE_S = 5.0
@@ -56,7 +57,16 @@ class SimNamespace(RpcNamespace):
     def status(self) -> PIEStatus:
         """Where the play lifecycle stands: its state, level, step mode and simulated time."""
         reply = self._ask(wire.PieStatusRequest())
-        return result_of(PIEStatus, reply, state=_state(reply.state))
+        replay = None if reply.replay is None else result_of(ReplayStatus, reply.replay)
+        return result_of(PIEStatus, reply, state=_state(reply.state), replay=replay)
+
+    def recent_log(self, after: int = 0) -> list[LogEntry]:
+        """The newest records of the server's log, in order, or those behind the one of that number (extension).
+
+        Ops that changed the world, or were to, are among them; steps are not. The server keeps about a thousand. To
+        follow the log, ask again with the number of the last one.
+        """
+        return [result_of(LogEntry, one) for one in self._ask(wire.RecentLogRequest(after=after or None)).records]
 
 
 def _state(word: str) -> PIEState:

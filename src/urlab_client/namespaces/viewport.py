@@ -1,13 +1,23 @@
 """``client.viewport``: the camera of the perspective viewport, and pictures of what it sees."""
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+import mujoco
+import numpy as np
+
 from urlab_client.checks import Vector, maybe_numbers, numbers
 from urlab_client.namespaces.base import RpcNamespace, Target, rotated, targeted
-from urlab_client.types import CameraPose, result_of
+from urlab_client.results import ShortRepr, result_of
+from urlab_client.types import CameraPose, Vec3, Vec4
 from urlab_wire.ops import viewport as wire
+from urlab_wire.ops.viewport import DrawingBlock, HeldBodyBlock
+
+_STATE_PARTS = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "sensordata")
+"""What the state of a `WorldView` holds, in order; the arrays of MjData have these names."""
 
 MODES = ("lit", "unlit", "wireframe", "collision", "reflections")
 
@@ -49,6 +59,61 @@ class ViewportOverlays(TypedDict, total=False):
     body_boxes: bool
     mesh_boxes: bool
     sdf_iterations: bool
+
+
+@dataclass(frozen=True, repr=False)
+class WorldView(ShortRepr):
+    """One state of the world that plays, or of the edited one as it would start.
+
+    ``model`` is another word whenever the model is. ``mjb`` (the model) and ``actors`` (body ids by actor) are None
+    where the caller of `read` knew the model. ``location`` (m), ``rotation_quat`` (x, y, z, w) and ``fov`` (horizontal,
+    degrees) are the viewport's camera, which looks along its +X. ``sim_time`` is None while nothing plays.
+
+        >>> view = client.viewport.read()                        # doctest: +SKIP
+        >>> model = view.load_model()                            # doctest: +SKIP
+        >>> data = mujoco.MjData(model)                          # doctest: +SKIP
+        >>> while True:                                          # doctest: +SKIP
+        ...     view = client.viewport.read(known_model=view.model)
+        ...     view.write_to(data)
+        ...     mujoco.mj_kinematics(model, data)
+    """
+
+    model: str
+    playing: bool
+    state: bytes = field(repr=False)
+    location: Vec3
+    rotation_quat: Vec4
+    fov: float
+    tracking: bool
+    mode: str
+    overlays: Mapping[str, bool | str] = field(repr=False)
+    drawings: Sequence[DrawingBlock] = ()
+    texts: Mapping[str, str] = field(default_factory=dict)
+    held: Sequence[HeldBodyBlock] = ()
+    mjb: bytes | None = field(default=None, repr=False)
+    actors: Mapping[str, list[int]] | None = field(default=None, repr=False)
+    sim_time: float | None = None
+    selected: str | None = None
+    camera: str | None = None
+
+    def load_model(self) -> mujoco.MjModel:
+        """The model; ValueError where it was left out because the caller knew it."""
+        if self.mjb is None:
+            raise ValueError("this view has no model, as known_model named it: load that of the view before")
+        return mujoco.MjModel.from_binary_path("view.mjb", {"view.mjb": self.mjb})
+
+    def write_to(self, data: mujoco.MjData) -> None:
+        """Put the state into data of the model. What follows from it (mj_kinematics, mj_forward) is the caller's."""
+        numbers = np.frombuffer(self.state, "<f8")
+        arrays = [getattr(data, name) for name in _STATE_PARTS]
+        if len(numbers) != sum(array.size for array in arrays):
+            raise ValueError(f"the view has {len(numbers)} numbers, which do not fit this model: load the view's own")
+        begin = 0
+        for array in arrays:
+            array.reshape(-1)[:] = numbers[begin : begin + array.size]
+            begin += array.size
+        if self.sim_time is not None:
+            data.time = self.sim_time
 
 
 class ViewportNamespace(RpcNamespace):
@@ -122,6 +187,21 @@ class ViewportNamespace(RpcNamespace):
         if unknown := overlays.keys() - words:
             raise ValueError(f"there is no overlay {', '.join(sorted(unknown))}; there are: {', '.join(words)}")
         return self._ask(wire.SetViewportOverlaysRequest(**overlays)).overlays
+
+    def read(self, known_model: str | None = None) -> WorldView:
+        """What the viewport shows, as data for a viewer that draws it by itself (extension).
+
+        ``known_model`` is ``model`` of an earlier view, so that the model's bytes need not come again. It waits for
+        nothing but the compilation of an edited level, and may be called at display rate.
+        """
+        return result_of(WorldView, self._ask(wire.ReadViewRequest(known_model=known_model)))
+
+    def editor_url(self) -> str:
+        """The page of the browser editor, with the token that opens it (extension); RuntimeError if there is none."""
+        reply = self._ask(wire.EditorAddressRequest())
+        if reply.url is None:
+            raise RuntimeError(reply.reason or "this server has no browser editor")
+        return reply.url
 
     def screenshot(
         self, path: str | os.PathLike[str] | None = None, *, width: int | None = None, height: int | None = None

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from urlab_wire.envelope import Reply, Request, TargetedRequest
+from urlab_wire.envelope import Reply, Request, TargetedRequest, Text
 
 
 class ActorIdentity(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -76,6 +76,22 @@ class ListBlueprintsReply(Reply, tag="list_blueprints_ok"):
     """All blueprints, sorted by short name."""
 
     blueprints: list[BlueprintBlock]
+
+
+class BlueprintPictureRequest(Request["BlueprintPictureReply"], tag="blueprint_picture"):
+    """Ask for a picture of a blueprint by itself (extension). Pixels; 256 x 192 when the size is left out."""
+
+    blueprint_path: Text
+    width: int | None = None
+    height: int | None = None
+
+
+class BlueprintPictureReply(Reply, tag="blueprint_picture_ok"):
+    """``png`` is the whole PNG file."""
+
+    width: int
+    height: int
+    png: bytes
 
 
 class FindActorsRequest(Request["FindActorsReply"], tag="find_actors"):

@@ -1,4 +1,6 @@
-"""Recording: one frame per mj_step, kept by the server until it is saved or cleared."""
+"""Recording: one frame per mj_step, kept by the server until saved or cleared; saved files, and exports of them."""
+
+import msgspec
 
 from urlab_wire.envelope import Name, Reply, Request, Text
 
@@ -60,3 +62,99 @@ class RecordingStatusReply(Reply, tag="recording_status_ok"):
     name: str
     frame_count: int
     sim_duration_s: float
+
+
+class RecordingBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A file in the replay folder. ``name`` is what replay_load takes; ``written`` is in seconds since 1970 (UTC).
+
+    ``frame_count``, ``sim_duration_s`` and ``level`` are there where the beginning of the file tells them, ``problem``
+    where it cannot be read.
+    """
+
+    name: str
+    size_bytes: int
+    written: float
+    format: str
+    frame_count: int | None = None
+    sim_duration_s: float | None = None
+    level: str | None = None
+    problem: str | None = None
+
+
+class ListRecordingsRequest(Request["ListRecordingsReply"], tag="list_recordings"):
+    """Ask which recordings are saved in the project's replay folder. An extension."""
+
+
+class ListRecordingsReply(Reply, tag="list_recordings_ok"):
+    """The newest first; ``truncated`` says that there are more than are listed."""
+
+    folder: str
+    recordings: list[RecordingBlock]
+    truncated: bool
+
+
+class RecordingExportRequest(Request["RecordingExportReply"], tag="recording_export"):
+    """Begin to write a saved recording in another format, ``mp4``. An extension.
+
+    The film shows the running scene, or the edited level while nothing plays, in the recorded states: through a camera
+    of the scene, or else through the viewport's, where it is now. ``out`` is named as in recording_save; by default it
+    is beside the recording. ``width`` and ``height`` are in pixels, ``fps`` are pictures per simulated second, ``from``
+    and ``to`` are timestamps of the recording.
+    """
+
+    path: Text
+    format: str
+    out: Text | None = None
+    camera: Text | None = None
+    width: int | None = None
+    height: int | None = None
+    fps: float | None = None
+    from_: float | None = msgspec.field(default=None, name="from")
+    to: float | None = None
+
+
+class RecordingExportReply(Reply, tag="recording_export_ok"):
+    """The export has begun, or waits for others; export_status tells how far it is. ``total`` is its length."""
+
+    export_id: str
+    absolute_path: str
+    total: int
+    warnings: list[str] | None = None
+
+
+class ExportBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One export. ``done`` of ``total`` pictures are there; ``code`` and ``message`` say why it failed, if it did."""
+
+    export_id: str
+    state: str
+    format: str
+    recording: str
+    absolute_path: str
+    done: int
+    total: int
+    code: str | None = None
+    message: str | None = None
+
+
+class ExportStatusRequest(Request["ExportStatusReply"], tag="export_status"):
+    """Ask how far an export is, or all of them. An extension."""
+
+    export_id: Name | None = None
+
+
+class ExportStatusReply(Reply, tag="export_status_ok"):
+    """The exports, oldest first; those that have ended are kept for a while."""
+
+    exports: list[ExportBlock]
+
+
+class ExportCancelRequest(Request["ExportCancelReply"], tag="export_cancel"):
+    """End an export; what it would have written stays as it was before. An extension."""
+
+    export_id: Name
+
+
+class ExportCancelReply(Reply, tag="export_cancel_ok"):
+    """Whether it had not ended yet."""
+
+    was_running: bool

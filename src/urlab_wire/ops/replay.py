@@ -1,6 +1,22 @@
-"""Replay of saved or live recordings, in direct and puppet mode."""
+"""Replay of saved or live recordings: step by step in direct and puppet mode, by itself in live mode."""
+
+import msgspec
 
 from urlab_wire.envelope import Reply, Request, Text
+
+
+class ReplayState(msgspec.Struct, kw_only=True):
+    """Where a replay stands: the frame that is shown, from 0, and its timestamp in simulated seconds. An extension.
+
+    ``playing`` says that frames follow one another by themselves: in live mode, not paused, not at the end.
+    """
+
+    active_session: str
+    frame: int
+    total_frames: int
+    time: float
+    playing: bool
+    loop: bool
 
 
 class ReplayLoadRequest(Request["ReplayLoadReply"], tag="replay_load"):
@@ -37,9 +53,14 @@ class ReplaySetActiveReply(Reply, tag="replay_set_active_ok"):
 
 
 class ReplayStartRequest(Request["ReplayStartReply"], tag="replay_start"):
-    """Go to frame 0 of the active recording; each step then shows the next frames."""
+    """Go to frame 0 of the active recording; each step then shows the next frames.
+
+    ``loop`` and ``paused`` are extensions. With ``paused``, live mode replays as well: false plays the frames at the
+    pace of live physics, true waits for ``set_paused`` or ``replay_seek``.
+    """
 
     loop: bool | None = None
+    paused: bool | None = None
 
 
 class ReplayStartReply(Reply, tag="replay_start_ok"):
@@ -47,6 +68,25 @@ class ReplayStartReply(Reply, tag="replay_start_ok"):
 
     active_session: str
     total_frames: int
+
+
+class ReplaySeekRequest(Request["ReplaySeekReply"], tag="replay_seek"):
+    """Go to a frame of the recording that is replayed, by its index or as the one at, or last before, a time.
+
+    One of the two. An extension.
+    """
+
+    frame: int | None = None
+    time: float | None = None
+
+
+class ReplaySeekReply(Reply, tag="replay_seek_ok"):
+    """The frame that is shown, and its timestamp in simulated seconds."""
+
+    active_session: str
+    frame: int
+    total_frames: int
+    time: float
 
 
 class ReplayStopRequest(Request["ReplayStopReply"], tag="replay_stop"):

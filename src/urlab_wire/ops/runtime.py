@@ -26,7 +26,7 @@ class SetModeReply(Reply, tag="set_mode_ok"):
 
 
 class SetPausedRequest(Request["SetPausedReply"], tag="set_paused"):
-    """Halt or resume live physics."""
+    """Halt or resume live physics, or the replay that live mode plays."""
 
     paused: bool
 

@@ -23,6 +23,27 @@ class ImportXmlReply(Reply, tag="import_xml_ok"):
     imported_now: bool
 
 
+MAX_UPLOAD_BYTES = 63 << 20
+"""Of one upload: it is one request, which has at most 64 MiB."""
+
+
+class UploadAssetRequest(Request["UploadAssetReply"], tag="upload_asset"):
+    """Put a model file, or a zip file with a model and its files, into the project (extension).
+
+    ``name`` is a plain file name; what was uploaded under it before is replaced. In JSON ``data`` is base64.
+    """
+
+    name: Name
+    data: bytes
+
+
+class UploadAssetReply(Reply, tag="upload_asset_ok"):
+    """``path`` is what import_xml takes next; ``models`` are all models of a zip file, that one first."""
+
+    path: str
+    models: list[str]
+
+
 class LevelReply(Reply):
     """What the ops about one level answer with: its path in the protocol."""
 
@@ -51,11 +72,31 @@ class LoadLevelReply(LevelReply, tag="load_level_ok"):
 
 
 class SaveLevelRequest(Request["SaveLevelReply"], tag="save_level"):
-    """Save the open level."""
+    """Save the open level. ``name`` (extension) saves it under another one, which no level may have yet."""
+
+    name: Name | None = None
 
 
 class SaveLevelReply(LevelReply, tag="save_level_ok"):
     """The path of the saved level."""
+
+
+class LevelBlock(msgspec.Struct):
+    """A level that can be opened; ``shipped`` with the server, or of the project."""
+
+    name: str
+    level_path: str
+    shipped: bool
+
+
+class ListLevelsRequest(Request["ListLevelsReply"], tag="list_levels"):
+    """Ask which levels there are (extension)."""
+
+
+class ListLevelsReply(Reply, tag="list_levels_ok"):
+    """The project's own first."""
+
+    levels: list[LevelBlock]
 
 
 class CurrentLevelRequest(Request["CurrentLevelReply"], tag="current_level"):
@@ -63,7 +104,40 @@ class CurrentLevelRequest(Request["CurrentLevelReply"], tag="current_level"):
 
 
 class CurrentLevelReply(LevelReply, tag="current_level_ok"):
-    """The path of the open level."""
+    """The path of the open level.
+
+    Extensions: whether its actors or lights differ from what was opened or saved last, and what `undo` and `redo`
+    would do, as a short label ("move panda"), absent when there is nothing.
+    """
+
+    unsaved_changes: bool | None = None
+    can_undo: str | None = None
+    can_redo: str | None = None
+
+
+class UndoRequest(Request["UndoReply"], tag="undo"):
+    """Take back the last edit of the open level (extension)."""
+
+
+class EditedReply(Reply):
+    """What was taken back or made again, as a short label ("move panda"), and those of the next ones, if any."""
+
+    label: str
+    requires_pie_restart: bool
+    can_undo: str | None = None
+    can_redo: str | None = None
+
+
+class UndoReply(EditedReply, tag="undo_ok"):
+    """``label`` is the edit that was taken back."""
+
+
+class RedoRequest(Request["RedoReply"], tag="redo"):
+    """Make the edit again that was taken back last (extension)."""
+
+
+class RedoReply(EditedReply, tag="redo_ok"):
+    """``label`` is the edit that was made again."""
 
 
 class EnsureManagerRequest(Request["EnsureManagerReply"], tag="ensure_manager"):

@@ -1,6 +1,9 @@
-"""The play lifecycle."""
+"""The play lifecycle, and what the server has to tell of itself."""
+
+import msgspec
 
 from urlab_wire.envelope import Reply, Request
+from urlab_wire.ops.replay import ReplayState
 from urlab_wire.ops.session import HelloReply
 
 
@@ -40,7 +43,7 @@ class PieStatusReply(Reply, tag="pie_status_ok"):
 
     ``speed_percent`` is the pace of live physics, ``seed`` that of the last reset that named one, ``control_source``
     says of every articulation whose setpoints count: ``zmq`` or ``ui``. ``physics_error`` is there while the last step
-    failed, which has paused live physics: it says why.
+    failed, which has paused live physics: it says why. ``replay`` is there while a replay is active.
     """
 
     state: str
@@ -53,3 +56,35 @@ class PieStatusReply(Reply, tag="pie_status_ok"):
     seed: int | None = None
     control_source: dict[str, str] | None = None
     physics_error: str | None = None
+    replay: ReplayState | None = None
+
+
+class LogBlock(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One record of the server's log, or an op that changed the world or was to. ``time`` is in seconds since 1970.
+
+    Of an op there are also ``caller``, the kind of its ``session`` (driver, operator), ``op``, and the ``code`` of the
+    error if it was refused.
+    """
+
+    number: int
+    time: float
+    level: str
+    logger: str
+    message: str
+    caller: str | None = None
+    session: str | None = None
+    op: str | None = None
+    code: str | None = None
+
+
+class RecentLogRequest(Request["RecentLogReply"], tag="recent_log"):
+    """Ask for the newest records of the log: all that are kept, or those after the one of that number. An extension."""
+
+    after: int | None = None
+
+
+class RecentLogReply(Reply, tag="recent_log_ok"):
+    """In order; ``last`` is the number of the newest, to go on from."""
+
+    records: list[LogBlock]
+    last: int

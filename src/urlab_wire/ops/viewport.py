@@ -1,5 +1,7 @@
 """The viewport camera. ``rotation_quat`` is x, y, z, w; ``fov`` is horizontal, in degrees."""
 
+import msgspec
+
 from urlab_wire.envelope import Reply, Request, TargetedRequest
 from urlab_wire.ops.session import RenderingBlock
 
@@ -134,6 +136,78 @@ class SetViewportOverlaysReply(Reply, tag="set_viewport_overlays_ok"):
     """Every overlay by its word: whether it is drawn, or at which kind of element."""
 
     overlays: dict[str, bool | str]
+
+
+class DrawingBlock(msgspec.Struct, omit_defaults=True):
+    """A debug drawing. ``kind`` is marker, line, box, arrow or axes; the rest as in the op that draws it."""
+
+    kind: str
+    location: list[float] | None = None
+    color: list[float] | None = None
+    label: str | None = None
+    from_: list[float] | None = msgspec.field(default=None, name="from")
+    to: list[float] | None = None
+    half_extents: list[float] | None = None
+    rotation_quat: list[float] | None = None
+    thickness: float | None = None
+    arrow_size: float | None = None
+    scale: float | None = None
+
+
+class HeldBodyBlock(msgspec.Struct, omit_defaults=True):
+    """A body that a session pushes or drags: ``point`` in the body's frame, the rest in the world's (m, N, N m)."""
+
+    body_id: int
+    point: list[float]
+    target: list[float] | None = None
+    force: list[float] | None = None
+    torque: list[float] | None = None
+
+
+class ReadViewRequest(Request["ReadViewReply"], tag="read_view"):
+    """Ask for everything that a viewer needs to draw the viewport's world by itself, at display rate. An extension.
+
+    ``known_model`` is ``model`` of an earlier reply: the model's bytes are then left out while it is the same.
+    """
+
+    known_model: str | None = None
+
+
+class ReadViewReply(Reply, tag="read_view_ok"):
+    """The world that plays, or the edited one as it would start; nothing of it waits for the simulation.
+
+    ``mjb`` and ``actors`` (body ids by actor) come with another model. ``state`` is float64, little endian: qpos, qvel,
+    act, ctrl, mocap_pos, mocap_quat, sensordata. ``sim_time`` is absent while nothing plays.
+    """
+
+    model: str
+    playing: bool
+    state: bytes
+    location: list[float]
+    rotation_quat: list[float]
+    fov: float
+    tracking: bool
+    mode: str
+    overlays: dict[str, bool | str]
+    drawings: list[DrawingBlock]
+    texts: dict[str, str]
+    held: list[HeldBodyBlock]
+    mjb: bytes | None = None
+    actors: dict[str, list[int]] | None = None
+    sim_time: float | None = None
+    selected: str | None = None
+    camera: str | None = None
+
+
+class EditorAddressRequest(Request["EditorAddressReply"], tag="editor_address"):
+    """Ask where the browser editor is. An extension; observers may not, as the address has the token that opens it."""
+
+
+class EditorAddressReply(Reply, tag="editor_address_ok"):
+    """``url`` is the page with its token; absent when the server has no editor, and ``reason`` says why."""
+
+    url: str | None = None
+    reason: str | None = None
 
 
 class ViewportScreenshotRequest(Request["ViewportScreenshotReply"], tag="viewport_screenshot"):

@@ -5,12 +5,14 @@ it must not come back in any reply either.
 """
 
 import contextlib
+import io
 import json
 import os
 import random
 import shutil
 import threading
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,7 +28,7 @@ from tests.campaign.outcome import Outcome, Plan
 from tests.campaign.processes import UrlabServer, scratch
 from urlab_wire import CATALOGUE
 
-ABOUT = "path escapes over every path-like field, link races, damaged recordings, levels and models"
+ABOUT = "path escapes over every path-like field, link races, damaged recordings, levels, models and archives"
 SECRET = "urlab-canary-7c1e"
 PATH_FIELDS = ("path", "level_path", "asset_path", "blueprint", "name", "config")
 _REPLY_MS = 130_000
@@ -75,7 +77,7 @@ def run(plan: Plan, outcome: Outcome) -> None:
         options = ("--model-root", str(inside), "--write-root", str(inside))
         with UrlabServer(inside, *options, memory_mb=2000) as server:
             wire, canary = _Wire(server, outcome), Canary(outside)
-            parts = [_escapes, _references, _races, _recordings, _levels, _models]
+            parts = [_escapes, _references, _races, _recordings, _levels, _models, _archives]
             for part in parts:
                 seconds = 0.3 if plan.short else max(plan.seconds / len(parts), 2.0)
                 part(wire, inside, outside, random.Random(f"{plan.seed}/files/{part.__name__}"), seconds)
@@ -187,7 +189,7 @@ def _escapes(wire: _Wire, inside: Path, outside: Path, chance: random.Random, se
 
 
 def _needed(op: str) -> dict[str, Any]:
-    plain = {str: "x", float: 1.0, int: 1, bool: False}
+    plain = {str: "x", float: 1.0, int: 1, bool: False, bytes: GOOD.encode()}
     fields = msgspec.structs.fields(CATALOGUE[op].request)
     return {one.encode_name: plain.get(one.type, [0, 0, 0]) for one in fields if one.required}
 
@@ -340,3 +342,27 @@ def _models(wire: _Wire, inside: Path, outside: Path, chance: random.Random, sec
         path.write_bytes(chance.choice(bombs) if is_bomb else values.spoil(chance, content))
         wire.ask("import_xml", path=str(path))
         shutil.rmtree(inside / "project" / "Imports", ignore_errors=True)
+
+
+def _archives(wire: _Wire, inside: Path, outside: Path, chance: random.Random, seconds: float) -> None:
+    """Zip files whose names lead outside, whose files are links or bombs, and with spoilt bytes."""
+    uploads = inside / "project" / "Uploads"
+    names = ["rod.xml", "a/rod.xml", "..", ".", "rod.xml/rod.xml", *_spellings(uploads / "rod-zip", outside)]
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        wire.outcome.tried["hostile archives"] += 1
+        data = io.BytesIO()
+        with contextlib.suppress(ValueError, OSError), zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in dict.fromkeys(("rod.xml", *chance.choices(names, k=chance.randrange(4)))):
+                info = zipfile.ZipInfo("x")
+                info.filename, info.compress_type = name.replace("\0", "?"), zipfile.ZIP_DEFLATED
+                info.external_attr = chance.choice((0, 0o100644, 0o120777, 0o40755, 0o10644)) << 16
+                content = chance.choice((GOOD.encode(), str(outside / "secret.xml").encode(), bytes(1_000_000)))
+                archive.writestr(info, GOOD.encode() if name == "rod.xml" else content)
+        content = data.getvalue() if chance.random() < 0.4 else values.spoil(chance, data.getvalue())
+        reply = wire.ask("upload_asset", name=chance.choice(("rod.zip", "rod.mjz")), data=content)
+        if reply.get("op") == "upload_asset_ok":
+            is_inside = all(Path(one).resolve().is_relative_to(uploads) for one in reply["models"])
+            wire.outcome.check(is_inside, "an upload outside its folder", reply)
+            if chance.random() < 0.05:
+                wire.ask("import_xml", path=reply["path"])

@@ -1,8 +1,19 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import urlab
-from urlab_client import RecordingHandle, RecordingStatus, RecordingSummary, URLabClient
+from urlab_client import (
+    ExportState,
+    ExportStatus,
+    RecordingHandle,
+    RecordingInfo,
+    RecordingStatus,
+    RecordingSummary,
+    URLabClient,
+    URLabRPCError,
+)
 
 
 def test_a_recording_is_begun_stopped_and_saved(client: URLabClient, server: Any):
@@ -48,3 +59,87 @@ def test_the_properties_count_while_a_recording_runs(tmp_path: Path):
         client.sim.stop()
         assert not recording.is_active
     assert not recording.is_active, "of a closed client"
+
+
+def test_saved_recordings_are_listed(client: URLabClient, server: Any):
+    block = {"name": "day/ep.json", "size_bytes": 10, "written": 5.5, "format": "json", "frame_count": 3}
+    server.replies["list_recordings"] = {"folder": "/data", "recordings": [block], "truncated": False}
+    assert client.recording.list() == [RecordingInfo("day/ep.json", 10, 5.5, "json", frame_count=3)]
+
+
+def export_reply(state: str, **more: Any) -> dict[str, Any]:
+    block = {
+        "export_id": "export-1", "state": state, "format": "mp4", "recording": "ep.json",
+        "absolute_path": "/data/ep.mp4", "done": 1, "total": 2, **more,
+    }  # fmt: skip
+    return {"exports": [block]}
+
+
+@pytest.fixture
+def exporting(client: URLabClient, server: Any) -> Any:
+    """A client of a server on which an export runs, then is as the test says."""
+    server.replies["recording_export"] = {"export_id": "export-1", "absolute_path": "/data/ep.mp4", "total": 2}
+    server.replies["export_cancel"] = {"was_running": True}
+
+    def ends(state: str, **more: Any) -> URLabClient:
+        answers = iter([export_reply("running"), export_reply(state, **more)])
+        server.replies["export_status"] = lambda _: next(answers)
+        return client
+
+    return ends
+
+
+def test_an_export_is_waited_for_and_its_progress_told(exporting: Any, server: Any):
+    told: list[ExportStatus] = []
+    done = exporting("done", done=2).recording.export(
+        "ep.json", "ep.mp4", camera="eye", start=0.5, progress=told.append
+    )
+    assert (done.state, done.path, done.done) == (ExportState.DONE, Path("/data/ep.mp4"), 2)
+    assert [(one.state.value, one.done) for one in told] == [("waiting", 0), ("running", 1), ("done", 2)]
+    sent = server.last("recording_export")
+    assert (sent["path"], sent["out"], sent["camera"], sent["from"], "to" in sent) == (
+        "ep.json", "ep.mp4", "eye", 0.5, False,
+    )  # fmt: skip
+
+
+def test_an_export_that_fails_raises_the_reason(exporting: Any):
+    with pytest.raises(URLabRPCError, match="no GL here") as failed:
+        exporting("failed", code="no_viewport", message="no GL here").recording.export("ep.json")
+    assert failed.value.code == "no_viewport"
+    with pytest.raises(URLabRPCError, match="export-1 was cancelled") as cancelled:
+        exporting("cancelled").recording.export("ep.json")
+    assert cancelled.value.code == "cancelled"
+
+
+def test_an_export_that_is_interrupted_is_cancelled(exporting: Any, server: Any):
+    def interrupt(status: ExportStatus) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        exporting("done").recording.export("ep.json", progress=interrupt)
+    assert server.last("export_cancel")["export_id"] == "export-1"
+
+
+def test_an_export_need_not_be_waited_for(exporting: Any, server: Any):
+    client = exporting("done")
+    begun = client.recording.export("ep.json", wait=False)
+    assert (begun.export_id, begun.state, begun.is_unfinished) == ("export-1", ExportState.WAITING, True)
+    assert "export_status" not in server.ops()
+    assert [one.state for one in client.recording.export_status("export-1")] == [ExportState.RUNNING]
+    assert client.recording.cancel_export("export-1")
+
+
+def test_a_client_makes_a_film(tmp_path: Path):
+    with urlab.launch("box", project=tmp_path) as client:
+        client.recording.start("drop")
+        client.step(100)
+        client.recording.stop()
+        client.recording.save()
+        (listed,) = client.recording.list()
+        assert (listed.name, listed.frame_count, listed.problem) == ("drop.json", 100, None)
+        film = client.recording.export(listed.name, tmp_path / "film.mp4", width=64, height=48, fps=20)
+        assert (film.path, film.total, film.warnings) == (tmp_path / "film.mp4", 4, [])
+        assert film.path.read_bytes()[4:8] == b"ftyp"
+        ops = [one.op for one in client.sim.recent_log()]
+        assert ops[-3:] == ["recording_stop", "recording_save", "recording_export"]
+        assert client.sim.recent_log(after=client.sim.recent_log()[-1].number) == []

@@ -1,8 +1,22 @@
+import io
+import os
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from urlab_client import URLabAsset, URLabBlueprint, URLabClient, URLabRPCError, URLabSpawnHandle
+from urlab_client import (
+    EditStep,
+    LevelStatus,
+    UploadedAsset,
+    URLabAsset,
+    URLabBlueprint,
+    URLabClient,
+    URLabRPCError,
+    URLabSpawnHandle,
+)
+from urlab_wire.ops.scene import MAX_UPLOAD_BYTES
 
 
 @pytest.fixture
@@ -88,3 +102,72 @@ def test_apply_scene_passes_failures_on(authored: URLabClient, server: Any, refu
     assert "save_level" not in server.ops()
     with pytest.raises(ValueError, match="own actor_id"):
         authored.scene.apply_scene("lab", [URLabAsset("a", "/x.xml"), URLabAsset("a", "/y.xml")])
+
+
+# -- edits ----------------------------------------------------------------------------------------------------------
+
+
+def test_undo_and_redo_tell_what_they_did_and_what_comes_next(client: URLabClient, server: Any):
+    server.replies["undo"] = {"label": "move arm", "can_redo": "move arm", "requires_pie_restart": True}
+    server.replies["redo"] = {"label": "move arm", "can_undo": "move arm", "requires_pie_restart": False}
+    assert client.scene.undo() == EditStep("move arm", None, "move arm", True)
+    assert client.scene.redo() == EditStep("move arm", "move arm", None, False)
+
+
+def test_the_status_of_a_level_is_told_as_far_as_the_server_knows_it(client: URLabClient, server: Any):
+    server.replies["current_level"] = {"level_path": "/Game/Levels/a", "unsaved_changes": True, "can_undo": "spawn b"}
+    assert client.scene.level_status() == LevelStatus("/Game/Levels/a", True, "spawn b", None)
+    assert client.scene.current_level() == "/Game/Levels/a"
+    server.replies["current_level"] = {"level_path": "/Game/Levels/a"}
+    assert client.scene.level_status() == LevelStatus("/Game/Levels/a")
+
+
+# -- uploads --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def taken(client: URLabClient, server: Any) -> Any:
+    """What an upload sends: its name and its bytes."""
+    server.replies["upload_asset"] = {"path": "/p/Uploads/x", "models": ["/p/Uploads/x", "/p/Uploads/y"]}
+
+    def take(*arguments: Any) -> tuple[str, bytes]:
+        assert client.scene.upload(*arguments) == UploadedAsset("/p/Uploads/x", ["/p/Uploads/x", "/p/Uploads/y"])
+        sent = server.last("upload_asset")
+        return sent["name"], sent["data"]
+
+    return take
+
+
+def test_a_file_of_this_machine_is_sent_as_it_is(taken: Any, tmp_path: Path):
+    (tmp_path / "arm.xml").write_text("<mujoco/>")
+    assert taken(tmp_path / "arm.xml") == ("arm.xml", b"<mujoco/>")
+    assert taken(str(tmp_path / "arm.xml")) == ("arm.xml", b"<mujoco/>")
+
+
+@pytest.mark.parametrize("data", [b"<mujoco/>", bytearray(b"<mujoco/>"), memoryview(b"<mujoco/>")])
+def test_with_data_the_name_is_a_name_and_no_file_is_read(taken: Any, data: Any):
+    assert taken("nowhere.xml", data) == ("nowhere.xml", b"<mujoco/>")
+
+
+def test_a_folder_is_sent_as_a_zip_file_without_what_is_hidden(
+    taken: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    folder = tmp_path / "robot"
+    for name in ("arm.xml", "assets/arm.stl", ".git/config", "assets/.cache"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name)
+    os.utime(folder / "arm.xml", (0, 0))  # older than zip files know
+    monkeypatch.chdir(folder)
+    for path in (folder, "."):
+        name, data = taken(path)
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            files = {one: archive.read(one).decode() for one in archive.namelist()}
+        assert (name, files) == ("robot.zip", {"arm.xml": "arm.xml", "assets/arm.stl": "assets/arm.stl"})
+
+
+def test_what_is_not_there_or_too_large_is_not_sent(client: URLabClient, server: Any, tmp_path: Path):
+    with pytest.raises(FileNotFoundError):
+        client.scene.upload(tmp_path / "arm.xml")
+    with pytest.raises(ValueError, match=f"arm.xml has {MAX_UPLOAD_BYTES + 1} bytes; an upload has at most"):
+        client.scene.upload("arm.xml", bytes(MAX_UPLOAD_BYTES + 1))
+    assert "upload_asset" not in server.ops()

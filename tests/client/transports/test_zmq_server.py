@@ -14,7 +14,7 @@ import pytest
 from urlab_client import URLabTimeoutError, ZmqTransport
 from urlab_client.errors import ServerEndedError
 
-SERVER = """
+SERVER = """# preloaded
 import sys, time
 from types import SimpleNamespace
 from urlab.transport import ZmqRpcServer

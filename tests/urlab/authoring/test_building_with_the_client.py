@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 
 import urlab
-from urlab_client import URLabAsset, URLabClient, URLabRPCError
+from urlab_client import EditStep, LevelStatus, URLabAsset, URLabClient, URLabRPCError
 
 ARM = """
 <mujoco model="arm"><worldbody><body name="link"><joint name="turn"/><geom size=".1"/></body></worldbody>
   <actuator><motor name="motor" joint="turn"/></actuator></mujoco>"""
+TIN = """
+<mujoco model="tin"><compiler meshdir="assets"/><asset><mesh name="c" file="c.obj"/></asset>
+  <worldbody><body><freejoint/><geom type="mesh" mesh="c"/></body></worldbody></mujoco>"""
+CORNER = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4"
 
 
 @pytest.fixture(scope="module")
@@ -153,3 +157,26 @@ def test_a_free_object_written_before_the_robot_is_not_its_root(tmp_path: Path, 
             client.runtime.set_qpos("m", [5.0, 6.0, 7.0, 1.0, 0.0, 0.0, 0.0], by_name=True)
             assert robot.root_pos_w.tolist() == [5.0, 6.0, 7.0]
             assert client.entities["m_cup"].root_pos_w[1] == pytest.approx(3.0)
+
+
+def test_a_model_is_brought_along_shown_spawned_and_taken_back(client: URLabClient, tmp_path: Path) -> None:
+    folder = tmp_path / "laptop" / "tin"
+    (folder / "assets").mkdir(parents=True)
+    (folder / "tin.xml").write_text(TIN)
+    (folder / "assets" / "c.obj").write_text(CORNER)
+    sent = client.scene.upload(folder)
+    assert sent.models == [sent.path]
+    blueprint = client.scene.import_xml(sent.path)
+    assert client.outliner.blueprint_picture(blueprint, 64, 48).startswith(b"\x89PNG")
+    client.scene.create_level("lab")
+    client.scene.spawn_actor(blueprint, "tin")
+    assert client.scene.undo() == EditStep("spawn tin", None, "spawn tin")
+    assert client.outliner.list_actors() == []
+    assert client.scene.redo() == EditStep("spawn tin", "spawn tin")
+    assert client.scene.level_status() == LevelStatus("/Game/Levels/lab", True, "spawn tin")
+    client.scene.save_level()
+    client.sim.start("lab")
+    assert list(client.entities) == ["tin"]
+    with pytest.raises(URLabRPCError, match="there is nothing to undo in level 'lab'") as refused:
+        client.scene.undo()
+    assert refused.value.code == "undo_failed"

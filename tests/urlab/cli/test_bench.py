@@ -11,6 +11,7 @@ import pytest
 PERCENTILES = {"count", "p50_us", "p99_us", "per_second"}
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_the_document_has_every_transport_beside_a_plain_loop_and_live_pacing_and_cameras(
     cli_here: Callable[..., Any],
 ) -> None:

@@ -29,6 +29,7 @@ def distribution(folder: Path, name: str, version: str, record: str = "") -> Non
     (info / "RECORD").write_text(record)
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_a_good_machine_is_exit_code_0_and_pure_json(cli: Any, tmp_path: Path) -> None:
     done = cli("doctor", "--json", "--project", str(tmp_path / "project"))
     assert (done.returncode, done.stderr) == (0, "")

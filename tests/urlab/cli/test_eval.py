@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -99,6 +99,7 @@ class Workplace:
     """A folder to work in, with a task of few steps and one of many, and some policies."""
 
     folder: Path
+    started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     def eval(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-m", "urlab", "eval", *arguments]
@@ -108,7 +109,10 @@ class Workplace:
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "urlab", "eval", *arguments]
-        return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=self.folder, env=self.environment)
+        self.started.append(
+            subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=self.folder, env=self.environment)
+        )
+        return self.started[-1]
 
     @property
     def environment(self) -> dict[str, str]:
@@ -119,12 +123,16 @@ class Workplace:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Workplace:
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workplace]:
     folder = tmp_path_factory.mktemp("eval")
     (folder / "hurried.toml").write_text(TASK)
     (folder / "patient.toml").write_text(TASK.replace("num_steps = 12", "num_steps = 100_000"))
     (folder / "own.py").write_text(POLICIES)
-    return Workplace(folder)
+    made = Workplace(folder)
+    yield made
+    for process in made.started:
+        process.kill()
+        process.communicate()
 
 
 @pytest.fixture
@@ -152,6 +160,7 @@ def server(place: Workplace) -> Iterator[dict[str, Any]]:
     assert not ready_file.exists()
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_one_command_runs_a_policy_and_writes_a_report(place: Workplace, here: Any):
     done = place.eval(
         "run", "--policy", "random", "--tasks", "hurried.toml", "--episodes", "3", "--seed", "5", "--workers", "2",
@@ -262,7 +271,7 @@ def test_a_policy_that_cannot_close_costs_a_warning(here: Any):
 
 
 def _children(pid: int) -> list[int]:
-    """Its processes and theirs, but for those that libraries start for a moment to ask something."""
+    """Its processes and theirs, but for those that libraries start for a moment, or that forks (tests/preloaded.py)."""
     try:
         tasks = list(Path(f"/proc/{pid}/task").iterdir())
         found = [int(word) for task in tasks for word in (task / "children").read_text().split()]
@@ -273,7 +282,8 @@ def _children(pid: int) -> list[int]:
 
 def _is_ours(pid: int) -> bool:
     try:
-        return b"\0-m\0urlab" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        is_python = Path(f"/proc/{pid}/cmdline").read_bytes().startswith(sys.executable.encode())
+        return is_python and Path(f"/proc/{pid}/comm").read_text().strip() != "preloaded"
     except (FileNotFoundError, ProcessLookupError):
         return False
 

@@ -70,6 +70,7 @@ def test_what_cannot_be_done_is_told_in_a_line(levels: Any, arguments: tuple[str
     assert words in " ".join(done.stderr.split())
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_nothing_is_deleted_without_a_yes(levels: Any, cli: Any, tmp_path: Path) -> None:
     levels("copy", "demo", "mine")
     done = cli("levels", "delete", "mine", "--project", str(tmp_path), stdin=subprocess.DEVNULL)

@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from urlab.ops import HANDLERS
 from urlab_wire.catalogue import CATALOGUE, PRE_SESSION
 
@@ -17,6 +19,7 @@ def test_the_live_catalogue_says_which_ops_are_served(cli: Any, demo_server: Any
     assert {one["name"]: one["served"] for one in report["ops"]} == {name: name in HANDLERS for name in NAMES}
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_the_built_in_catalogue_is_the_same_and_needs_no_server(cli: Any, demo_server: Any) -> None:
     offline = json.loads(cli("ops", "--offline", "--json").stdout)
     live = json.loads(cli("ops", "--step-port", demo_server.port, "--json").stdout)

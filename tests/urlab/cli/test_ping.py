@@ -5,9 +5,12 @@ import socket
 from importlib import metadata
 from typing import Any
 
+import pytest
+
 from urlab_client import URLabClient
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_it_tells_what_the_server_is_doing(cli: Any, demo_server: Any) -> None:
     done = cli("ping", "--step-port", demo_server.port, "--json")
     assert (done.returncode, done.stderr) == (0, "")

@@ -115,6 +115,7 @@ def test_services_are_for_this_machine_unless_they_are_asked_for(
     assert services_in(cli_here(*listing))
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_it_says_how_far_it_reaches(demo_server: Any, bridge: Started, monkeypatch: pytest.MonkeyPatch):
     here = bridge(demo_server.port)
     assert here.stderr is not None

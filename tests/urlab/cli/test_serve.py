@@ -41,6 +41,7 @@ def test_the_ready_file_tells_where_everything_is(demo_server: Any) -> None:
     assert ready == {"pid": demo_server.process.pid, "web": None, "metrics": None}
 
 
+@pytest.mark.usefixtures("cold_start")
 @pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stop_signal_ends_it_cleanly(stop_signal: signal.Signals, serving: Any, arm: str) -> None:
     server = serving(arm)
@@ -50,6 +51,7 @@ def test_a_stop_signal_ends_it_cleanly(stop_signal: signal.Signals, serving: Any
     assert not server.ready_file.exists()
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_the_banner_shows_level_robots_mode_and_endpoint(serving: Any, arm: str) -> None:
     server = serving(arm, "--step-mode", "direct")
     said = server.end(signal.SIGTERM)[1]

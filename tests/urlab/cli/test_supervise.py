@@ -120,6 +120,7 @@ def test_it_comes_back_with_the_level_that_was_open(supervised: Any, arm: str) -
         assert any(one.actor_id == "crate" for one in client.outliner.list_actors()), "edits that were played are there"
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_what_follows_a_server_comes_back_without_help(supervised: Any, arm: str) -> None:
     server = supervised(arm)
     follower = ServerFollower(server.client(observer=True, camera_streams=False, rcv_timeout_ms=500))

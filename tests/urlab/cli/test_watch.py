@@ -178,6 +178,7 @@ def test_one_robot_alone_brings_only_what_is_its_own(observed: WatchedServer) ->
     assert (list(told["robots"]), told["cameras"]) == (["post"], {})
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_without_a_terminal_there_are_plain_snapshots(cli: Any, port: str) -> None:
     done = cli("watch", "--step-port", port, "--seconds", "1.2", "--robot", "swing")
     assert (done.returncode, done.stderr) == (0, "")
@@ -320,6 +321,7 @@ def test_segmentation_has_exactly_the_colours_of_the_table_also_while_paused(
     assert colours <= table | {(0, 0, 0)}
 
 
+@pytest.mark.usefixtures("cold_start")
 def test_an_mp4_has_the_frames_that_were_asked_for(cli: Any, port: str, tmp_path: Path) -> None:
     out = tmp_path / "room.mp4"
     options = ("--camera", "room", "--out", str(out), "--frames", "12", "--fps", "24", "--json")

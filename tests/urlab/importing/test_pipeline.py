@@ -212,7 +212,8 @@ def test_threads_that_import_the_same_thing_both_succeed(project: Project) -> No
 
 
 def test_the_front_door_is_what_it_says() -> None:
-    assert set(importing.__all__) == {"StopSwitch", "add_import", "import_file", "sweep_imports"}
+    names = "StopSwitch Upload add_import import_file store_upload sweep_stored"
+    assert set(importing.__all__) == set(names.split())
     assert all(hasattr(importing, name) for name in importing.__all__)
 
 

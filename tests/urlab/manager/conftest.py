@@ -23,17 +23,22 @@ CRATE = '<mujoco><worldbody><body name="box"><freejoint/><geom size=".1" mass="2
 
 
 @pytest.fixture
-def manager(tmp_path: Path) -> Iterator[Manager]:
-    """In direct mode, without gravity; compiled bodies are hopper_foot and crate."""
+def hopper_scene(tmp_path: Path) -> CompiledScene:
+    """Without gravity; compiled bodies are hopper_foot and crate."""
     for name, text in (("hopper", HOPPER), ("crate", CRATE)):
         (tmp_path / f"{name}.xml").write_text(text)
     actors = (
         Actor("hopper", str(tmp_path / "hopper.xml")),
         Actor("crate", str(tmp_path / "crate.xml"), pose=Pose((5.0, 0.0, 0.0))),
     )
-    scene = compile_scene(Level("yard", actors, {"gravity": [0, 0, 0]}), Library(file_record))
+    return compile_scene(Level("yard", actors, {"gravity": [0, 0, 0]}), Library(file_record))
+
+
+@pytest.fixture
+def manager(hopper_scene: CompiledScene, tmp_path: Path) -> Iterator[Manager]:
+    """That scene, in direct mode."""
     roots = FileRoots(read=(tmp_path,), write=(tmp_path,))
-    manager = Manager(scene, replays_dir=tmp_path / "Replays", roots=roots, counter=StepCounter())
+    manager = Manager(hopper_scene, replays_dir=tmp_path / "Replays", roots=roots, counter=StepCounter())
     manager.start(StepMode.DIRECT)
     yield manager
     manager.stop()

@@ -18,6 +18,7 @@ PROGRAM = r"""
 import json, sys
 from pathlib import Path
 from types import SimpleNamespace
+from urlab.monitoring.log_buffer import LogBuffer
 from urlab.ops import Dispatcher, request_key
 
 SIZE = 60_000_000
@@ -53,7 +54,8 @@ def peak():
 def resident():
     return 4096 * int(Path("/proc/self/statm").read_text().split()[1])
 
-parts = SimpleNamespace(play=SimpleNamespace(is_playing=False, running=None, seconds_per_step=lambda: 1e-4))
+play = SimpleNamespace(is_playing=False, running=None, seconds_per_step=lambda: 1e-4)
+parts = SimpleNamespace(play=play, log=LogBuffer())
 dispatcher = Dispatcher(parts)
 told = {}
 for name, make in BODIES.items():

@@ -42,7 +42,8 @@ class Recording:
         return found[0].times.tolist()
 
     def wait_for(self, *times: float) -> None:
-        wait_until(lambda: any(self.folder.glob("*/*.frames")) and self.on_disk() == list(times))
+        """A folder without a dot is complete; one with a dot may get its name at any moment."""
+        wait_until(lambda: any(self.folder.glob("[!.]*/*.frames")) and self.on_disk() == list(times))
 
 
 def wait_until(holds: Callable[[], Any]) -> None:

@@ -1,10 +1,12 @@
 """Replay: which joints a recording drives, and what is shown."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from urlab.compile.compiled_scene import JointSlot
-from urlab.errors import BadValue, NotReady, PathNotReadable, ReplaySessionNotFound
+from urlab.errors import BadValue, PathNotReadable, ReplaySessionNotFound
 from urlab.recording import RecordedJoint, Recorder, ReplayPlayer
 from urlab.recording.player import match_joints
 
@@ -120,7 +122,7 @@ def test_frames_are_shown_absolutely_and_in_order(player, make_recording):
     assert player.start() == 3
     for frame in range(3):
         time_s, qpos, qvel = shown(player)
-        assert (player.frame, time_s) == (frame, recording.times[frame])
+        assert (player.position.frame, time_s) == (frame, recording.times[frame])
         assert qpos.tobytes() == recording.qpos[frame].tobytes()
         assert qvel.tobytes() == recording.qvel[frame].tobytes()
         player.advance(1)
@@ -141,7 +143,7 @@ def test_the_last_frame_is_held(player, make_recording, steps, frame):
     player.start()
     for step in steps:
         player.advance(step)
-    assert (player.frame, player.total_frames, player.is_playing) == (frame, 5, True)
+    assert (player.position.frame, player.position.total_frames, player.is_playing) == (frame, 5, True)
 
 
 @pytest.mark.parametrize(("steps", "frame"), [([4], 4), ([5], 0), ([3, 3], 1), ([1000], 0), ([12], 2)])
@@ -150,7 +152,7 @@ def test_with_loop_the_first_frame_follows_the_last(player, make_recording, step
     player.start(loop=True)
     for step in steps:
         player.advance(step)
-    assert player.frame == frame
+    assert player.position.frame == frame
 
 
 def test_starting_again_goes_to_frame_0_and_forgets_the_loop(player, make_recording):
@@ -158,9 +160,9 @@ def test_starting_again_goes_to_frame_0_and_forgets_the_loop(player, make_record
     player.start(loop=True)
     player.advance(2)
     player.start()
-    assert player.frame == 0
+    assert player.position.frame == 0
     player.advance(7)
-    assert player.frame == 2
+    assert player.position.frame == 2
 
 
 def test_live_comes_first_and_only_with_frames(player, recorder, make_recording):
@@ -212,7 +214,7 @@ def test_what_plays_is_not_touched_by_more_recording(player, recorder):
     player.start()
     recorder.capture(1.0, np.zeros(2), np.zeros(2))
     recorder.clear()
-    assert player.total_frames == 1
+    assert player.position.total_frames == 1
     assert shown(player)[0] == 0.0
 
 
@@ -230,7 +232,7 @@ def test_loading_makes_active_and_leaves_what_plays_alone(player, make_recording
     player.start()
     session = player.load(make_recording("r_hip", frames=9), "b")
     assert (session.name, session.total_frames) == ("b", 9)
-    assert (player.active_name, player.total_frames) == ("a", 2)
+    assert (player.active_name, player.position.total_frames) == ("a", 2)
     player.stop()
     assert player.active_name == "b"
     assert player.start() == 9
@@ -279,14 +281,58 @@ def test_stop_ends_the_replay_and_may_be_repeated(player, make_recording):
     player.start()
     player.stop()
     player.stop()
-    assert (player.is_playing, player.frame, player.total_frames) == (False, 0, 0)
+    assert (player.is_playing, player.position) == (False, None)
 
 
 def test_without_a_replay_there_is_no_current_frame(player):
-    with pytest.raises(NotReady, match="replay_start"):
-        shown(player)
-    with pytest.raises(NotReady):
-        player.advance(1)
+    for use in (lambda: shown(player), lambda: player.advance(1), lambda: player.seek(0), player.seconds_to_next):
+        with pytest.raises(ReplaySessionNotFound, match="replay_start"):
+            use()
+
+
+def test_a_seek_goes_to_a_frame_by_its_index_or_its_time(player, make_recording):
+    recording = make_recording("r_hip", "r_knee", frames=5)
+    player.load(recording)
+    player.start()
+    for frame in (3, 0, 4):
+        player.seek(frame)
+        assert shown(player)[0] == recording.times[frame] == player.position.time_s
+    between = (recording.times[2] + recording.times[3]) / 2
+    for time_s, frame in ((recording.times[2], 2), (between, 2), (recording.times[-1] + 100, 4)):
+        player.seek(time_s=float(time_s))
+        assert player.position == ("ep", frame, 5, recording.times[frame], False)
+
+
+@pytest.mark.parametrize("frame", [-1, 5, 2**62])
+def test_a_frame_that_there_is_none_of_is_refused_with_how_many_there_are(player, make_recording, frame):
+    player.load(make_recording("r_hip", frames=5))
+    player.start()
+    player.seek(2)
+    with pytest.raises(BadValue, match="has 5 frames, from 0 to 4"):
+        player.seek(frame)
+    assert player.position.frame == 2
+
+
+@pytest.mark.parametrize("time_s", [-1.0, float("nan"), float("inf"), -float("inf")])
+def test_a_time_before_all_frames_is_refused_with_the_times_that_there_are(player, make_recording, time_s):
+    recording = make_recording("r_hip", frames=5)
+    player.load(recording)
+    player.start()
+    with pytest.raises(BadValue, match=rf"5 frames, from {recording.times[0]:g} s to {recording.times[-1]:g} s"):
+        player.seek(time_s=time_s)
+
+
+def test_the_time_to_the_next_frame_is_told_by_the_timestamps(player, make_recording):
+    player.load(replace(make_recording("r_hip", frames=3), times=np.array([0.0, 0.5, 0.75])))
+    player.start()
+    assert player.seconds_to_next() == 0.5
+    player.advance(1)
+    assert player.seconds_to_next() == 0.25
+    player.advance(1)
+    assert player.seconds_to_next() is None, "the last one is held"
+    player.start(loop=True)
+    player.seek(2)
+    assert player.seconds_to_next() == 0.0, "it begins again"
 
 
 def test_a_replay_does_not_go_backwards(player, make_recording):

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import urlab.recording
+from urlab.errors import BadValue
 from urlab.recording import RecordedJoint, Recording
 from urlab.recording.recording import recorded_joints
 
@@ -31,6 +32,23 @@ def test_repeats_are_dropped_only_when_time_and_state_are_equal():
     assert recording.qpos[:, 0].tolist() == [1.0, 2.0, 2.0, 1.0]
 
 
+def test_the_frame_at_a_time_is_the_last_one_that_is_not_later():
+    recording = hinge_recording([0.5, 1.0, 1.5])
+    assert [recording.frame_at(time_s) for time_s in (0.5, 0.9, 1.0, 1.4, 1.5, 1e9)] == [0, 0, 1, 1, 2, 2]
+    with pytest.raises(BadValue, match=r"time is 0.4; 'ep' has 3 frames, from 0.5 s to 1.5 s"):
+        recording.frame_at(0.4)
+
+
+def test_a_time_that_comes_twice_as_there_was_a_reset_means_the_first():
+    recording = hinge_recording([0.0, 1.0, 2.0, 0.0, 1.0, 4.0])
+    assert [recording.frame_at(time_s) for time_s in (0.0, 1.5, 2.0, 3.0, 4.0)] == [0, 1, 2, 2, 5]
+
+
+def test_elapsed_time_goes_on_where_the_simulation_was_reset():
+    assert hinge_recording([3.0, 4.0, 0.5, 1.5]).elapsed().tolist() == [0.0, 1.0, 1.0, 2.0]
+    assert hinge_recording([]).elapsed().tolist() == []
+
+
 def test_a_recording_without_frames_has_no_repeats():
     assert hinge_recording([]).without_repeats().frame_count == 0
 
@@ -51,6 +69,7 @@ def test_slots_with_a_gap_are_refused(robot_slots):
 def test_the_front_door_is_what_it_promises():
     assert all(hasattr(urlab.recording, name) for name in urlab.recording.__all__)
     assert urlab.recording.__all__ == [
-        "LIVE", "Journal", "JournalHeader", "RecordedJoint", "Recorder", "Recording", "ReplayPlayer",
-        "load_path", "read_recording", "recover_in_background", "save_path", "write_json",
+        "LIVE", "Journal", "JournalHeader", "PlayableRecording", "RecordedJoint", "Recorder", "Recording",
+        "RecordingFile", "ReplayPlayer", "ReplayPosition", "fitted", "list_recordings", "load_path", "read_header",
+        "read_recording", "recover_in_background", "save_path", "write_json",
     ]  # fmt: skip

@@ -25,7 +25,7 @@ GREETING_BYTES = 64
 MEGABYTE = 2**20
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
 
-PROGRAM = """
+PROGRAM = """# preloaded
 import encodings.idna, json, os, socket, struct, sys
 import zmq
 from zmq.utils.monitor import recv_monitor_message

@@ -78,6 +78,8 @@ class Handler:
     def read(self, frame: bytes) -> Any:
         return SimpleNamespace(frame=frame, takes_long=frame.startswith(b"slow"), pool="simulation", key=None)
 
+    parse = read
+
     def serve(self, call: Any) -> bytes:
         return self.handle(call.frame)
 
@@ -91,7 +93,7 @@ def served(tmp_path: Path, connect: Any) -> Iterator[Callable[..., Any]]:
 
     def start(**options: Any) -> Any:
         handler, registry = Handler(), RequestRegistry(**options)
-        over_shm = ShmRpcServer(folder, handler.handle, registry)
+        over_shm = ShmRpcServer(folder, handler, registry)
         over_zmq = ZmqRpcServer("tcp://127.0.0.1", 0, handler, registry)
         for server in (over_shm, over_zmq):
             servers.append(server)

@@ -365,3 +365,26 @@ def test_what_hides_the_selected_actor_hides_its_outline(studio: Any, make_posed
     studio.posed = replace(posed, selected_bodies=(1,))
     studio.viewport.set_camera((-3.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0), 60.0)
     assert studio.find(OUTLINE).count == 0
+
+
+BALL = '<body><joint name="y" type="slide" axis="0 1 0"/><geom size=".3" rgba="1 0 0 1"/></body>'
+
+
+def test_pictures_of_other_states_have_the_camera_of_now(studio: Any) -> None:
+    posed = studio.show(BALL, mode="unlit")
+    pictures = studio.viewport.pictures(200, 100)
+    studio.viewport.set_camera((-30.0, 0.0, 0.0))
+    studio.viewport.set_mode("wireframe")
+    places = []
+    for y in (-1.0, 0.0, 1.0):
+        picture = pictures.draw(replace(posed, qpos=np.array([y])))
+        assert picture.shape == (100, 200, 3)
+        places.append(studio.find((1, 0, 0), picture.astype(int)).middle[0])
+    pictures.close()
+    pictures.close()
+    assert places == pytest.approx([100 * (1 + 1 / 3), 100, 100 * (1 - 1 / 3)], abs=2)
+
+
+def test_pictures_of_other_states_have_the_sizes_of_screenshots(studio: Any) -> None:
+    with pytest.raises(BadValue, match="width must be between 16 and 4096"):
+        studio.viewport.pictures(8, 100)

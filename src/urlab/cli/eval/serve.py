@@ -3,7 +3,6 @@
 import logging
 import os
 import signal
-import ssl
 import sys
 import threading
 from dataclasses import replace
@@ -15,7 +14,7 @@ import typer
 from urlab.access.web import check_token, new_token
 from urlab.cli.console import WRONG_USE, CommandError, LogLevel, set_up_logging, stderr
 from urlab.cli.eval import options as opt
-from urlab.cli.options import Log
+from urlab.cli.options import Log, tls_files
 from urlab.cli.signals import StopSignals
 from urlab.config import is_local
 from urlab.evaluation.settings import FIRST_ROBOT, TOKEN_VARIABLE, ServerSettings
@@ -144,7 +143,9 @@ def serve(
             ready_file=ready_file,
             camera_choice=opt.camera_choice(camera_config or (), draw or (), depth=depth),
         )
-        settings = replace(settings, share=share, allowed_hosts=tuple(allow_host or ()), tls=_tls(tls_cert, tls_key))
+        settings = replace(
+            settings, share=share, allowed_hosts=tuple(allow_host or ()), tls=tls_files(tls_cert, tls_key)
+        )
         _serve_until_stopped(replace(settings, token=_token(host, token, insecure)), end_with_stdin)
     log.info("stopped")
 
@@ -185,25 +186,6 @@ def _token(host: str, given: str | None, insecure: bool) -> str | None:
     made = new_token()
     stderr().print(f"the token of this server: {made}", soft_wrap=True, markup=False, highlight=False)
     return made
-
-
-def _tls(cert: Path | None, key: Path | None) -> tuple[Path, Path] | None:
-    """Both files or none; CommandError for files that cannot be used."""
-    if (cert is None) != (key is None):
-        raise CommandError("--tls-cert and --tls-key go together", WRONG_USE)
-    if cert is None or key is None:
-        return None
-    for option, file in (("--tls-cert", cert), ("--tls-key", key)):
-        if not file.is_file():
-            raise CommandError(f"{option} {file}: there is no such file", WRONG_USE)
-    try:
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(cert, key)
-    except OSError as problem:
-        raise CommandError(
-            f"--tls-cert {cert} and --tls-key {key} are no certificate and its key in PEM: {problem.strerror}",
-            WRONG_USE,
-        ) from problem
-    return cert, key
 
 
 def open_to(settings: ServerSettings) -> str:

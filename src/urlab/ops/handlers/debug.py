@@ -5,7 +5,7 @@ from typing import Any
 
 from urlab.authoring.placement import read_rotation, vector
 from urlab.errors import BadValue
-from urlab.geometry import IDENTITY_WXYZ, Quat, Vec3
+from urlab.geometry import IDENTITY_WXYZ, Quat, Vec3, xyzw_from_wxyz
 from urlab.numbers import finite_number
 from urlab.ops.context import Context, handler
 from urlab.overlay import (
@@ -16,11 +16,13 @@ from urlab.overlay import (
     Arrow,
     Axes,
     Color,
+    Drawing,
     Line,
     Marker,
     WireBox,
 )
 from urlab_wire.ops import debug as wire
+from urlab_wire.ops.viewport import DrawingBlock
 
 
 @handler("draw_marker")
@@ -63,6 +65,29 @@ def draw_axes(context: Context, request: wire.DrawAxesRequest) -> wire.DrawAxesR
     scale = _size("scale", request.scale, DEFAULT_AXES_SCALE_M)
     context.parts.overlay.add(Axes(place, turn, scale, **_lasting(request)))
     return wire.DrawAxesReply()
+
+
+def drawing_block(drawing: Drawing) -> DrawingBlock:
+    """A drawing as viewers are told of it: in the words of the op that drew it."""
+    match drawing:
+        case Marker():
+            return DrawingBlock("marker", list(drawing.location), list(drawing.color), drawing.label or None)
+        case Line():
+            ends = list(drawing.from_), list(drawing.to)
+            return DrawingBlock("line", None, list(drawing.color), None, *ends, thickness=drawing.thickness)
+        case WireBox():
+            turn = list(xyzw_from_wxyz(drawing.quat_wxyz))
+            half = list(drawing.half_extents)
+            return DrawingBlock("box", list(drawing.center), list(drawing.color), half_extents=half, rotation_quat=turn)
+        case Arrow():
+            ends, size = (list(drawing.from_), list(drawing.to)), drawing.arrow_size
+            return DrawingBlock(
+                "arrow", None, list(drawing.color), None, *ends, thickness=drawing.thickness, arrow_size=size
+            )
+        case Axes():
+            turn = list(xyzw_from_wxyz(drawing.quat_wxyz))
+            return DrawingBlock("axes", list(drawing.location), rotation_quat=turn, scale=drawing.scale)
+    raise TypeError(f"there is no block for a {type(drawing).__name__}")
 
 
 @handler("clear_markers")

@@ -11,12 +11,13 @@ from urlab.compile.bounds import Aabb
 from urlab.compile.hulls import HullProgress
 from urlab.errors import BadValue, EditError, NoBounds
 from urlab.geometry import Pose, xyzw_from_wxyz
-from urlab.manager.scene_view import actor_poses
+from urlab.manager.scene_view import actor_poses, blueprint_at_start
 from urlab.numbers import finite_number
 from urlab.ops.context import Context, handler
 from urlab.ops.parsing import by_name
 from urlab.scene.blueprint_record import BlueprintRecord
 from urlab.scene.level import MAX_THRESHOLD, MIN_THRESHOLD, Actor, Level, QuickConvert
+from urlab.viewport.model_pictures import PICTURE_SIZE
 from urlab_wire.ops import outliner as wire
 
 _DEFAULT = QuickConvert()
@@ -71,6 +72,16 @@ def find_actors(context: Context, request: wire.FindActorsRequest) -> wire.FindA
 def list_blueprints(context: Context, request: wire.ListBlueprintsRequest) -> wire.ListBlueprintsReply:  # noqa: ARG001
     """Everything that can be spawned."""
     return wire.ListBlueprintsReply(blueprints=[_blueprint(one) for one in context.world.project.records()])
+
+
+@handler("blueprint_picture")
+def blueprint_picture(context: Context, request: wire.BlueprintPictureRequest) -> wire.BlueprintPictureReply:
+    """A picture of a blueprint by itself."""
+    record = context.world.project.record_named(request.blueprint_path)
+    width = PICTURE_SIZE[0] if request.width is None else request.width
+    height = PICTURE_SIZE[1] if request.height is None else request.height
+    png = context.parts.pictures.png(record.content, lambda: blueprint_at_start(record), width, height)
+    return wire.BlueprintPictureReply(width=width, height=height, png=png)
 
 
 @handler("get_actor_bounds")

@@ -1,8 +1,8 @@
 """Replay over the wire."""
 
+from urlab.errors import BadValue, MissingField
 from urlab.ops.context import Context, handler
 from urlab.ops.parsing import required
-from urlab_wire.enums import StepMode
 from urlab_wire.ops import replay as wire
 
 
@@ -32,9 +32,21 @@ def set_active(context: Context, request: wire.ReplaySetActiveRequest) -> wire.R
 @handler("replay_start")
 def start(context: Context, request: wire.ReplayStartRequest) -> wire.ReplayStartReply:
     """Play the active session, from its frame 0."""
-    manager = context.manager
-    name, total = manager.record_replay.start_replay(bool(request.loop), live=manager.mode is StepMode.LIVE)
+    name, total = context.manager.start_replay(bool(request.loop), request.paused)
     return wire.ReplayStartReply(active_session=name, total_frames=total)
+
+
+@handler("replay_seek")
+def seek(context: Context, request: wire.ReplaySeekRequest) -> wire.ReplaySeekReply:
+    """Go to another frame of the session that is replayed."""
+    if request.frame is None and request.time is None:
+        raise MissingField("replay_seek needs frame or time")
+    if request.frame is not None and request.time is not None:
+        raise BadValue("replay_seek takes frame or time, not both")
+    now = context.manager.record_replay.seek(request.frame, request.time)
+    return wire.ReplaySeekReply(
+        active_session=now.name, frame=now.frame, total_frames=now.total_frames, time=now.time_s
+    )
 
 
 @handler("replay_stop")

@@ -1,9 +1,9 @@
 """Authoring over the wire: levels, imports and actors."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
-from urlab.authoring import Placed, Placement, Spawned, SpawnSpec, World
+from urlab.authoring import EditStatus, Placed, Placement, Spawned, SpawnSpec, World
 from urlab.authoring.outliner_rows import ActorRow, class_name
 from urlab.authoring.placement import vector
 from urlab.compile.inspection import BodyNode
@@ -17,6 +17,8 @@ from urlab.ops.parsing import by_name, one_of
 from urlab.scene.level import DEFAULT_INTENSITY, LEVELS_PACKAGE, MANAGER_NAME, Actor, Light
 from urlab_wire.enums import LightKind
 from urlab_wire.ops import scene as wire
+
+AnyEditedReply = TypeVar("AnyEditedReply", bound=wire.EditedReply)
 
 MAX_CELLS = 1024
 MAX_CONFIG_BYTES = 64 << 10
@@ -36,6 +38,13 @@ def import_xml(context: Context, request: wire.ImportXmlRequest) -> wire.ImportX
     )
 
 
+@handler("upload_asset")
+def upload_asset(context: Context, request: wire.UploadAssetRequest) -> wire.UploadAssetReply:
+    """Take a client's file into the project, to be imported."""
+    upload = context.world.importer.upload(request.name, request.data)
+    return wire.UploadAssetReply(path=str(upload.path), models=[str(model) for model in upload.models])
+
+
 @handler("create_level")
 def create_level(context: Context, request: wire.CreateLevelRequest) -> wire.CreateLevelReply:
     """A new, empty level."""
@@ -50,15 +59,44 @@ def load_level(context: Context, request: wire.LoadLevelRequest) -> wire.LoadLev
 
 
 @handler("save_level")
-def save_level(context: Context, request: wire.SaveLevelRequest) -> wire.SaveLevelReply:  # noqa: ARG001 - no fields
+def save_level(context: Context, request: wire.SaveLevelRequest) -> wire.SaveLevelReply:
     """Keep the open level."""
-    return wire.SaveLevelReply(level_path=context.world.save_level().path)
+    return wire.SaveLevelReply(level_path=context.world.save_level(request.name).path)
+
+
+@handler("list_levels")
+def list_levels(context: Context, request: wire.ListLevelsRequest) -> wire.ListLevelsReply:  # noqa: ARG001 - no fields
+    """Every level that can be opened."""
+    project = context.world.project
+    own = set(project.own_level_names())
+    names = project.level_names()
+    return wire.ListLevelsReply(
+        levels=[wire.LevelBlock(name, f"{LEVELS_PACKAGE}{name}", name not in own) for name in names]
+    )
 
 
 @handler("current_level")
 def current_level(context: Context, request: wire.CurrentLevelRequest) -> wire.CurrentLevelReply:  # noqa: ARG001
-    """Which level is open."""
-    return wire.CurrentLevelReply(level_path=context.world.level.path)
+    """Which level is open, and what has been done to it."""
+    level, edits = context.world.level, context.world.edit_status()
+    return wire.CurrentLevelReply(
+        level_path=level.path,
+        unsaved_changes=edits.unsaved_changes,
+        can_undo=edits.can_undo,
+        can_redo=edits.can_redo,
+    )
+
+
+@handler("undo")
+def undo(context: Context, request: wire.UndoRequest) -> wire.UndoReply:  # noqa: ARG001 - no fields
+    """Take back the last edit of the level."""
+    return _edited(wire.UndoReply, context.world.undo(), context)
+
+
+@handler("redo")
+def redo(context: Context, request: wire.RedoRequest) -> wire.RedoReply:  # noqa: ARG001 - no fields
+    """Make the edit again that was taken back last."""
+    return _edited(wire.RedoReply, context.world.redo(), context)
 
 
 @handler("ensure_manager")
@@ -248,6 +286,15 @@ def _light(request: wire.SpawnLightRequest) -> Light:
         rotation_euler=euler,
         intensity=intensity,
         color=color,
+    )
+
+
+def _edited(kind: type[AnyEditedReply], edits: EditStatus, context: Context) -> AnyEditedReply:
+    return kind(
+        label=edits.label,
+        can_undo=edits.can_undo,
+        can_redo=edits.can_redo,
+        requires_pie_restart=context.play.is_playing,
     )
 
 

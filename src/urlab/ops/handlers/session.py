@@ -50,14 +50,14 @@ def hello(context: Context, request: wire.HelloRequest) -> wire.HelloReply:
     if before is not None:
         log.warning("%r takes the driver's seat from %r", context.caller.name, before.caller.name)
         context.record("takeover", taken_from=before.caller.name)
-    context.record("hello", session=_kind(session))
+    context.record("hello", session=session.kind)
     return reply
 
 
 def _check_seat(context: Context, *, takeover: bool) -> Session | None:
     """The driver of another caller that this hello replaces; NotAllowed or DriverBusy if it may not."""
     session, caller = context.session, context.caller
-    needed = Role(_kind(session))
+    needed = Role(session.kind)
     if not caller.role.covers(needed):
         raise NotAllowed(
             f"this hello needs the role {needed}, and the key of {caller.name!r} has {caller.role}: "
@@ -66,10 +66,6 @@ def _check_seat(context: Context, *, takeover: bool) -> Session | None:
     if needed is not Role.DRIVER:
         return None
     return context.sessions.driver_before(caller, takeover=takeover)
-
-
-def _kind(session: Session) -> str:
-    return "observer" if session.observer else "operator" if session.operator else "driver"
 
 
 @handler("meta")

@@ -1,13 +1,15 @@
-"""The play lifecycle over the wire."""
+"""The play lifecycle over the wire, and the server's log."""
 
 from urlab.errors import BadValue
-from urlab.manager.play import DEFAULT_TIMEOUT_S
+from urlab.manager.play import DEFAULT_TIMEOUT_S, PlayStatus
+from urlab.monitoring.log_buffer import BufferedRecord
 from urlab.numbers import finite_number
 from urlab.ops.context import Context, handler
 from urlab.ops.handlers.session import handshake
 from urlab.ops.parsing import one_of
 from urlab_wire.enums import PIEState, StepMode
 from urlab_wire.ops import sim as wire
+from urlab_wire.ops.replay import ReplayState
 
 MAX_TIMEOUT_S = 110.0
 
@@ -49,4 +51,40 @@ def pie_status(context: Context, request: wire.PieStatusRequest) -> wire.PieStat
         seed=status.seed,
         control_source=None if status.control_source is None else dict(status.control_source),
         physics_error=status.physics_error,
+        replay=_replay(status),
+    )
+
+
+def _replay(status: PlayStatus) -> ReplayState | None:
+    at = status.replay
+    if at is None:
+        return None
+    return ReplayState(
+        active_session=at.name,
+        frame=at.frame,
+        total_frames=at.total_frames,
+        time=at.time_s,
+        playing=status.replay_plays,
+        loop=at.loop,
+    )
+
+
+@handler("recent_log")
+def recent_log(context: Context, request: wire.RecentLogRequest) -> wire.RecentLogReply:
+    """The newest records of the log, and the ops that changed the world."""
+    records, last = context.parts.log.after(request.after or 0)
+    return wire.RecentLogReply(last=last, records=[_log_block(one) for one in records])
+
+
+def _log_block(record: BufferedRecord) -> wire.LogBlock:
+    return wire.LogBlock(
+        number=record.number,
+        time=record.time_s,
+        level=record.level,
+        logger=record.logger,
+        message=record.message,
+        caller=record.caller,
+        session=record.session,
+        op=record.op,
+        code=record.code,
     )

@@ -8,9 +8,10 @@ from urlab.errors import CompileError, UrlabError
 from urlab.geometry import Pose, euler_deg_from_wxyz, xyzw_from_wxyz
 from urlab.numbers import finite_number
 from urlab.ops.context import Context, handler
+from urlab.ops.handlers.debug import drawing_block
 from urlab.ops.handlers.outliner import bounds, shown_level
 from urlab.ops.parsing import by_name
-from urlab.viewport import DEFAULT_SIZE, OVERLAY_WORDS, ViewCamera
+from urlab.viewport import DEFAULT_SIZE, OVERLAY_WORDS, HeldBody, ViewCamera
 from urlab_wire.ops import viewport as wire
 from urlab_wire.ops.session import RenderingBlock
 
@@ -83,6 +84,46 @@ def set_viewport_overlays(
     asked = {word: getattr(request, word) for word in OVERLAY_WORDS}
     changes = {word: value for word, value in asked.items() if value is not None}
     return wire.SetViewportOverlaysReply(overlays=context.parts.viewport.set_overlays(changes))
+
+
+@handler("read_view")
+def read_view(context: Context, request: wire.ReadViewRequest) -> wire.ReadViewReply:
+    """What a viewer draws by itself."""
+    viewport = context.parts.viewport
+    view, camera, drawings = viewport.read(request.known_model)
+    return wire.ReadViewReply(
+        model=view.model,
+        playing=view.posed.sim_time is not None,
+        state=view.state,
+        location=list(camera.location),
+        rotation_quat=list(xyzw_from_wxyz(camera.quat_wxyz)),
+        fov=camera.fov_deg,
+        tracking=viewport.is_tracking,
+        mode=viewport.mode,
+        overlays=viewport.overlays,
+        drawings=[drawing_block(one) for one in drawings.items],
+        texts=dict(drawings.texts),
+        held=[_held_block(one) for one in view.posed.held],
+        mjb=view.mjb,
+        actors=None if view.mjb is None else dict(view.actors),
+        sim_time=view.posed.sim_time,
+        selected=context.world.selected,
+        camera=viewport.looks_through,
+    )
+
+
+def _held_block(held: HeldBody) -> wire.HeldBodyBlock:
+    target, force, torque = (None if one is None else one.tolist() for one in (held.target, held.force, held.torque))
+    return wire.HeldBodyBlock(held.body_id, held.point.tolist(), target, force, torque)
+
+
+@handler("editor_address")
+def editor_address(context: Context, request: wire.EditorAddressRequest) -> wire.EditorAddressReply:  # noqa: ARG001
+    """Where the browser editor is; only to callers on this machine, or with a key that may change the world."""
+    if context.parts.editor is None:
+        reason = "this server has no browser editor: start it with --web, or urlab.launch(..., web=True)"
+        return wire.EditorAddressReply(reason=reason)
+    return wire.EditorAddressReply(url=context.parts.editor.url)
 
 
 @handler("viewport_screenshot")

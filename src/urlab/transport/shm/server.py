@@ -5,11 +5,11 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
+from typing import Any, Protocol
 
 from urlab.monitoring.watchdog import Turns
-from urlab.transport.repeats import RequestRegistry, RunningRequest
+from urlab.transport.repeats import RequestKey, RequestRegistry, RunningRequest
 from urlab.transport.shm.folder import SHM_ROOT, ShmFolder, ShmUnavailable
 from urlab.transport.shm.sealed import LockProbe, OwnedRegion
 from urlab.transport.shm.streams import ShmStreams
@@ -37,14 +37,30 @@ _MOST_CLIENTS = 256
 _RESTORE_S = 1.0
 """While no request comes, this often the headers are put right, should a process have written over them."""
 
-Handle = Callable[[bytes], bytes]
+
+class IdentifiedRequest(Protocol):
+    """A request that a `FrameHandler` has parsed."""
+
+    @property
+    def key(self) -> RequestKey | None:
+        """Its session and id, if it has an id."""
+
+
+class FrameHandler(Protocol):
+    """Answers requests, one at a time."""
+
+    def parse(self, frame: bytes) -> Any:
+        """An `IdentifiedRequest`, for `serve`."""
+
+    def serve(self, request: Any, /) -> bytes:
+        """The reply to a request that `parse` gave."""
 
 
 class SharedMemory:
     """One folder from construction to `close`; scenes are attached and detached in between."""
 
     def __init__(
-        self, handle: Handle, registry: RequestRegistry, *, reply_bytes: int = 0, root: Path = SHM_ROOT
+        self, handler: FrameHandler, registry: RequestRegistry, *, reply_bytes: int = 0, root: Path = SHM_ROOT
     ) -> None:
         """``reply_bytes`` are those of the largest reply that is likely; ``registry`` keeps larger ones.
 
@@ -54,7 +70,7 @@ class SharedMemory:
         with contextlib.ExitStack() as undo:
             self._folder = ShmFolder(root)
             undo.callback(self._folder.close)
-            self._rpc = ShmRpcServer(self._folder, handle, registry, stride)
+            self._rpc = ShmRpcServer(self._folder, handler, registry, stride)
             undo.callback(self._rpc.stop)
             self.streams = ShmStreams(self._folder)
             undo.callback(self.streams.close)
@@ -79,7 +95,7 @@ class SharedMemory:
 
 
 class ShmRpcServer:
-    """Serves ``handle`` until it is stopped, on a thread of its own.
+    """Serves requests until it is stopped, on a thread of its own.
 
     There is one pair of regions, so one client at a time: ours hold a lock on the request's file while they use it, and
     number their requests. The reply to a numbered request goes to the sealed region, under its number, and a request
@@ -91,9 +107,11 @@ class ShmRpcServer:
     wiped out, to be shown no second time.
     """
 
-    def __init__(self, folder: ShmFolder, handle: Handle, registry: RequestRegistry, stride: int = RPC_STRIDE) -> None:
+    def __init__(
+        self, folder: ShmFolder, handler: FrameHandler, registry: RequestRegistry, stride: int = RPC_STRIDE
+    ) -> None:
         """ShmUnavailable when there is no room for the regions."""
-        self._handle = handle
+        self._handler = handler
         self._registry = registry
         with contextlib.ExitStack() as undo:
             self._requests = folder.make_region(REQUEST_FILE, RPC_STRIDE, RPC_BUFFERS, peers_write=True)
@@ -105,6 +123,7 @@ class ShmRpcServer:
             self._numbering = LockProbe(self._sealed.descriptor)
             undo.callback(self._numbering.close)
             self._undo = undo.pop_all()
+        self._capacity = self._sealed.region.capacity - NUMBER_BYTES
         self._taken: dict[int, int] = {}
         self._next_number = 0
         self._is_clean = True
@@ -137,7 +156,8 @@ class ShmRpcServer:
                 if number is None:
                     if not self._numbering.is_locked():
                         self._serve_plain(request, seen)
-                elif self._is_new(number):
+                elif number == self._next_number or self._is_new(number):
+                    self._next_number = number + 1
                     self._serve_numbered(request, number)
                 watched.idle()
         watched.close()
@@ -151,46 +171,39 @@ class ShmRpcServer:
             self._is_clean = True
 
     def _is_new(self, number: int) -> bool:
-        """Whether a request was not served yet: each client counts upwards."""
-        if number == self._next_number:
-            self._next_number = number + 1
-            return True
+        """Whether a request that is not the next one of the last client was not served yet: each counts upwards."""
         client, before = number >> COUNT_BITS, self._next_number - 1
         self._taken[before >> COUNT_BITS] = before
         while len(self._taken) > _MOST_CLIENTS:
             del self._taken[next(iter(self._taken))]
-        if number <= self._taken.get(client, -1):
-            return False
-        self._next_number = number + 1
-        return True
+        return number > self._taken.get(client, -1)
 
     def _serve_numbered(self, request: bytes, number: int) -> None:
         """Have a request served here, unless it runs on another transport already; its reply is known by its number."""
-        registry, sealed, self._is_clean = self._registry, self._sealed.region, False
-        running = registry.begin(request, self)
-        reply = self._run_handler(request) if running.owner is self else self._reply_of(running)
-        capacity = sealed.capacity - NUMBER_BYTES
-        if len(reply) > capacity:
-            self._keep_large(running, reply)
-            reply = _too_large(request, len(reply), capacity)
-        elif running.owner is self:
-            registry.finish(running, reply)
+        self._is_clean = False
+        parsed = self._parse(request)
+        running = self._registry.begin(request, self, parsed.key if parsed is not None else None)
+        is_own = running.owner is self
+        reply = self._run_handler(parsed) if is_own else self._reply_of(running)
+        if len(reply) > self._capacity:
+            if is_own:  # kept for the client, who will ask for it over ZeroMQ
+                self._registry.finish_in_turn(running, reply, 0.0, False, settle=_nothing, withdraw=_nothing)
+            is_own, reply = False, _too_large(request, len(reply), self._capacity)
+        sealed = self._sealed.region
         sealed.write(reply, number)
         wake(sealed)
-
-    def _keep_large(self, running: RunningRequest, reply: bytes) -> None:
-        """Have the registry keep a reply for the client, who will ask for it over ZeroMQ."""
-        if running.owner is self:
-            self._registry.finish_in_turn(running, reply, 0.0, False, settle=_nothing, withdraw=_nothing)
+        if is_own:  # while the client is at work with it; a repeat that comes before is given it here
+            self._registry.finish(running, reply)
 
     def _serve_plain(self, request: bytes, seen: int) -> None:
         """The same; nothing says which request the reply answers, so it is sent only while its client waits for it."""
-        running = self._registry.begin(request, self)
+        parsed = self._parse(request)
+        running = self._registry.begin(request, self, parsed.key if parsed is not None else None)
         if running.owner is not self:
             self._settle(request, self._reply_of(running), seen)
             return
         begun_s = time.monotonic()
-        reply = self._run_handler(request)
+        reply = self._run_handler(parsed)
         replies = self._replies.region
         written = replies.sequence + 1
         self._registry.finish_in_turn(
@@ -210,18 +223,30 @@ class ShmRpcServer:
             replies.write(reply if fits else _too_large(request, len(reply), replies.capacity))
             wake(replies)
 
-    def _run_handler(self, request: bytes) -> bytes:
+    def _parse(self, request: bytes) -> IdentifiedRequest | None:
+        """The request for the handler; None when that fails to read it, however it is."""
         try:
-            return self._handle(request)
+            parsed: IdentifiedRequest = self._handler.parse(request)
+        except Exception:
+            log.exception("a request over shared memory could not be read")
+            return None
+        return parsed
+
+    def _run_handler(self, parsed: IdentifiedRequest | None) -> bytes:
+        try:
+            return _FAILED if parsed is None else self._handler.serve(parsed)
         except Exception:
             log.exception("a request over shared memory could not be served")
-            return encode(error(ErrorCode.INTERNAL_ERROR, "the request could not be served"))
+            return _FAILED
 
     def _reply_of(self, running: RunningRequest) -> bytes:
         """The reply to a request that runs on another transport."""
         taken: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._registry.attach(running, taken.put)
         return taken.get()
+
+
+_FAILED = encode(error(ErrorCode.INTERNAL_ERROR, "the request could not be served"))
 
 
 def _nothing(*_: object) -> None:

@@ -197,7 +197,7 @@ def test_a_tray_that_one_hand_lifts_is_not_lifted_with_both(tmp_path: Path) -> N
 
 
 def test_a_bar_that_one_hand_carries_to_the_bin_was_not_handed_over(tmp_path: Path) -> None:
-    task, policy = script_of("aloha_hand_over", LEFT_ALONE, 550, tmp_path)
+    task, policy = script_of("aloha_hand_over", LEFT_ALONE, 350, tmp_path)
     simulation = simulate(task)
     done = play(simulation, task, 2, policy)
     beside = np.abs(np.subtract(simulation.objects["stick"].pos, simulation.objects["crate"].pos))

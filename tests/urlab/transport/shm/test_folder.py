@@ -15,7 +15,7 @@ import pytest
 from urlab.transport.shm.folder import ShmFolder, ShmUnavailable, reclaim
 from urlab_wire.shm import OWNER_FILE, Region
 
-OWNER = """
+OWNER = """# preloaded
 import sys, time
 from pathlib import Path
 from urlab.transport.shm.folder import ShmFolder

@@ -5,6 +5,7 @@ import mmap
 import os
 import threading
 from contextlib import closing
+from types import SimpleNamespace
 
 import msgpack
 import pytest
@@ -18,6 +19,19 @@ from urlab_wire.shm_wait import SequenceWaiter, wake
 
 def big(request: bytes) -> bytes:
     return b"x" * int(request[4:]) if request.startswith(b"big ") else b"re: " + request
+
+
+class Function:
+    """Has a function answer frames, which have no ids."""
+
+    def __init__(self, answer):
+        self._answer = answer
+
+    def parse(self, frame):
+        return SimpleNamespace(frame=frame, key=None)
+
+    def serve(self, request):
+        return self._answer(request.frame)
 
 
 class Peer:
@@ -47,7 +61,7 @@ def served(tmp_path):
 
     def start(handle):
         kept = RequestRegistry()
-        server = ShmRpcServer(folder, handle, kept)
+        server = ShmRpcServer(folder, Function(handle), kept)
         servers.append(server)
         server.start()
         return Peer(folder.path), kept
@@ -219,7 +233,7 @@ def test_what_is_being_served_is_answered_before_the_end(tmp_path):
         go_on.wait(10)
         return b"done"
 
-    server = ShmRpcServer(folder, slow, RequestRegistry())
+    server = ShmRpcServer(folder, Function(slow), RequestRegistry())
     server.start()
     peer, answers = Peer(folder.path), []
     asking = threading.Thread(target=lambda: answers.append(peer.ask(b"work")))

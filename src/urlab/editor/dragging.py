@@ -1,0 +1,96 @@
+"""Dragging bodies with the pointer: a spring from the point that was grabbed to where the pointer is."""
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import mujoco
+import numpy as np
+
+from urlab.editor.server_link import FAILURES
+
+if TYPE_CHECKING:
+    from urlab.editor.editor import Editor
+
+Drag = tuple[str, tuple[float, ...], tuple[float, ...]]
+"""A body, the point of it that was grabbed (its own frame) and where that is dragged to (the world's)."""
+
+
+class BodyDrag:
+    """One body at a time, for the page that holds the controls.
+
+    Pointer events come on viser's event loop and only say where to; a thread of its own tells the server, the newest
+    target alone, so that a slow server gets fewer and not older ones.
+    """
+
+    def __init__(self, editor: "Editor") -> None:
+        self._editor = editor
+        self._wanted: Drag | None = None
+        self._done: Drag | None = None
+        """What the server was told last."""
+        self._point: tuple[float, ...] = (0.0, 0.0, 0.0)
+        self._held: str | None = None
+        self._changed = threading.Condition()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name="urlab-editor-drag", daemon=True)
+        self._thread.start()
+
+    async def handle(self, event: Any, body: int) -> None:
+        """A pointer event on a body."""
+        world = self._editor.feed.world
+        if world is None or event.client_id != self._editor.controls.holder:
+            return
+        if event.phase == "end":
+            self.release()
+            return
+        if event.phase == "start":
+            self._point = _in_body(world.data, body, event.start_position)
+        name = world.model.body(body).name
+        with self._changed:
+            self._wanted = (name, self._point, tuple(float(one) for one in event.end_position))
+            self._changed.notify()
+
+    def release(self) -> None:
+        """Let go."""
+        with self._changed:
+            self._wanted = None
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Let go, and end the thread."""
+        with self._changed:
+            self._is_closed, self._wanted = True, None
+            self._changed.notify()
+        self._thread.join(2.0)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_closed or self._wanted != self._done)
+                wanted, is_closed = self._wanted, self._is_closed
+            if wanted != self._done:
+                self._tell(wanted)
+                self._done = wanted
+            if is_closed:
+                return
+
+    def _tell(self, wanted: Drag | None) -> None:
+        try:
+            if self._held is not None and (wanted is None or wanted[0] != self._held):
+                held, self._held = self._held, None
+                self._editor.link.change(lambda client: client.runtime.release(held))
+            if wanted is not None:
+                body, point, target = wanted
+                self._editor.link.change(lambda client: client.runtime.perturb(body, point=point, target=target))
+                if self._held is None:
+                    self._editor.note(f"drag {body}")
+                self._held = body
+        except FAILURES as failed:
+            self._editor.note(f"drag: {failed}", is_error=True)
+
+
+def _in_body(data: Any, body: int, position: Any) -> tuple[float, ...]:
+    """A point of the world in a body's own frame."""
+    local, turn = np.empty(3), np.empty(4)
+    mujoco.mju_negQuat(turn, data.xquat[body])
+    mujoco.mju_rotVecQuat(local, np.asarray(position, float) - data.xpos[body], turn)
+    return tuple(local.tolist())

@@ -1,0 +1,178 @@
+"""The editor: a viser server behind the gate, the world in it, and a page for each browser tab."""
+
+import itertools
+import logging
+import socket as sockets
+import ssl
+import threading
+import time
+from collections import deque
+from typing import Any
+
+import viser
+
+from urlab.editor.controls import Controls
+from urlab.editor.decorations import Decorations
+from urlab.editor.dragging import BodyDrag
+from urlab.editor.feed import ShownWorld, WorldFeed
+from urlab.editor.gate import PageGate, behind
+from urlab.editor.keys import PATH, SCRIPT, PageKeys
+from urlab.editor.page import Page
+from urlab.editor.pictures import BlueprintPictures, CameraFrames
+from urlab.editor.server_link import ServerLink
+from urlab.editor.shared_camera import SharedCamera
+from urlab.editor.world_scene import WorldScene
+from urlab_client import URLabClient
+from urlab_client.hotkeys import Hotkeys
+
+log = logging.getLogger("urlab.editor")
+
+_KEPT_NOTES = 500
+
+
+class Notes:
+    """What was done on the pages, for their log. Any thread may add to it."""
+
+    def __init__(self) -> None:
+        self._lines: deque[tuple[str, str, bool]] = deque(maxlen=_KEPT_NOTES)
+        self.count = 0
+
+    def add(self, text: str, *, is_error: bool = False) -> None:
+        """Keep a line, with the time of now."""
+        self._lines.append((time.strftime("%H:%M:%S"), text, is_error))
+        self.count += 1
+
+    def newest(self, number: int) -> list[tuple[str, str, bool]]:
+        """The last lines, the newest first: when, what, whether it is an error."""
+        return list(itertools.islice(reversed(self._lines), number))
+
+
+class Editor:
+    """Serves the page on a socket that listens already."""
+
+    def __init__(
+        self, link: ServerLink, gate: PageGate, listener: sockets.socket, *, tls: ssl.SSLContext | None = None
+    ) -> None:
+        self.link = link
+        self.notes = Notes()
+        self.pictures, self.cameras = BlueprintPictures(link), CameraFrames(link)
+        self._pages: dict[int, Page] = {}
+        self._pages_lock = threading.Lock()
+        self._hotkeys: Hotkeys | None = None
+        self._recording = ""
+        keyboard = PageKeys(self)
+        with behind(gate, listener, tls, routes={PATH: keyboard.serve}, script=SCRIPT):
+            self._viser = viser.ViserServer(host="127.0.0.1", port=0, label="URLab", verbose=False)
+        self._viser.scene.set_up_direction("+z")
+        self._viser.scene.world_axes.visible = False
+        self.controls = Controls(self._show_controls)
+        self.drag = BodyDrag(self)
+        self.camera = SharedCamera(self)
+        self._decorations = Decorations(self._viser)
+        self._scene = WorldScene(self._viser, self._click, self.drag.handle)
+        self.feed = WorldFeed(
+            link,
+            is_watched=lambda: bool(self._pages),
+            on_model=self._show_model,
+            on_state=self._show_state,
+            on_status=self._show_status,
+        )
+        self._viser.on_client_connect(self._open_page)
+        self._viser.on_client_disconnect(self._close_page)
+        self.feed.start()
+
+    def close(self) -> None:
+        """End it; what the pages held is released."""
+        self.feed.close()
+        self.drag.close()
+        self._viser.stop()
+        self.link.close()
+
+    # -- what pages use ---------------------------------------------------------------------------------------------
+
+    @property
+    def pages(self) -> list[Page]:
+        """Those that are open."""
+        with self._pages_lock:
+            return list(self._pages.values())
+
+    @property
+    def recording(self) -> str:
+        """What the recorder says of itself, in a line."""
+        return self._recording
+
+    def note(self, text: str, *, is_error: bool = False) -> None:
+        """Keep a line in the log of all pages."""
+        self.notes.add(text, is_error=is_error)
+
+    def hotkeys(self, client: URLabClient) -> Hotkeys:
+        """The table of keys, at work on the client that changes the world."""
+        if self._hotkeys is None:
+            self._hotkeys = Hotkeys(client)
+        return self._hotkeys
+
+    # -- pages ------------------------------------------------------------------------------------------------------
+
+    def _open_page(self, client: viser.ClientHandle) -> None:
+        page = Page(self, client)
+        with self._pages_lock:
+            self._pages[page.number] = page
+        self.controls.add(page.number)
+        self.camera.place(client)
+        world = self.feed.world
+        if world is not None:
+            page.show_model(world)
+            page.show_status(world)
+        self.feed.wake()
+
+    def _close_page(self, client: viser.ClientHandle) -> None:
+        with self._pages_lock:
+            page = self._pages.pop(client.client_id, None)
+        if page is not None:
+            held_controls = self.controls.holder == page.number
+            page.close()
+            if held_controls:
+                self.drag.release()
+            self.controls.remove(page.number)
+
+    def _show_controls(self) -> None:
+        for page in self.pages:
+            page.show_controls()
+
+    # -- the world --------------------------------------------------------------------------------------------------
+
+    def _show_model(self, world: ShownWorld) -> None:
+        self._scene.show(world.model, world.data, world.actors)
+        for page in self.pages:
+            page.show_model(world)
+
+    def _show_state(self, world: ShownWorld) -> None:
+        transparent = bool(world.view.overlays.get("transparent", False))
+        self._scene.set_mode(world.view.mode, transparent=transparent, data=world.data)
+        self._scene.update(world.data, world.view.selected)
+        self._decorations.update(world)
+        self.camera.follow(world)
+
+    def _show_status(self, world: ShownWorld) -> None:
+        self._recording = self._recorded() if world.view.playing else ""
+        for page in self.pages:
+            page.show_status(world)
+
+    def _recorded(self) -> str:
+        recorded = self.link.read(lambda client: client.recording.status())
+        state = "recording" if recorded.active else "recorded"
+        return (
+            f"{state}: {recorded.frame_count} frames, {recorded.sim_duration_s:.1f} s" if recorded.frame_count else ""
+        )
+
+    async def _click(self, event: Any, body: int) -> None:
+        page, world = self._pages.get(event.client_id), self.feed.world
+        if page is None or world is None:
+            return
+        actor = next((name for name, bodies in world.actors.items() if body in bodies), None)
+        if actor is not None:
+            threading.Thread(target=self.select, args=(page, actor), daemon=True).start()
+
+    def select(self, page: Page, actor: str) -> None:
+        """Select an actor, for every view."""
+        page.change(f"select {actor}", lambda client: client.outliner.select_actor(actor, by_name=True))

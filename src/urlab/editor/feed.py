@@ -1,0 +1,166 @@
+"""The world as it is now, read at display rate while a page is open.
+
+One thread reads views, keeps a model and data of its own, and calls those who draw; the simulation never waits for it.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import mujoco
+
+from urlab.editor.server_link import FAILURES, ServerLink
+from urlab_client.namespaces.viewport import WorldView
+from urlab_client.types import PIEStatus
+
+log = logging.getLogger("urlab.editor")
+
+RATE_HZ = 30.0
+_STATUS_PERIOD_S = 0.2
+_RETRY_S = 0.5
+
+
+@dataclass
+class ShownWorld:
+    """What is shown now. ``data`` has the kinematics of ``view``; ``problem`` says why nothing new comes, if so."""
+
+    view: WorldView
+    model: Any
+    data: Any
+    actors: Mapping[str, Sequence[int]]
+    status: PIEStatus | None = None
+    step_rate_hz: float = 0.0
+    realtime_factor: float = 0.0
+    problem: str | None = None
+
+
+@dataclass
+class _Pace:
+    """Simulated against wall time, over the last second or so."""
+
+    marks: list[tuple[float, float]] = field(default_factory=list)
+
+    def factor(self, sim_time: float | None) -> float:
+        now = time.monotonic()
+        if sim_time is None or (self.marks and sim_time < self.marks[-1][1]):
+            self.marks.clear()
+        if sim_time is None:
+            return 0.0
+        self.marks.append((now, sim_time))
+        while len(self.marks) > 2 and now - self.marks[0][0] > 1.0:
+            self.marks.pop(0)
+        (began_s, first), (ended_s, last) = self.marks[0], self.marks[-1]
+        return (last - first) / (ended_s - began_s) if ended_s > began_s else 0.0
+
+
+class WorldFeed:
+    """Reads the world while ``is_watched`` says that a page is open.
+
+    ``on_model`` is called with another model, ``on_state`` with every view, ``on_status`` a few times a second; all on
+    the feed's thread.
+    """
+
+    def __init__(
+        self,
+        link: ServerLink,
+        *,
+        is_watched: Callable[[], bool],
+        on_model: Callable[[ShownWorld], None],
+        on_state: Callable[[ShownWorld], None],
+        on_status: Callable[[ShownWorld], None],
+    ) -> None:
+        self._link = link
+        self._is_watched = is_watched
+        self._on_model, self._on_state, self._on_status = on_model, on_state, on_status
+        self.world: ShownWorld | None = None
+        self.problem: str | None = None
+        self._pace = _Pace()
+        self._status_due_s = 0.0
+        self._wake = threading.Event()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name="urlab-editor-feed", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look at once: a page was opened, or the world was changed."""
+        self._status_due_s = 0.0
+        self._wake.set()
+
+    def close(self) -> None:
+        """End the thread."""
+        self._is_closed = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(5.0)
+
+    def _run(self) -> None:
+        due_s = time.monotonic()
+        while not self._is_closed:
+            if not self._is_watched():
+                self._wake.wait(_RETRY_S)
+                self._wake.clear()
+                due_s = time.monotonic()
+                continue
+            pause_s = 0.0
+            try:
+                self._look()
+            except FAILURES as failed:
+                self._note_problem(str(failed))
+                pause_s = _RETRY_S
+            except Exception:
+                log.exception("the editor's view failed")
+                self._note_problem("the view failed: the reason is in the server's log")
+                pause_s = _RETRY_S
+            due_s = max(due_s + 1 / RATE_HZ, time.monotonic() + pause_s)
+            self._wake.wait(max(0.0, due_s - time.monotonic()))
+            if self._wake.is_set():
+                self._wake.clear()
+                due_s = time.monotonic()
+
+    def _note_problem(self, problem: str) -> None:
+        if problem != self.problem:
+            self.problem = problem
+            if self.world is not None:
+                self.world.problem = problem
+                self._on_status(self.world)
+
+    def _look(self) -> None:
+        known = None if self.world is None else self.world.view.model
+        view = self._link.read(lambda client: client.viewport.read(known))
+        self.problem = None
+        if view.mjb is not None:
+            model = view.load_model()
+            status = None if self.world is None else self.world.status
+            self.world = ShownWorld(view, model, mujoco.MjData(model), view.actors or {}, status)
+            self._pose(self.world)
+            self._on_model(self.world)
+        world = self.world
+        if world is None:
+            return
+        is_new = view.state != world.view.state or view.sim_time != world.view.sim_time
+        world.view, world.problem = view, None
+        if is_new:
+            self._pose(world)
+        world.realtime_factor = self._pace.factor(view.sim_time)
+        self._on_state(world)
+        if time.monotonic() >= self._status_due_s:
+            self._status_due_s = time.monotonic() + _STATUS_PERIOD_S
+            world.status = self._link.read(lambda client: client.sim.status())
+            self._on_status(world)
+
+    def _pose(self, world: ShownWorld) -> None:
+        model, data = world.model, world.data
+        world.view.write_to(data)
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_camlight(model, data)
+        if model.nflex:
+            mujoco.mj_flex(model, data)
+        if model.ntendon:
+            mujoco.mj_tendon(model, data)

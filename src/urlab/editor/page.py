@@ -1,0 +1,183 @@
+"""One open page: its panels, its notices, and whether it holds the controls."""
+
+import contextlib
+import logging
+import secrets
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import viser
+
+from urlab.editor.feed import ShownWorld
+from urlab.editor.gizmo import Gizmo
+from urlab.editor.panels import PANELS, Panel
+from urlab.editor.server_link import FAILURES
+from urlab_client import URLabClient
+
+if TYPE_CHECKING:
+    from urlab.editor.editor import Editor
+
+log = logging.getLogger("urlab.editor")
+Result = TypeVar("Result")
+
+_NOTICE_S = 8.0
+
+
+class Page:
+    """A browser tab. Its widgets are its own; those that change the world work while it holds the controls."""
+
+    def __init__(self, editor: "Editor", client: viser.ClientHandle) -> None:
+        self.editor = editor
+        self.client = client
+        self.gui = client.gui
+        self.number: int = client.client_id
+        self.key = f"{self.number}-{secrets.token_urlsafe(9)}"
+        """What its keyboard names it by."""
+        self._inputs: list[Any] = []
+        self.gizmo = Gizmo(self)
+        self.gui.configure_theme(
+            control_width="large", dark_mode=False, show_logo=False, show_share_button=False, brand_color=(28, 100, 180)
+        )
+        self.gui.set_panel_label("URLab")
+        self._controls_note = self.gui.add_markdown("")
+        self._controls_button = self.gui.add_button("Ask for the controls", visible=False)
+        self._controls_button.on_click(lambda _: self._press_controls())
+        self.on_leave: dict[str, Callable[[URLabClient], Any]] = {}
+        """What to do when the page is closed, so that nothing stays as only a page would hold it."""
+        self.panels: list[Panel] = []
+        tabs = None
+        for kind in PANELS:
+            if kind.title is None:
+                panel = kind(self)
+                panel.build()
+            else:
+                tabs = self.gui.add_tab_group() if tabs is None else tabs
+                with tabs.add_tab(kind.title, kind.icon):
+                    panel = kind(self)
+                    panel.build()
+            self.panels.append(panel)
+
+    # -- what panels use --------------------------------------------------------------------------------------------
+
+    @property
+    def world(self) -> ShownWorld | None:
+        """What is shown now."""
+        return self.editor.feed.world
+
+    def read(self, work: Callable[[URLabClient], Result]) -> Result | None:
+        """What ``work`` reads from the server; None, and a notice, if that fails."""
+        try:
+            return self.editor.link.read(work)
+        except FAILURES as failed:
+            self.tell("That did not work", str(failed), is_error=True)
+            return None
+
+    def change(self, what: str, work: Callable[[URLabClient], Result]) -> Result | None:
+        """Change the world, if this page holds the controls: what ``work`` returns; None, and a notice, if it fails."""
+        if self.editor.controls.holder != self.number:
+            self.tell("Another page holds the controls", "Ask for them at the top of the panel.", is_error=True)
+            return None
+        try:
+            result = self.editor.link.change(work)
+        except FAILURES as failed:
+            self.editor.note(f"{what}: {failed}", is_error=True)
+            self.tell(what[:1].upper() + what[1:] + " did not work", str(failed), is_error=True)
+            return None
+        self.editor.note(what)
+        self.editor.feed.wake()
+        return result
+
+    def tell(self, title: str, text: str, *, is_error: bool = False) -> None:
+        """Show a notice on this page."""
+        self.client.add_notification(
+            title, text[:600], with_close_button=True, auto_close_seconds=None if is_error else _NOTICE_S,
+            color=(200, 40, 40) if is_error else (40, 120, 60),
+        )  # fmt: skip
+
+    def show_text(self, title: str, text: str) -> None:
+        """Show a text over the page, until it is closed."""
+        modal = self.gui.add_modal(title)
+        with modal:
+            self.gui.add_markdown(text)
+            self.gui.add_button("Close").on_click(lambda _: modal.close())
+
+    def acting(self, widget: Any) -> Any:
+        """A widget that changes the world: it works only while the page holds the controls.
+
+        A row of buttons cannot be switched off; `change` then says why nothing happens.
+        """
+        if not isinstance(widget, viser.GuiButtonGroupHandle):
+            self._inputs.append(widget)
+            widget.disabled = self.editor.controls.holder != self.number
+        return widget
+
+    def button(
+        self, label: str, what: str, work: Callable[[URLabClient], Any], *, icon: Any = None, hint: str | None = None
+    ) -> Any:
+        """A button that changes the world."""
+        button = self.acting(self.gui.add_button(label, icon=icon, hint=hint))
+        button.on_click(lambda _: self.change(what, work))
+        return button
+
+    def forget(self, widget: Any) -> None:
+        """Remove a widget."""
+        self._inputs = [one for one in self._inputs if one is not widget]
+        widget.remove()
+
+    # -- what the editor tells --------------------------------------------------------------------------------------
+
+    @property
+    def shares_camera(self) -> bool:
+        """Whether its camera and that of the viewport are one."""
+        return any(panel.shares_camera for panel in self.panels)
+
+    def show_controls(self) -> None:
+        """Say who holds the controls, and switch what changes the world on or off."""
+        controls = self.editor.controls
+        holds = controls.holder == self.number
+        for widget in self._inputs:
+            widget.disabled = not holds
+        others = [one for one in controls.asking if one != self.number]
+        self._controls_button.visible = not holds or bool(others)
+        if holds:
+            asking = ", ".join(f"page {one + 1}" for one in others)
+            self._controls_note.content = f"{asking} asks for the controls." if others else ""
+            self._controls_note.visible = bool(others)
+            self._controls_button.label = "Give the controls away"
+        else:
+            asked = self.number in controls.asking
+            self._controls_note.visible = True
+            holder = "No page" if controls.holder is None else f"Page {controls.holder + 1}"
+            self._controls_note.content = f"**{holder} holds the controls.** This is page {self.number + 1}." + (
+                " You have asked for them; press again to take them." if asked else ""
+            )
+            self._controls_button.label = "Take the controls" if asked else "Ask for the controls"
+
+    def show_model(self, world: ShownWorld) -> None:
+        """Another model is shown."""
+        for panel in self.panels:
+            panel.show_model(world)
+
+    def show_status(self, world: ShownWorld) -> None:
+        """A few times a second."""
+        self.gizmo.show(world)
+        for panel in self.panels:
+            panel.show_status(world)
+
+    def close(self) -> None:
+        """The tab is gone."""
+        self._inputs.clear()
+        for panel in self.panels:
+            panel.close()
+        for leave in self.on_leave.values():
+            with contextlib.suppress(*FAILURES):
+                self.editor.link.change(leave)
+
+    def _press_controls(self) -> None:
+        controls = self.editor.controls
+        if controls.holder == self.number:
+            controls.give(self.number)
+        elif self.number in controls.asking:
+            controls.take(self.number)
+        else:
+            controls.ask(self.number)

@@ -1,0 +1,106 @@
+"""Live pictures of the robots' cameras."""
+
+import threading
+import time
+from typing import Any
+
+import numpy as np
+from viser import Icon
+
+from urlab.editor.feed import ShownWorld
+from urlab.editor.panels.base import Panel
+from urlab.editor.server_link import FAILURES
+from urlab_client import URLabClient
+from urlab_client.enums import CameraMode
+from urlab_client.handles.frame import rgb_picture
+
+_NONE = "(off)"
+_PERIOD_S = 0.2
+_DEPTH_RANGE = (5, 95)
+"""Percentiles of the depth that the legend covers."""
+
+
+class CamerasPanel(Panel):
+    """One camera at a time, with its mode; a depth picture has a legend."""
+
+    title = "Cameras"
+    icon = Icon.CAMERA
+    place = 30
+
+    def build(self) -> None:
+        """The choice, the picture, the legend."""
+        gui = self.gui
+        self._camera: Any = gui.add_dropdown("Camera", (_NONE,))
+        self._mode = self.page.acting(gui.add_dropdown("Mode", tuple(mode.value for mode in CameraMode)))
+        self._mode.on_update(self._change_mode)
+        self._picture = gui.add_image(np.full((90, 160, 3), 230, np.uint8), visible=False)
+        self._legend = gui.add_markdown("")
+        self.page.button("Look through it in the view", "look through a camera", self._look_through, icon=Icon.EYE)
+        self._is_closed = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._camera.on_update(lambda _: self._follow())
+
+    def show_model(self, world: ShownWorld) -> None:
+        """The cameras of the scene that plays."""
+        names: tuple[str, ...] = ()
+        if world.view.playing:
+            names = tuple(self.page.editor.cameras.names())
+        if self._camera.value not in (_NONE, *names):
+            self._camera.value = _NONE
+        self._camera.options = (_NONE, *names)
+
+    def close(self) -> None:
+        """No more pictures."""
+        self._is_closed.set()
+
+    def _change_mode(self, event: Any) -> None:
+        if event.client is not None and self._camera.value != _NONE:
+            camera, mode = self._camera.value, self._mode.value
+            self.page.change(f"{camera} in {mode}", lambda client: client.runtime.set_camera_mode(camera, mode))
+
+    def _look_through(self, client: URLabClient) -> None:
+        if self._camera.value == _NONE:
+            raise ValueError("choose a camera first")
+        client.viewport.look_through(self._camera.value)
+
+    def _follow(self) -> None:
+        """Fetch pictures while a camera is chosen; a camera that no page shows draws nothing."""
+        self._picture.visible = self._camera.value != _NONE
+        if self._thread is None or not self._thread.is_alive():
+            self._thread = threading.Thread(target=self._fetch, name="urlab-editor-camera", daemon=True)
+            self._thread.start()
+
+    def _fetch(self) -> None:
+        while self._camera.value != _NONE and not self._is_closed.is_set():
+            begin_s, name = time.monotonic(), self._camera.value
+            try:
+                frame = self.page.editor.cameras.frame(name)
+                self._show(frame)
+            except FAILURES as failed:
+                self._legend.content = str(failed)
+            self._is_closed.wait(max(0.02, _PERIOD_S - (time.monotonic() - begin_s)))
+        self._legend.content = ""
+
+    def _show(self, frame: Any) -> None:
+        pixels, legend = shown_pixels(frame)
+        self._picture.image = pixels
+        self._legend.content = legend
+
+
+def shown_pixels(frame: Any) -> tuple[Any, str]:
+    """A camera frame as RGB, and what its colours mean."""
+    values = frame.pixels
+    if values.ndim == 2:
+        near, far = np.percentile(values, _DEPTH_RANGE)
+        share = np.clip((values - near) / max(far - near, 1e-6), 0, 1)
+        return depth_colors(share), f"depth: red {near:.2f} m to blue {far:.2f} m"
+    return rgb_picture(frame), ""
+
+
+def depth_colors(share: Any) -> Any:
+    """Near is red, far is blue, over yellow and green."""
+    anchors = np.array([[200, 30, 30], [235, 200, 60], [60, 170, 90], [40, 70, 170]], float)
+    place = share * (len(anchors) - 1)
+    low = np.clip(place.astype(int), 0, len(anchors) - 2)
+    part = (place - low)[..., None]
+    return (anchors[low] * (1 - part) + anchors[low + 1] * part).astype(np.uint8)

@@ -1,0 +1,310 @@
+"""The inspector: pose, joints, actuators, sensors, gains and masses of the selected actor, live."""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import mujoco
+import numpy as np
+from viser import Icon, uplot
+
+from urlab.editor.feed import ShownWorld
+from urlab.editor.panels.base import Panel
+from urlab_client import URLabClient
+
+_PLOT_S = 10.0
+_MOST_SLIDERS = 40
+_HINGE, _SLIDE = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
+_ENDLESS_TURN = 3.1416
+_ENDLESS_WAY = 5.0
+
+
+class InspectorPanel(Panel):
+    """What the selected actor is, and how it is now."""
+
+    title = "Inspect"
+    icon = Icon.ADJUSTMENTS
+    place = 15
+
+    def build(self) -> None:
+        """A heading; the rest comes with a selection."""
+        self._heading = self.gui.add_markdown("Nothing is selected: click an actor, or choose it under *Scene*.")
+        self._folder = self.gui.add_folder(None)
+        self._widgets: list[Any] = []
+        self._live: list[Callable[[ShownWorld], None]] = []
+        self._shown: tuple[Any, ...] = ()
+
+    def show_model(self, world: ShownWorld) -> None:  # noqa: ARG002 - for every panel
+        """Another model has other ids."""
+        self._shown = ()
+
+    def show_status(self, world: ShownWorld) -> None:
+        """Live values; everything anew when another actor is selected, or play begins or ends."""
+        source = (world.status.control_source or {}) if world.status is not None else {}
+        wanted = (world.view.selected, world.view.model, world.view.playing, source.get(world.view.selected or ""))
+        if wanted != self._shown:
+            self._shown = wanted
+            self._write(world, source.get(world.view.selected or ""))
+        for refresh in self._live:
+            refresh(world)
+
+    def _write(self, world: ShownWorld, source: str | None) -> None:
+        for widget in self._widgets:
+            self.page.forget(widget)
+        self._widgets, self._live = [], []
+        actor = world.view.selected
+        if actor is None or actor not in world.actors:
+            self._heading.content = "Nothing is selected: click an actor, or choose it under *Scene*."
+            return
+        self._heading.content = f"### {actor}\n\n{_summary(world, actor)}"
+        with self._folder:
+            self._write_pose(world, actor)
+            self._write_joints(world, actor)
+            self._write_actuators(world, actor, source)
+            self._write_sensors(world, actor)
+            if world.view.playing:
+                self._write_gains(actor)
+
+    def _own(self, widget: Any, *, acting: bool = True) -> Any:
+        self._widgets.append(widget)
+        return self.page.acting(widget) if acting else widget
+
+    # -- pose -------------------------------------------------------------------------------------------------------
+
+    def _write_pose(self, world: ShownWorld, actor: str) -> None:
+        found = self.page.read(lambda client: client.outliner.find_actors(name_prefix=actor)) or []
+        info = next((one for one in found if one.name == actor), None)
+        if info is None or world.view.playing:
+            return
+        folder = self._own(self.gui.add_folder("Place in the level"), acting=False)
+        with folder:
+            place = self.page.acting(self.gui.add_vector3("Position m", info.location, step=0.01))
+            turn = self.page.acting(self.gui.add_vector3("Rotation °", euler_deg(info.rotation_quat), step=1.0))
+
+        def move(event: Any) -> None:
+            if event.client is not None:
+                position, rotation = place.value, turn.value
+                self.page.change(
+                    f"move {actor}",
+                    lambda client: client.scene.set_actor_transform(
+                        actor, by_name=True, location=position, rotation_euler=rotation
+                    ),
+                )
+
+        place.on_update(move)
+        turn.on_update(move)
+
+    # -- joints and actuators ---------------------------------------------------------------------------------------
+
+    def _write_joints(self, world: ShownWorld, actor: str) -> None:
+        model = world.model
+        joints = [
+            index
+            for index in _of_actor(model.njnt, model.joint, actor)
+            if int(model.jnt_type[index]) in (_HINGE, _SLIDE)
+        ][:_MOST_SLIDERS]
+        if not joints:
+            return
+        folder = self._own(self.gui.add_folder("Joints"), acting=False)
+        for index in joints:
+            low, high = _range(model, index)
+            address = int(model.jnt_qposadr[index])
+            name = model.joint(index).name
+            with folder:
+                slider = self.page.acting(
+                    self.gui.add_slider(
+                        name.removeprefix(f"{actor}_"), min=low, max=high, step=(high - low) / 1000,
+                        initial_value=_within(low, high, world.data.qpos[address]),
+                    )
+                )  # fmt: skip
+            slider.on_update(partial(self._set_joint, actor, name))
+            self._live.append(partial(_follow, slider, "qpos", address, low, high))
+
+    def _set_joint(self, actor: str, joint: str, event: Any) -> None:
+        if event.client is None:
+            return
+        value = float(event.target.value)
+        world = self.page.world
+        if world is None or not world.view.playing:
+            self.page.tell("Joints move while the level plays", "Press Play first.", is_error=True)
+            return
+        model, qpos = world.model, world.data.qpos
+        joints = _of_actor(model.njnt, model.joint, actor)
+        numbers: list[float] = []
+        for index in joints:
+            first = int(model.jnt_qposadr[index])
+            numbers += (
+                [value] if model.joint(index).name == joint else qpos[first : first + _width(model, index)].tolist()
+            )
+        self.page.change(f"{joint} = {value:.3f}", lambda client: client.runtime.set_qpos(actor, numbers, by_name=True))
+
+    def _write_actuators(self, world: ShownWorld, actor: str, source: str | None) -> None:
+        model = world.model
+        actuators = _of_actor(model.nu, model.actuator, actor)[:_MOST_SLIDERS]
+        if not actuators or not world.view.playing:
+            return
+        folder = self._own(self.gui.add_folder("Actuators"), acting=False)
+        with folder:
+            by_page = self.page.acting(
+                self.gui.add_checkbox(
+                    "Drive from this page", source == "ui", hint="Control source ui: the sliders count, not the client."
+                )
+            )
+        by_page.on_update(lambda event: self._set_source(event, actor, bool(by_page.value)))
+        for index in actuators:
+            low, high = _control_range(model, index)
+            name = model.actuator(index).name.removeprefix(f"{actor}_")
+            with folder:
+                slider = self.gui.add_slider(
+                    name, min=low, max=high, step=(high - low) / 1000,
+                    initial_value=_within(low, high, world.data.ctrl[index]), disabled=True,
+                )  # fmt: skip
+            if source == "ui":
+                self.page.acting(slider)
+                slider.on_update(partial(self._set_control, actor, name))
+            else:
+                self._live.append(partial(_follow, slider, "ctrl", index, low, high))
+
+    def _set_source(self, event: Any, actor: str, by_page: bool) -> None:
+        if event.client is not None:
+            source = "ui" if by_page else "zmq"
+            if by_page:
+                self.page.on_leave[actor] = lambda client: client.runtime.set_control_source("zmq", articulation=actor)
+            else:
+                self.page.on_leave.pop(actor, None)
+            self.page.change(
+                f"{actor} follows {source}",
+                lambda client: client.runtime.set_control_source(source, articulation=actor),
+            )
+
+    def _set_control(self, actor: str, actuator: str, event: Any) -> None:
+        if event.client is not None:
+            value = float(event.target.value)
+            self.page.change(
+                f"{actuator} = {value:.3f}",
+                lambda client: client.runtime.set_ui_controls(actor, ctrl_map={actuator: value}),
+            )
+
+    # -- sensors ----------------------------------------------------------------------------------------------------
+
+    def _write_sensors(self, world: ShownWorld, actor: str) -> None:
+        model = world.model
+        sensors = _of_actor(model.nsensor, model.sensor, actor)
+        if not sensors or not world.view.playing:
+            return
+        names = {model.sensor(index).name.removeprefix(f"{actor}_"): index for index in sensors}
+        folder = self._own(self.gui.add_folder("Sensors"), acting=False)
+        with folder:
+            chosen = self.gui.add_dropdown("Sensor", tuple(names))
+            text = self.gui.add_markdown("")
+            plot = self.gui.add_uplot(
+                (np.zeros(2), np.zeros(2)), (uplot.Series(label="s"), uplot.Series(label="value", stroke="#1c64b4")),
+                scales={"x": uplot.Scale(time=False)}, aspect=2.0,
+            )  # fmt: skip
+        history: deque[tuple[float, float]] = deque(maxlen=200)
+        last: list[Any] = [None]
+
+        def refresh(world: ShownWorld) -> None:
+            index = names[chosen.value]
+            first, size = int(world.model.sensor_adr[index]), int(world.model.sensor_dim[index])
+            values = world.data.sensordata[first : first + size]
+            now = world.view.sim_time or 0.0
+            if last[0] != chosen.value or (history and now < history[-1][0]):
+                history.clear()
+                last[0] = chosen.value
+            text.content = f"`{', '.join(f'{value:.4g}' for value in values)}`"
+            if not history or now > history[-1][0]:
+                history.append((now, float(values[0]) if size == 1 else float(np.linalg.norm(values))))
+            while history and now - history[0][0] > _PLOT_S:
+                history.popleft()
+            if len(history) > 1:
+                times, numbers = np.array(history).T
+                plot.data = (times, numbers)
+
+        self._live.append(refresh)
+
+    # -- gains ------------------------------------------------------------------------------------------------------
+
+    def _write_gains(self, actor: str) -> None:
+        controller = self.page.read(lambda client: _controller(client, actor))
+        if controller is None or controller[0] != "pd":
+            return
+        params = controller[1]
+        folder = self._own(self.gui.add_folder("Gains", expand_by_default=False), acting=False)
+        for kind in ("kp", "kv"):
+            for joint, value in dict(params.get(kind, {})).items():
+                with folder:
+                    number = self.page.acting(self.gui.add_number(f"{kind} {joint}", float(value), step=0.1))
+                number.on_update(partial(self._set_gain, actor, kind, joint))
+
+    def _set_gain(self, actor: str, kind: str, joint: str, event: Any) -> None:
+        if event.client is not None:
+            value = float(event.target.value)
+            self.page.change(
+                f"{kind} of {joint} = {value:g}",
+                lambda client: _configure(client, actor, {kind: {joint: value}}),
+            )
+
+
+def _configure(client: URLabClient, actor: str, params: dict[str, dict[str, float]]) -> None:
+    controller = client.articulations[actor].controller
+    if controller is None:
+        raise ValueError(f"{actor} has no controller")
+    controller.configure(**params)
+
+
+def _controller(client: URLabClient, actor: str) -> tuple[str, dict[str, Any]] | None:
+    robot = client.articulations.get(actor)
+    controller = None if robot is None else robot.controller
+    return None if controller is None else (str(controller.kind), dict(controller.params))
+
+
+def _of_actor(count: int, by_id: Any, actor: str) -> list[int]:
+    prefix = f"{actor}_"
+    return [index for index in range(count) if by_id(index).name.startswith(prefix)]
+
+
+def _width(model: Any, joint: int) -> int:
+    return {0: 7, 1: 4}.get(int(model.jnt_type[joint]), 1)
+
+
+def _range(model: Any, joint: int) -> tuple[float, float]:
+    if model.jnt_limited[joint]:
+        low, high = model.jnt_range[joint].tolist()
+        return low, high
+    reach = _ENDLESS_TURN if int(model.jnt_type[joint]) == _HINGE else _ENDLESS_WAY
+    return -reach, reach
+
+
+def _control_range(model: Any, actuator: int) -> tuple[float, float]:
+    low, high = model.actuator_ctrlrange[actuator].tolist()
+    return (low, high) if model.actuator_ctrllimited[actuator] and high > low else (-1.0, 1.0)
+
+
+def _within(low: float, high: float, value: float) -> float:
+    return float(min(high, max(low, value)))
+
+
+def _follow(slider: Any, array: str, index: int, low: float, high: float, world: ShownWorld) -> None:
+    """Let a slider show a number of the state."""
+    slider.value = _within(low, high, float(getattr(world.data, array)[index]))
+
+
+def _summary(world: ShownWorld, actor: str) -> str:
+    model, bodies = world.model, list(world.actors[actor])
+    mass = float(model.body_mass[bodies].sum()) if bodies else 0.0
+    joints, actuators = _of_actor(model.njnt, model.joint, actor), _of_actor(model.nu, model.actuator, actor)
+    words = [f"{len(bodies)} bodies", f"{mass:.3g} kg"]
+    words += [f"{len(joints)} joints"] if joints else []
+    words += [f"{len(actuators)} actuators"] if actuators else []
+    return ", ".join(words)
+
+
+def euler_deg(quat_xyzw: Any) -> tuple[float, float, float]:
+    """Roll, pitch and yaw in degrees, about the fixed axes."""
+    x, y, z, w = (float(one) for one in quat_xyzw)
+    roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+    pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1, 1))
+    yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    return float(np.degrees(roll)), float(np.degrees(pitch)), float(np.degrees(yaw))

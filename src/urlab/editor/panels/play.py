@@ -1,0 +1,145 @@
+"""The play bar: begin and stop, pause, step, reset, speed, mode; what the simulation says of itself."""
+
+from typing import Any
+
+from viser import Icon
+
+from urlab.editor.feed import ShownWorld
+from urlab.editor.panels.base import Panel
+from urlab_client import URLabClient
+from urlab_client.enums import PIEState, StepMode
+from urlab_client.hotkeys import Hotkeys
+
+_MODES = tuple(mode.value for mode in StepMode if mode is not StepMode.AUTO)
+
+
+class PlayBar(Panel):
+    """Above the tabs, always in sight."""
+
+    place = 0
+
+    def build(self) -> None:
+        """The line of figures, then two rows of buttons, speed and mode."""
+        self._figures = self.gui.add_html("")
+        page = self.page
+        self._play = page.acting(self.gui.add_button_group("Level", ("Play", "Stop", "Reset")))
+        self._play.on_click(lambda _: self._press(self._play.value))
+        self._run = page.acting(self.gui.add_button_group("Time", ("Pause", "Step", "10 steps")))
+        self._run.on_click(lambda _: self._press(self._run.value))
+        self._error = self.gui.add_markdown("", visible=False)
+
+    def _press(self, word: str) -> None:
+        actions: dict[str, tuple[str, Any]] = {
+            "Play": ("begin to play", _begin),
+            "Stop": ("stop playing", lambda client: client.sim.stop()),
+            "Reset": ("reset", lambda client: client.reset()),
+            "Pause": ("pause or go on", lambda client: self._hotkeys(client).press("space")),
+            "Step": ("one step", lambda client: self._hotkeys(client).press(".")),
+            "10 steps": ("ten steps", lambda client: self._hotkeys(client).press(">")),
+        }
+        what, work = actions[word]
+        said = self.page.change(what, work)
+        if isinstance(said, str):
+            self.page.editor.note(said)
+
+    def _hotkeys(self, client: URLabClient) -> Hotkeys:
+        return self.page.editor.hotkeys(client)
+
+    def show_status(self, world: ShownWorld) -> None:
+        """State, time, real-time factor."""
+        status = world.status
+        if status is None:
+            return
+        state = {PIEState.READY: "playing", PIEState.OFF: "editing"}.get(status.state, status.state.value)
+        if status.state is PIEState.READY and status.paused:
+            state = "paused"
+        words = [f"<b>{_escaped(status.level or '')}</b>", state]
+        if status.state is PIEState.READY:
+            words += [
+                f"{status.sim_time or 0:.2f} s",
+                f"{world.realtime_factor:.2f} x real time",
+                f"{status.mode}" + (f" at {status.speed_percent:g} %" if status.mode == "live" else ""),
+            ]
+        marks = f'id="urlab-status" data-state="{state}" data-urlab-page="{self.page.key}"'
+        style = "padding:0.2em 1em;font-variant-numeric:tabular-nums"
+        self._figures.content = f'<div {marks} style="{style}">{" · ".join(words)}</div>'
+        problem = world.problem or status.physics_error
+        if status.state is PIEState.COMPILE_FAILED:
+            problem = f"**This level does not compile.**\n\n```\n{status.compile_error}\n```"
+        self._error.visible = bool(problem)
+        if problem:
+            self._error.content = problem
+
+
+class PlayPanel(Panel):
+    """Speed, mode, keyframes, saved states."""
+
+    title = "Play"
+    icon = Icon.PLAYER_PLAY
+    place = 20
+
+    def build(self) -> None:
+        """Speed and mode, keyframes, states."""
+        page, gui = self.page, self.gui
+        self._speed = page.acting(gui.add_slider("Speed %", min=5, max=100, step=5, initial_value=100))
+        self._speed.on_update(self._change_speed)
+        self._mode = page.acting(gui.add_dropdown("Mode", _MODES, initial_value="live"))
+        self._mode.on_update(self._change_mode)
+        with gui.add_folder("Keyframes"):
+            self._keyframe = page.acting(gui.add_dropdown("Keyframe", ("(start)",)))
+            page.button("Reset to it", "reset to a keyframe", self._reset_to, icon=Icon.PLAYER_SKIP_BACK)
+        with gui.add_folder("States"):
+            self._state_name = page.acting(gui.add_text("Name", "state-1"))
+            page.button("Save state", "save a state", self._save, icon=Icon.DEVICE_FLOPPY)
+            self._states = page.acting(gui.add_dropdown("Saved", ("(none)",)))
+            page.button("Restore state", "restore a state", self._restore, icon=Icon.ARROW_BACK_UP)
+
+    def _change_speed(self, event: Any) -> None:
+        if event.client is not None:
+            self.page.change("set the speed", lambda client: client.runtime.set_sim_speed(float(self._speed.value)))
+
+    def _change_mode(self, event: Any) -> None:
+        if event.client is not None:
+            self.page.change(f"mode {self._mode.value}", lambda client: client.runtime.set_mode(self._mode.value))
+
+    def _reset_to(self, client: URLabClient) -> None:
+        name = self._keyframe.value
+        if name == "(start)":
+            client.reset()
+        else:
+            client.reset(keyframe_name=name)
+
+    def _save(self, client: URLabClient) -> None:
+        client.runtime.save_state(self._state_name.value or None)
+        self._list_states(client)
+
+    def _restore(self, client: URLabClient) -> None:
+        client.runtime.restore_state(self._states.value)
+
+    def _list_states(self, client: URLabClient) -> None:
+        names = tuple(one.name for one in client.runtime.list_states())
+        self._states.options = names or ("(none)",)
+
+    def show_model(self, world: ShownWorld) -> None:
+        """Keyframes and states are those of the running scene."""
+        if not world.view.playing:
+            return
+        names = tuple(one.name for one in self.page.read(lambda client: client.runtime.list_keyframes()) or ())
+        self._keyframe.options = ("(start)", *dict.fromkeys(names))
+        self.page.read(self._list_states)
+
+    def show_status(self, world: ShownWorld) -> None:
+        """Speed and mode in force."""
+        status = world.status
+        if status is not None and status.speed_percent is not None:
+            self._speed.value = float(min(100.0, max(5.0, status.speed_percent)))
+        if status is not None and status.mode in _MODES:
+            self._mode.value = status.mode
+
+
+def _begin(client: URLabClient) -> None:
+    client.sim.start()
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -1,0 +1,77 @@
+"""Pictures for the pages, each drawn once however many pages show it: blueprints, and frames of cameras."""
+
+import base64
+import threading
+import time
+from typing import Any
+
+from urlab.editor.server_link import FAILURES, ServerLink
+from urlab_client import URLabClient
+
+_FRESH_S = 0.15
+_MOST = 200
+
+
+class BlueprintPictures:
+    """Small pictures of models, kept as HTML. Any thread may call it."""
+
+    def __init__(self, link: ServerLink) -> None:
+        self._link = link
+        self._kept: dict[tuple[str, int, int], str] = {}
+
+    def get(self, path: str, width: int, height: int) -> str:
+        """An ``<img>`` of a blueprint; a sentence where it cannot be drawn."""
+        key = (path, width, height)
+        if key not in self._kept:
+            if len(self._kept) >= _MOST:
+                self._kept.clear()
+            self._kept[key] = self._draw(*key)
+        return self._kept[key]
+
+    def _draw(self, path: str, width: int, height: int) -> str:
+        try:
+            png = self._link.draw(lambda client: client.outliner.blueprint_picture(path, width=width, height=height))
+        except FAILURES as failed:
+            return f"<small>no picture: {str(failed)[:200]}</small>"
+        coded = base64.b64encode(png).decode()
+        return f'<img src="data:image/png;base64,{coded}" width="{width}" height="{height}" alt="{path}">'
+
+
+class CameraFrames:
+    """The newest frame of each camera that is asked for. Any thread may call it."""
+
+    def __init__(self, link: ServerLink) -> None:
+        self._link = link
+        self._lock = threading.Lock()
+        self._kept: dict[str, tuple[float, Any]] = {}
+
+    def names(self) -> list[str]:
+        """``prefix/name`` of every camera of the running scene, and global ones by their name."""
+        return self._link.draw(lambda client: list(_views(client)))
+
+    def frame(self, name: str) -> Any:
+        """A `CameraFrame` of about now; LookupError when there is no such camera any more."""
+        with self._lock:
+            when_s, frame = self._kept.get(name, (0.0, None))
+            if time.monotonic() - when_s < _FRESH_S:
+                return frame
+            frame = self._link.draw(lambda client: _latest(client, name))
+            self._kept[name] = (time.monotonic(), frame)
+            return frame
+
+
+def _views(client: URLabClient) -> dict[str, Any]:
+    client.discover()
+    found = {
+        f"{prefix}/{name}": view
+        for prefix, robot in client.articulations.items()
+        for name, view in robot.cameras.items()
+    }
+    return {**found, **client.global_cameras}
+
+
+def _latest(client: URLabClient, name: str) -> Any:
+    client.step(include_cameras={name: "latest"}, observations="minimal")
+    prefix, _, short = name.rpartition("/")
+    view = client.articulations[prefix].cameras[short] if prefix else client.global_cameras[name]
+    return view.latest

@@ -1,0 +1,49 @@
+"""The server as the editor knows it: a client that only reads, one that changes the world, and one for pictures.
+
+All stay with the server through restarts. The one that changes things is an operator: it never takes the place of the
+client that drives. They have a lock each, so that neither a long edit nor a picture holds up the view.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from urlab_client import URLabClient
+from urlab_client.following import ServerFollower
+
+Result = TypeVar("Result")
+
+FAILURES = (RuntimeError, LookupError, ValueError, OSError)
+"""What a request may raise: the server's errors, and the client's own checks."""
+
+
+class ServerLink:
+    """Any thread may call it. ``options`` are those of `URLabClient` that say where the server is."""
+
+    def __init__(self, **options: Any) -> None:
+        common = {"step_mode": "auto", "local_model": False, "camera_streams": False, **options}
+        self._reader = ServerFollower(URLabClient(observer=True, **common))
+        self._writer = ServerFollower(URLabClient(operator=True, **common))
+        self._drawer = ServerFollower(URLabClient(observer=True, **common))
+        self._reading, self._writing, self._drawing = threading.Lock(), threading.Lock(), threading.Lock()
+
+    def read(self, work: Callable[[URLabClient], Result]) -> Result:
+        """What ``work`` returns, given the client that only reads."""
+        with self._reading:
+            return self._reader.call(work)
+
+    def change(self, work: Callable[[URLabClient], Result]) -> Result:
+        """What ``work`` returns, given the client that changes the world."""
+        with self._writing:
+            return self._writer.call(work)
+
+    def draw(self, work: Callable[[URLabClient], Result]) -> Result:
+        """What ``work`` returns, given a client that only reads and may wait for pictures."""
+        with self._drawing:
+            return self._drawer.call(work)
+
+    def close(self) -> None:
+        """Leave the server; what the editor held (pushes, drags) is released with its session."""
+        self._reader.close()
+        self._writer.close()
+        self._drawer.close()

@@ -1,0 +1,145 @@
+import io
+
+import mujoco
+import numpy as np
+import pytest
+import trimesh
+
+from urlab.editor.gizmo import snapped, snapped_quat
+from urlab.editor.shapes import GeomMeshes, body_glb, body_mesh, sky_dome
+from urlab.editor.world_scene import grown, multiply_quats, rotate
+
+MODEL = """
+<mujoco>
+  <asset>
+    <texture name="grid" type="2d" builtin="checker" rgb1="1 0 0" rgb2="0 0 1" width="64" height="64"/>
+    <texture name="sky" type="skybox" builtin="gradient" rgb1="0.2 0.4 0.6" rgb2="1 1 1" width="32" height="192"/>
+    <material name="grid" texture="grid" texrepeat="4 4"/>
+    <material name="glass" rgba="0 1 0 0.5"/>
+    <mesh name="wedge" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/>
+    <hfield name="hill" nrow="4" ncol="5" size="2 1 0.5 0.1" elevation="0 0 0 0 0  0 1 1 1 0  0 1 2 1 0  0 0 0 0 0"/>
+  </asset>
+  <worldbody>
+    <geom name="floor" type="plane" size="5 5 0.1" material="grid"/>
+    <body name="many" pos="1 2 3" quat="0.5 0.5 0.5 0.5">
+      <freejoint/>
+      <geom name="box" type="box" size="0.1 0.2 0.3" pos="0.4 0 0" euler="0 0 30"/>
+      <geom name="ball" type="sphere" size="0.25" pos="0 0.6 0"/>
+      <geom name="rod" type="capsule" size="0.05 0.3" pos="0 0 0.8" euler="40 0 0"/>
+      <geom name="can" type="cylinder" size="0.2 0.1" pos="0 -0.7 0"/>
+      <geom name="egg" type="ellipsoid" size="0.1 0.2 0.05" pos="-0.5 0 0"/>
+      <geom name="wedge" type="mesh" mesh="wedge" pos="0 0 -1"/>
+      <geom name="pane" type="box" size="0.3 0.01 0.3" material="glass"/>
+    </body>
+    <body name="hill" pos="5 0 0"><geom name="hill" type="hfield" hfield="hill"/></body>
+  </worldbody>
+</mujoco>
+"""
+
+
+@pytest.fixture(scope="module")
+def model() -> mujoco.MjModel:
+    return mujoco.MjModel.from_xml_string(MODEL)
+
+
+@pytest.mark.parametrize("name", ["box", "ball", "rod", "can", "egg", "wedge"])
+def test_a_geom_fills_the_box_that_mujoco_says_it_has(model: mujoco.MjModel, name: str):
+    geom = model.geom(name).id
+    vertices = np.asarray(GeomMeshes(model).part(geom).vertices)
+    center, half = model.geom_aabb[geom, :3], model.geom_aabb[geom, 3:]
+    assert vertices.min(axis=0) == pytest.approx(center - half, abs=5e-3)
+    assert vertices.max(axis=0) == pytest.approx(center + half, abs=5e-3)
+
+
+def test_terrain_is_where_rays_hit_it(model: mujoco.MjModel):
+    data, geom = mujoco.MjData(model), model.geom("hill").id
+    mujoco.mj_forward(model, data)
+    for x, y, z in np.asarray(GeomMeshes(model).part(geom).vertices):
+        start = data.geom_xpos[geom] + [0.999 * x, 0.999 * y, 3.0]
+        distance = mujoco.mj_rayHfield(model, data, geom, start, np.array([0.0, 0.0, -1.0]), np.empty(3))
+        assert 3.0 - distance == pytest.approx(z, abs=2e-3)
+
+
+def test_a_body_is_one_mesh_in_its_own_frame(model: mujoco.MjModel):
+    geoms = [model.geom(name).id for name in ("box", "ball")]
+    vertices, faces = body_mesh(GeomMeshes(model), geoms)
+    ball = vertices[-(len(vertices) - 36) :]
+    assert ball.mean(axis=0) == pytest.approx([0.0, 0.6, 0.0], abs=0.02)
+    assert int(faces.max()) == len(vertices) - 1
+
+
+def test_plain_geoms_of_one_opacity_are_a_single_mesh_and_textures_and_glass_are_others(model: mujoco.MjModel):
+    meshes = GeomMeshes(model)
+    paints = {name: meshes.paint(model.geom(name).id) for name in ("box", "ball", "wedge", "pane", "floor")}
+    assert paints["box"] == paints["ball"] == paints["wedge"]
+    assert len({paints["box"], paints["pane"], paints["floor"]}) == 3
+
+
+@pytest.mark.parametrize("names", [("box", "ball", "wedge"), ("floor",), ("pane",)])
+def test_a_file_for_the_browser_has_one_mesh_that_another_reader_finds_right(
+    model: mujoco.MjModel, names: tuple[str, ...]
+):
+    meshes, geoms = GeomMeshes(model), [model.geom(name).id for name in names]
+    glb = body_glb(meshes, geoms)
+    scene = trimesh.load(io.BytesIO(glb), file_type="glb")
+    (mesh,) = scene.geometry.values()
+    vertices, faces = body_mesh(meshes, geoms)
+    assert len(mesh.faces) == len(faces)
+    assert mesh.bounds == pytest.approx(np.array([vertices.min(axis=0), vertices.max(axis=0)]), abs=1e-5)
+
+
+def test_glass_is_seen_through_in_the_file(model: mujoco.MjModel):
+    scene = trimesh.load(io.BytesIO(body_glb(GeomMeshes(model), [model.geom("pane").id])), file_type="glb")
+    (mesh,) = scene.geometry.values()
+    assert mesh.visual.material.alphaMode == "BLEND"
+    assert mesh.visual.material.baseColorFactor[3] == pytest.approx(128, abs=1)
+
+
+def test_equal_geoms_have_equal_content_and_others_do_not(model: mujoco.MjModel):
+    meshes = GeomMeshes(model)
+    box, ball = model.geom("box").id, model.geom("ball").id
+    assert meshes.content(box) == GeomMeshes(mujoco.MjModel.from_xml_string(MODEL)).content(box)
+    assert meshes.content(box) != meshes.content(ball)
+
+
+def test_the_sky_is_blue_above_and_white_below(model: mujoco.MjModel):
+    glb = sky_dome(model)
+    assert glb is not None
+    scene = trimesh.load(io.BytesIO(glb), file_type="glb")
+    (mesh,) = scene.geometry.values()
+    picture = np.asarray(mesh.visual.material.emissiveTexture.convert("RGB"), float) / 255
+    assert picture[0].mean(axis=0) == pytest.approx([0.2, 0.4, 0.6], abs=0.1)
+    assert picture[-1].mean(axis=0) == pytest.approx([1.0, 1.0, 1.0], abs=0.1)
+
+
+def test_a_model_without_a_skybox_has_no_sky():
+    assert sky_dome(mujoco.MjModel.from_xml_string("<mujoco/>")) is None
+
+
+def test_an_outline_stands_out_by_what_is_asked(model: mujoco.MjModel):
+    vertices, faces = body_mesh(GeomMeshes(model), [model.geom("ball").id])
+    center = np.array([0.0, 0.6, 0.0])
+    radii = np.linalg.norm(grown(vertices, faces, 0.1) - center, axis=1)
+    assert radii == pytest.approx(np.full(len(radii), 0.35), abs=5e-3)
+
+
+def test_products_of_quaternions_and_turned_vectors_are_mujocos():
+    random = np.random.default_rng(3)
+    first, second = random.normal(size=(2, 5, 4))
+    first /= np.linalg.norm(first, axis=1, keepdims=True)
+    vectors = random.normal(size=(5, 3))
+    for row in range(5):
+        product, turned = np.empty(4), np.empty(3)
+        mujoco.mju_mulQuat(product, first[row], second[row])
+        mujoco.mju_rotVecQuat(turned, vectors[row], first[row])
+        assert multiply_quats(first, second)[row] == pytest.approx(product)
+        assert rotate(first, vectors)[row] == pytest.approx(turned)
+
+
+def test_a_gizmo_snaps_to_a_grid_and_to_whole_turns():
+    assert snapped(np.array([0.26, -0.11, 1.0]), 0.25).tolist() == [0.25, 0.0, 1.0]
+    assert snapped(np.array([0.26, -0.11, 1.0]), 0.0).tolist() == [0.26, -0.11, 1.0]
+    half = np.radians(50) / 2
+    w, x, y, z = snapped_quat(np.array([np.cos(half), 0, 0, np.sin(half)]), 45.0)
+    assert 2 * np.degrees(np.arctan2(z, w)) == pytest.approx(45.0)
+    assert (x, y) == pytest.approx((0.0, 0.0))
