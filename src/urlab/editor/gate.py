@@ -48,6 +48,7 @@ class PageGate:
 
     def __init__(self, host: str, port: int, token: str, *, share: bool = False, secure: bool = False) -> None:
         self._web = WebAccess(host)
+        self._endpoint = f"the browser editor at {host}:{port}"
         self._token = token
         self._share = share
         self._cookie_name = f"urlab_{port}"
@@ -59,7 +60,8 @@ class PageGate:
         """The answer to a request that is not let in, or to one that brings the token; None lets it through."""
         peer = connection.transport.get_extra_info("socket")
         if not self._share and access.is_stranger(peer):
-            access.refusals.say("editor", "another user of this machine asked for the editor (--share lets them in)")
+            access.refusals.refused(self._endpoint, peer)
+            connection.transport.abort()  # not a word, as at every other port
             return _page(http.HTTPStatus.FORBIDDEN, "Another user's server: it was not started with --share.")
         query = parse_qs(urlsplit(request.path).query)
         has_token = any(hmac.compare_digest(one.encode(), self._token.encode()) for one in query.get("token", ()))

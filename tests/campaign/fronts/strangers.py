@@ -90,6 +90,12 @@ def _ports(server: UrlabServer, evaluation: EvalServer) -> Ports:
     metrics = next((value for key, value in where.items() if "metrics" in key), None)
     if metrics is not None:
         ports["metrics"] = (_port(str(metrics).removesuffix("/metrics")), (_get("/metrics"),))
+    if where["web"] is not None:
+        address, _, query = where["web"].partition("?")
+        ports["web"] = (_port(address), (_get(f"/?{query}"),))
+        with sockets.create_connection(("127.0.0.1", ports["web"][0]), 60) as browser:
+            browser.sendall(ports["web"][1][0])  # the first one starts the editor's process
+            browser.recv(1)
     return ports
 
 
