@@ -20,6 +20,7 @@ from urlab.authoring import Importer, World
 from urlab.authoring.targets import is_of_project, open_targets
 from urlab.compile.library import Library
 from urlab.config import RenderProfile, ServerConfig, is_local
+from urlab.editor_process import WORK as EDITOR_WORK
 from urlab.editor_process import EditorProcess, is_installed
 from urlab.errors import ConfigError, OpTimeout
 from urlab.files import remove_ready_file, sweep, write_ready_file
@@ -446,6 +447,7 @@ def _sweep(project: Project) -> None:
     sweep([project.levels_dir, project.converted_meshes_dir, *replays])
     sweep([Path(tempfile.gettempdir())], f"urlab-*-{WORK}*")
     sweep([Path(tempfile.gettempdir())], "urlab-*-supervise-*")
+    sweep([Path(tempfile.gettempdir())], f"urlab-*-{EDITOR_WORK}*")
     sweep_stored(project.imports_dir)
     sweep_stored(project.uploads_dir)
 

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import logging
 import select
+import socket as sockets
 import sys
 import tempfile
 import threading
@@ -20,6 +21,7 @@ from pathlib import Path
 from urlab.access.web import new_token
 from urlab.child_process import ChildProcess
 from urlab.errors import ChildFailed, ConfigError
+from urlab.files import owned_name
 from urlab.transport import RequestRegistry, ZmqRpcServer
 from urlab.transport.endpoint import ListeningSocket, listen
 from urlab.transport.rpc.server import RequestHandler
@@ -27,6 +29,9 @@ from urlab.transport.rpc.server import RequestHandler
 log = logging.getLogger("urlab.editor")
 
 DEFAULT_PORT = 8080
+WORK = "editor-"
+"""What the names of its temporary folders have behind their process, so that those of a killed one are swept."""
+
 MISSING = "the browser editor is not installed: pip install 'urlab-headless[editor]'"
 
 _START_LIMIT_S = 60.0
@@ -63,7 +68,7 @@ class EditorProcess:
         self._host, self._share, self._tls = host, share, tls
         self._listener = _listen(f"tcp://{host}", port)
         self._port: int = self._listener.socket.getsockname()[1]
-        self._folder = tempfile.TemporaryDirectory(prefix="urlab-editor-")
+        self._folder = tempfile.TemporaryDirectory(prefix=f"{owned_name()}{WORK}", ignore_cleanup_errors=True)
         try:
             self._rpc = ZmqRpcServer(f"ipc://{self._folder.name}/server", 1, handler, registry)
         except BaseException:
@@ -73,6 +78,7 @@ class EditorProcess:
         self._rpc.start()
         self._child: ChildProcess | None = None
         self._is_closed = threading.Event()
+        self._woken, self._wake = sockets.socketpair()
         self._thread = threading.Thread(target=self._run, name="urlab-editor-process", daemon=True)
         self._thread.start()
 
@@ -90,8 +96,11 @@ class EditorProcess:
     def close(self) -> None:
         """End the process, and stop listening."""
         self._is_closed.set()
-        self._listener.close()
+        self._wake.send(b"x")
         self._thread.join(10.0)
+        self._listener.close()
+        self._wake.close()
+        self._woken.close()
         self._rpc.stop()
         self._folder.cleanup()
 
@@ -109,10 +118,10 @@ class EditorProcess:
                     log.exception("the browser editor cannot be started")
                     self._is_closed.wait(_RESTART_S)
 
-    def _is_asked_for(self, patience_s: float = _LOOK_S) -> bool:
-        """Whether a browser waits to be served."""
-        waiting, _, _ = select.select([self._listener.socket], [], [], patience_s)
-        return bool(waiting)
+    def _is_asked_for(self, patience_s: float | None = None) -> bool:
+        """Whether a browser waits to be served; waits for one, or until the end."""
+        waiting, _, _ = select.select([self._listener.socket, self._woken], [], [], patience_s)
+        return self._listener.socket in waiting and not self._is_closed.is_set()
 
     def _serve_until_it_ends(self) -> None:
         ready_file = Path(self._folder.name) / f"ready-{time.monotonic_ns()}.json"
