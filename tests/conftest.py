@@ -101,6 +101,7 @@ STARTS_PROCESSES = (
     "urlab/physics/test_worker_pool.py",
     "urlab/test_app.py",
     "urlab/test_child_process.py",
+    "urlab/test_editor_process.py",
     "urlab/test_files.py",
     "urlab/test_fork.py",
     "urlab/test_paths.py",
