@@ -16,6 +16,7 @@ from urlab.errors import UrlabError
 BENCHMARKS = {
     "machine": "step requests over ZeroMQ beside their floors, start, memory, live pacing, a soak",
     "transports": "the same steps over every transport, idle CPU, a soak in shared memory",
+    "editor": "what the browser editor costs: not opened, with one page, with ten",
     "encryption": "a step and pictures of clients with keys beside those on loopback",
     "cameras": "steps with a camera beside a bare renderer, and live physics while cameras stream",
     "authoring": "scenes of many robots built over the wire, beside MuJoCo's own attach and compile",

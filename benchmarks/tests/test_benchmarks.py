@@ -36,6 +36,7 @@ SCENES = {"machine": ("arm",), "transports": ("arm",), "cameras": ("small",), "a
 DATA = {
     "machine": {"start", "stepping", "memory", "pacing", "soak"},
     "transports": {"cases", "idle_percent", "soak"},
+    "editor": {"steps", "closed_ratio", "open_ratio", "many"},
     "encryption": {"steps", "pictures"},
     "cameras": {"cameras", "streaming"},
     "authoring": {"authoring"},

@@ -1,0 +1,129 @@
+"""What the browser editor costs a server: not opened, with one page, and with ten that receive everything.
+
+The pages are programs that speak viser's protocol and draw nothing: software drawing would take both cores.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psutil
+
+from benchmarks.measuring import Plan, Rounds, SampleCounts, Subject, Tick, bar
+from benchmarks.processes import PipeChild, Server, child_module, connect
+from benchmarks.reporting import Panel, PanelBar, Report, Table
+from benchmarks.scenes import scene_targets
+
+FULL = Plan(("arm",), 12, SampleCounts(400, 20, 100, 5), watch_s=10.0)
+QUICK = Plan(("arm",), 3, SampleCounts(100, 10, 50, 5), watch_s=2.0, quick=True)
+
+MAX_CLOSED, MAX_OPEN, MAX_CORES, MIN_RATE_HZ = 1.01, 1.05, 1.0, 20.0
+MANY = 10
+_NO_WEB, _CLOSED, _OPEN = "no editor", "not opened", "one page"
+_SETTLE_S = 2.0
+
+
+def measure(plan: Plan, tick: Tick) -> Report:
+    """Steps of a direct client in turns, without and with a page; then ten pages of a live scene are watched."""
+    tick("steps, page not opened")
+    closed = _measure_closed(plan)
+    tick("steps, one page")
+    opened = _measure_open(plan)
+    tick(f"{MANY} pages")
+    many = _watch(plan, MANY)
+    timings = {name: rounds.timing(name) for rounds in (closed, opened) for name in rounds.p50_us}
+    closed_ratio = timings[_CLOSED].p50_us / timings[_NO_WEB].p50_us
+    open_ratio = timings[_OPEN].p50_us / timings[f"{_CLOSED} "].p50_us
+    return Report(
+        title="What the browser editor costs",
+        data={"steps": timings, "closed_ratio": closed_ratio, "open_ratio": open_ratio, "many": many},
+        tables=[
+            Table(
+                "p50 / p99 of a step over ZeroMQ in us; pairs take turns",
+                ("", "step"),
+                [(name, one.pair) for name, one in timings.items()],
+            ),
+            Table(
+                f"{MANY} pages of a scene that plays live",
+                ("", "of a core", "updates a second", "real-time factor"),
+                [(f"{MANY} pages", f"{many['cores']:.2f}", f"{many['rate_hz']:.0f}", f"{many['realtime']:.4f}")],
+            ),
+        ],
+        bars=[
+            bar("step, page not opened / no editor", closed_ratio, at_most=MAX_CLOSED),
+            bar("step, one page / page not opened", open_ratio, at_most=MAX_OPEN),
+            bar(f"server and editor with {MANY} pages, of a core", many["cores"], at_most=MAX_CORES),
+            bar(f"updates a second that each of {MANY} pages gets", many["rate_hz"], at_least=MIN_RATE_HZ),
+        ],
+        panels=[
+            Panel("step", "us", [PanelBar(name, [one.p50_us], one.pair, one.p99_us) for name, one in timings.items()])
+        ],
+    )
+
+
+def _measure_closed(plan: Plan) -> Rounds:
+    """A server without the editor and one whose page is not open, in turns."""
+    rounds = Rounds()
+    with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        targets = scene_targets(plan.scenes[0], Path(folder))
+        without = stack.enter_context(Server([*targets, "--no-web"]))
+        closed = stack.enter_context(Server([*targets, "--web", "--web-port", "0"]))
+        first, second = (stack.enter_context(connect(one.step_endpoint)) for one in (without, closed))
+        for _ in range(plan.rounds):
+            rounds.measure(plan.counts, [Subject(_NO_WEB, first.step), Subject(_CLOSED, second.step)])
+    return rounds
+
+
+def _measure_open(plan: Plan) -> Rounds:
+    """One server, in turns without and with a page: two servers would both feel the page of one."""
+    rounds = Rounds()
+    with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        targets = scene_targets(plan.scenes[0], Path(folder))
+        server = stack.enter_context(Server([*targets, "--web", "--web-port", "0"]))
+        client = stack.enter_context(connect(server.step_endpoint))
+        for _ in range(plan.rounds):
+            rounds.measure(plan.counts, [Subject(f"{_CLOSED} ", client.step)])
+            with _pages(server, 1):
+                rounds.measure(plan.counts, [Subject(_OPEN, client.step)])
+    return rounds
+
+
+def _watch(plan: Plan, count: int) -> dict[str, float]:
+    """What the server and the editor use, and what the pages get, while a scene plays live."""
+    with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        targets = scene_targets(plan.scenes[0], Path(folder))
+        server = stack.enter_context(Server([*targets, "--web", "--web-port", "0"]))
+        client = stack.enter_context(connect(server.step_endpoint, step_mode="live", observer=True))
+        with _pages(server, count) as pages:
+            before, began_s, sim_s = _cpu_s(server.pid), time.monotonic(), client.sim.status().sim_time or 0.0
+            pages.ask("count")
+            time.sleep(plan.watch_s)
+            received = pages.ask("count")
+            passed_s = time.monotonic() - began_s
+            simulated_s = (client.sim.status().sim_time or 0.0) - sim_s
+            used_s = _cpu_s(server.pid) - before
+    return {
+        "cores": used_s / passed_s,
+        "rate_hz": min(received) / passed_s,
+        "realtime": simulated_s / passed_s,
+        "pages": float(count),
+    }
+
+
+@contextlib.contextmanager
+def _pages(server: Server, count: int) -> Iterator[PipeChild]:
+    """So many open pages, in one process of their own; all of them get updates when this begins."""
+    with PipeChild(child_module("editor_child", str(server.said["web"]), str(count))) as child:
+        child.ask("open")
+        time.sleep(_SETTLE_S)
+        yield child
+
+
+def _cpu_s(pid: int) -> float:
+    """Processor time of a process and its children, in seconds."""
+    server = psutil.Process(pid)
+    family: list[Any] = [server, *server.children(recursive=True)]
+    return float(sum(sum(one.cpu_times()[:2]) for one in family))
