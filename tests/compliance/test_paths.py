@@ -25,6 +25,7 @@ PATHS = {
     "spawn_actor.heightfield.image": "secret_hills.npy",
     "spawn_grid.blueprint": "secret_robot.xml",
     "create_level.name": "secret_lab.toml",
+    "save_level.name": "secret_lab.toml",
     "load_level.level_path": "secret_lab.toml",
     "begin_pie.level_path": "secret_lab.toml",
     "destroy_asset.asset_path": "secret_lab.toml",
@@ -46,6 +47,7 @@ NO_PATHS = {
     "include_cameras", "per_articulation", "ctrl_map", "control_mode", "xfrc_applied", "per_articulation_qpos",
     "keyframe_name", "scope", "frames", "names", "config", "params", "options", "save_state.name", "restore_state.name",
     "delete_state.name", "set_equality.name", "replay_set_active.name", "format", "export_id",
+    "known_model",
 }  # fmt: skip
 """All other fields with text in them, by the last name, or op and name where another op has a path of that name."""
 
@@ -279,6 +281,7 @@ def _check_refused(escape: str, field: str, reply: dict[str, Any]) -> None:
         "recording_save.path": escape in _ODD_NAMES,
         "recording_export.out": escape in _ODD_NAMES,
         "create_level.name": escape in _ODD_NAMES,
+        "save_level.name": escape in _ODD_NAMES,
         "upload_asset.name": escape in _ODD_NAMES,
     }
     assert reply["op"] == "error" or done.get(field, False), (escape, reply)

@@ -18,7 +18,7 @@ from urlab_client import URLabClient, URLabRPCError
 
 TRANSPORTS = ["shm", "zmq"]
 KILLS = [pytest.param(2, id="two"), pytest.param(100, id="a hundred", marks=pytest.mark.soak)]
-PATIENCE_S = 8.0
+PATIENCE_S = 40.0
 POOL_THREADS = 8
 
 CLIENT = """
@@ -40,7 +40,7 @@ def place(server):
 
 def connect(server, transport):
     base, port = place(server)
-    return URLabClient(base, step_port=port, transport=transport, step_mode="direct", rcv_timeout_ms=1000)
+    return URLabClient(base, step_port=port, transport=transport, step_mode="direct", rcv_timeout_ms=5000)
 
 
 def held(process):

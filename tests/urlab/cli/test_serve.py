@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -38,7 +39,8 @@ def test_the_ready_file_tells_where_everything_is(demo_server: Any) -> None:
     assert set(cameras) == {"panda/overhead", "panda/wrist", "quadruped/front"}
     assert all(endpoint.startswith("tcp://127.0.0.1:") for endpoint in (*sockets, *cameras.values()))
     assert len({*sockets, *cameras.values(), demo_server.ready["step"]}) == 7
-    assert ready == {"pid": demo_server.process.pid, "web": None, "metrics": None}
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{20,}", ready.pop("web"))
+    assert ready == {"pid": demo_server.process.pid, "metrics": None}
 
 
 @pytest.mark.usefixtures("cold_start")

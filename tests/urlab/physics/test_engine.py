@@ -187,6 +187,7 @@ def test_the_front_door_is_what_other_rooms_may_use() -> None:
         "NO_CALLBACKS",
         "QUICK_STEP_S",
         "Engine",
+        "LoopClock",
         "PhysicsLoop",
         "Snapshot",
         "StepCallback",
