@@ -25,7 +25,8 @@ from tests.campaign.processes import UrlabServer, scratch
 
 ABOUT = "another user, another machine and a web page of another origin, against every port"
 STRANGER_UID = 65534
-NEAR, FAR = "10.197.31.1", "10.197.31.2"
+NEAR, FAR = (f"10.197.{os.getpid() % 250 + 1}.{end}" for end in (1, 2))
+"""Addresses of this process: what one that was killed has left behind must not stand in the way."""
 CONTROL = b"\x01\x0barm/control\x00\x04\x00\x00\x00\x00"
 _TRIES = 5
 

@@ -93,12 +93,13 @@ def test_streams_and_cameras_come_to_the_holder_of_a_key(serving: Any, keys: Pat
 def machine() -> Iterator[tuple[list[str], str]]:
     """Another machine: (a prefix for commands that run there, our address as it sees it)."""
     name, link = f"urlab-{os.getpid()}", f"ul{os.getpid() % 100_000}"
+    net = f"10.213.{os.getpid() % 250 + 1}"  # of this process: a killed one may have left its own behind
     steps = [
         f"ip netns add {name}",
         f"ip link add {link}a type veth peer name {link}b netns {name}",
-        f"ip addr add 10.213.7.1/24 dev {link}a",
+        f"ip addr add {net}.1/24 dev {link}a",
         f"ip link set {link}a up",
-        f"ip -n {name} addr add 10.213.7.2/24 dev {link}b",
+        f"ip -n {name} addr add {net}.2/24 dev {link}b",
         f"ip -n {name} link set {link}b up",
     ]
     try:
@@ -109,7 +110,7 @@ def machine() -> Iterator[tuple[list[str], str]]:
                 pytest.skip(f"there is no ip command here: {missing}")
             if done.returncode:
                 pytest.skip(f"this machine may not have another one inside: {step}: {done.stderr.strip()}")
-        yield ["ip", "netns", "exec", name], "10.213.7.1"
+        yield ["ip", "netns", "exec", name], f"{net}.1"
     finally:
         with contextlib.suppress(OSError):
             subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)

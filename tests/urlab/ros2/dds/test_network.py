@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-OUR_ADDRESS, OTHER_ADDRESS = "10.231.77.1", "10.231.77.2"
+OUR_ADDRESS, OTHER_ADDRESS = (f"10.231.{os.getpid() % 250 + 1}.{end}" for end in (1, 2))
 TOPIC, TYPE = "/probe", "std_msgs/msg/String"
 
 NODE = """

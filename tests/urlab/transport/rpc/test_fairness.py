@@ -69,9 +69,7 @@ class Handler:
         return frame.upper()
 
 
-def test_a_client_waits_for_one_request_of_a_burst_of_another_and_no_more(
-    serve: Any, open_raw: Any
-) -> None:
+def test_a_client_waits_for_one_request_of_a_burst_of_another_and_no_more(serve: Any, open_raw: Any) -> None:
     handler = Handler()
     server = serve(handler)
     good, hasty = open_raw(server), open_raw(server)
