@@ -21,6 +21,7 @@ from urlab.editor.page import Page
 from urlab.editor.pictures import BlueprintPictures, CameraFrames
 from urlab.editor.server_link import ServerLink
 from urlab.editor.shared_camera import SharedCamera
+from urlab.editor.soft_bodies import SoftBodies
 from urlab.editor.world_scene import WorldScene
 from urlab_client import URLabClient
 from urlab_client.hotkeys import Hotkeys
@@ -68,7 +69,7 @@ class Editor:
         self.controls = Controls(self._show_controls)
         self.drag = BodyDrag(self)
         self.camera = SharedCamera(self)
-        self._decorations = Decorations(self._viser)
+        self._decorations, self._soft_bodies = Decorations(self._viser), SoftBodies(self._viser)
         self._scene = WorldScene(self._viser, self._click, self.drag.handle)
         self.feed = WorldFeed(
             link,
@@ -151,6 +152,7 @@ class Editor:
         self._scene.set_mode(world.view.mode, transparent=transparent, data=world.data)
         self._scene.update(world.data, world.view.selected)
         self._decorations.update(world)
+        self._soft_bodies.update(world)
         self.camera.follow(world)
 
     def _show_status(self, world: ShownWorld) -> None:
