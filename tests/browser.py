@@ -13,13 +13,19 @@ import shutil
 import subprocess
 import time
 import urllib.request
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+from PIL import Image
 from websockets.sync.client import connect
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 START_S, REPLY_S = 60.0, 60.0
+
+Place = tuple[float, float]
+"""In pixels of the window, from its upper left corner."""
 
 
 def find_browser() -> str | None:
@@ -113,6 +119,62 @@ class Page:
     def screenshot(self) -> bytes:
         """What the page shows, as PNG."""
         return base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"])
+
+    def pixels(self) -> Any:
+        """What the page shows, as an array of rows of RGB."""
+        return np.asarray(Image.open(BytesIO(self.screenshot())).convert("RGB"))
+
+    # -- what a person does -----------------------------------------------------------------------------------------
+
+    def box(self, found: str) -> dict[str, float]:
+        """Place and size of the element that a script finds, in the window."""
+        box: dict[str, float] = self.evaluate(f"({found}).getBoundingClientRect().toJSON()")
+        return box
+
+    def click(self, found: str) -> None:
+        """Click in the middle of the element that a script finds, as soon as it finds one and it has come to rest."""
+        before: Any = None
+        deadline = time.monotonic() + REPLY_S
+        script = (
+            f"(() => {{ const one = {found}; if (!one) return null; one.scrollIntoView({{block: 'nearest'}});"
+            " return one.getBoundingClientRect().toJSON() })()"
+        )
+        while (box := self.evaluate(script)) is None or box != before:
+            assert time.monotonic() < deadline, f"there is no {found}"
+            before = box
+            time.sleep(0.05)
+        self.click_at((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2))
+
+    def click_at(self, place: Place) -> None:
+        """Click there in the window."""
+        self.drag(place)
+
+    def drag(self, *places: Place, modifiers: int = 0) -> None:
+        """Press the button at the first place, and let go of it at the last."""
+        self.mouse("mouseMoved", places[0], buttons=0, modifiers=modifiers)
+        self.mouse("mousePressed", places[0], modifiers=modifiers)
+        for place in places[1:]:
+            self.mouse("mouseMoved", place, modifiers=modifiers)
+        self.mouse("mouseReleased", places[-1], buttons=0, modifiers=modifiers)
+
+    def mouse(self, kind: str, place: Place, **more: Any) -> None:
+        """One event of the mouse; ``modifiers`` are bits: 1 Alt, 2 Ctrl, 4 Meta, 8 Shift."""
+        fields = {"x": place[0], "y": place[1], "button": "left", "buttons": 1, "clickCount": 1, **more}
+        self.ask("Input.dispatchMouseEvent", type=kind, **fields)
+
+    def key(self, key: str, *, down: bool = True, up: bool = True) -> None:
+        """Press a key and let it go, or one of both."""
+        text = {"text": key} if len(key) == 1 else {}
+        if down:
+            self.ask("Input.dispatchKeyEvent", type="keyDown", key=key, **text)
+        if up:
+            self.ask("Input.dispatchKeyEvent", type="keyUp", key=key)
+
+    def type(self, text: str) -> None:
+        """Write into the field that has the focus."""
+        self.ask("Input.insertText", text=text)
+
+    # -- the protocol -----------------------------------------------------------------------------------------------
 
     def console(self) -> list[str]:
         """What scripts have logged since the page was loaded."""

@@ -83,12 +83,12 @@ def hotkey_help() -> list[str]:
 class Hotkeys:
     """Does what keys say, through a client that may change the world (``operator=True``). For one thread.
 
-    ``robot`` is what the twist keys drive, by its prefix; the first robot of the scene if it is not given.
+    ``robot`` is what the twist keys drive, by its prefix, and may be set; while it is None, the first robot of the scene.
     """
 
     def __init__(self, client: "URLabClient", robot: str | None = None) -> None:
         self._client = client
-        self._robot = robot
+        self.robot = robot
         self._switched_to_direct = False
         self._hotkeys = {one.key: one for one in HOTKEYS}
         self._twist_keys = {one.key: one for one in TWIST_KEYS}
@@ -154,15 +154,15 @@ class Hotkeys:
         robots = list(self._client.articulations)
         if not robots:
             return "there is no robot to drive"
-        at = robots.index(self._robot) + 1 if self._robot in robots else 0
-        self._robot = robots[at % len(robots)]
-        return f"driving {self._robot}"
+        at = robots.index(self.robot) + 1 if self.robot in robots else 0
+        self.robot = robots[at % len(robots)]
+        return f"driving {self.robot}"
 
     def _drive(self, key: TwistKey) -> str:
-        if self._robot is None:
+        if self.robot is None:
             found = self._next_robot("")
-            if self._robot is None:
+            if self.robot is None:
                 return found
         linear = (key.forward * DRIVE_M_S, key.left * DRIVE_M_S, 0.0)
-        self._client.runtime.set_twist(self._robot, linear=linear, angular=(0.0, 0.0, key.turn * TURN_RAD_S))
-        return f"{self._robot}: {key.help}"
+        self._client.runtime.set_twist(self.robot, linear=linear, angular=(0.0, 0.0, key.turn * TURN_RAD_S))
+        return f"{self.robot}: {key.help}"

@@ -11,6 +11,7 @@ import socket as sockets
 import ssl
 import sys
 import time
+import warnings
 from pathlib import Path
 
 from urlab.editor.editor import Editor
@@ -27,6 +28,7 @@ def main() -> None:
     """Serve until the standard input ends."""
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s", stream=sys.stderr)
     logging.getLogger("websockets").setLevel(logging.CRITICAL)  # a browser that leaves early is no news
+    warnings.filterwarnings("ignore", message="Queued a .* on a closed connection")  # nor is one that leaves meanwhile
     given = json.loads(sys.stdin.readline())
     listener = sockets.socket(fileno=given["listener"])
     tls = None

@@ -28,6 +28,8 @@ class BodyDrag:
         self._done: Drag | None = None
         """What the server was told last."""
         self._point: tuple[float, ...] = (0.0, 0.0, 0.0)
+        self._page: int | None = None
+        """The page whose pointer drags."""
         self._held: str | None = None
         self._changed = threading.Condition()
         self._is_closed = False
@@ -43,11 +45,19 @@ class BodyDrag:
             self.release()
             return
         if event.phase == "start":
+            self._page = event.client_id
             self._point = _in_body(world.data, body, event.start_position)
+        if not world.view.playing or not _can_be_dragged(world.model, body):
+            return
         name = world.model.body(body).name
         with self._changed:
             self._wanted = (name, self._point, tuple(float(one) for one in event.end_position))
             self._changed.notify()
+
+    def keep_for(self, page: int | None) -> None:
+        """Let go of what any other page drags."""
+        if self._page != page:
+            self.release()
 
     def release(self) -> None:
         """Let go."""
@@ -86,6 +96,11 @@ class BodyDrag:
                 self._held = body
         except FAILURES as failed:
             self._editor.note(f"drag: {failed}", is_error=True)
+
+
+def _can_be_dragged(model: Any, body: int) -> bool:
+    """Not if it is fixed to the world; a mocap body is moved by whom it belongs to."""
+    return bool(model.body_weldid[body] != 0)
 
 
 def _in_body(data: Any, body: int, position: Any) -> tuple[float, ...]:

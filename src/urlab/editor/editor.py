@@ -130,19 +130,19 @@ class Editor:
         with self._pages_lock:
             page = self._pages.pop(client.client_id, None)
         if page is not None:
-            held_controls = self.controls.holder == page.number
             page.close()
-            if held_controls:
-                self.drag.release()
             self.controls.remove(page.number)
 
     def _show_controls(self) -> None:
+        self.drag.keep_for(self.controls.holder)
         for page in self.pages:
             page.show_controls()
 
     # -- the world --------------------------------------------------------------------------------------------------
 
     def _show_model(self, world: ShownWorld) -> None:
+        if world.view.playing:
+            self._hotkeys = None  # it may drive a robot that is no more
         self._scene.show(world.model, world.data, world.actors)
         for page in self.pages:
             page.show_model(world)

@@ -139,6 +139,8 @@ class WorldFeed:
             status = None if self.world is None else self.world.status
             self.world = ShownWorld(view, model, mujoco.MjData(model), view.actors or {}, status)
             self._pose(self.world)
+            if view.playing:
+                self._link.note_scene()
             self._on_model(self.world)
         world = self.world
         if world is None:

@@ -4,17 +4,19 @@ viser has hotkeys of its own, but tells nothing of a key's release. So the page 
 second websocket at `PATH` and sends every key of the table, down and up, that is not typed into a field.
 """
 
+import asyncio
 import contextlib
 import json
 import logging
-import threading
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
 from urlab.editor.server_link import FAILURES
-from urlab_client.hotkeys import HOTKEYS, TWIST_KEYS, hotkey_help
+from urlab_client import URLabClient
+from urlab_client.hotkeys import HOTKEYS, TWIST_KEYS
 
 if TYPE_CHECKING:
     from urlab.editor.editor import Editor
@@ -62,6 +64,14 @@ SCRIPT = """<script>(() => {
 })();</script>""".replace("KEYS", json.dumps(_KEYS)).replace("PATH", PATH)
 
 
+def key_table() -> str:
+    """Every key that works on a page, as HTML; W A S D Q E are for the selected robot."""
+    listed = [(HELP_KEY, "this list"), *((one.key, one.help) for one in (*HOTKEYS, *TWIST_KEYS) if one.key != "tab")]
+    style = "display:inline-block;min-width:4em;font-family:monospace;font-weight:bold"
+    rows = (f'<div><span style="{style}">{escape(key)}</span>{escape(text)}</div>' for key, text in listed)
+    return f'<div style="columns:2;padding:0 1em">{"".join(rows)}</div>'
+
+
 class PageKeys:
     """Does what the keys of pages say."""
 
@@ -70,22 +80,24 @@ class PageKeys:
 
     async def serve(self, connection: ServerConnection) -> None:
         """One page's keys, until it closes; a robot that is driven then stops."""
-        driving: Page | None = None
+        held: list[str] = []
         try:
             async for message in connection:
                 page, key, is_down = self._read(message)
                 if page is None:
                     continue
-                if key in _TWIST and key != _STOP_KEY:
-                    driving = page if is_down else None
-                    self._press(page, key if is_down else _STOP_KEY)
-                elif is_down:
-                    self._press(page, key)
+                if is_down:
+                    if key in _TWIST and key != _STOP_KEY:
+                        held.append(key)
+                    await asyncio.to_thread(self._do, page, key)
+                elif key in held:
+                    held.remove(key)
+                    await (asyncio.to_thread(self._do, page, held[-1]) if held else asyncio.to_thread(self._stop))
         except ConnectionClosed:
             pass
         finally:
-            if driving is not None:
-                self._stop()
+            if held:
+                await asyncio.to_thread(self._stop)
 
     def _read(self, message: Any) -> "tuple[Page | None, str, bool]":
         try:
@@ -96,23 +108,24 @@ class PageKeys:
             return None, "", False
         return (page, key, is_down) if key in _KEYS else (None, "", False)
 
-    def _press(self, page: "Page", key: str) -> None:
-        """On a thread: a server that answers late must not hold up viser's event loop."""
-        threading.Thread(target=self._do, args=(page, key), daemon=True).start()
-
     def _stop(self) -> None:
-        """The page has gone, and with it perhaps its right to change things; the robot stops all the same."""
-
-        def stop() -> None:
-            with contextlib.suppress(*FAILURES):
-                self._editor.link.change(lambda client: self._editor.hotkeys(client).press(_STOP_KEY))
-
-        threading.Thread(target=stop, daemon=True).start()
+        """The page may have lost its right to change things, or be gone; the robot stops all the same."""
+        with contextlib.suppress(*FAILURES):
+            self._editor.note(self._editor.link.change(lambda client: self._press(client, _STOP_KEY)) or "stop")
 
     def _do(self, page: "Page", key: str) -> None:
+        """On a thread, one key after the other: a server that answers late must not hold up viser's event loop."""
         if key == HELP_KEY:
-            page.show_text("Keys", "\n".join(f"- {line}" for line in (*hotkey_help(), f"{HELP_KEY}: this list")))
+            page.show_html("Keys", key_table())
             return
-        said = page.change(f"key {key}", lambda client: self._editor.hotkeys(client).press(key))
+        said = page.change(f"key {key}", lambda client: self._press(client, key))
         if said:
             self._editor.note(said)
+
+    def _press(self, client: URLabClient, key: str) -> str | None:
+        """A key that drives is for the selected robot; the one that stops, for the robot that was driven last."""
+        hotkeys, world = self._editor.hotkeys(client), self._editor.feed.world
+        selected = None if world is None else world.view.selected
+        if key in _TWIST and key != _STOP_KEY and selected in client.articulations:
+            hotkeys.robot = selected
+        return hotkeys.press(key)

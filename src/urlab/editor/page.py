@@ -3,6 +3,8 @@
 import contextlib
 import logging
 import secrets
+import threading
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +23,8 @@ log = logging.getLogger("urlab.editor")
 Result = TypeVar("Result")
 
 _NOTICE_S = 8.0
+_OWN_S = 1.0
+"""So long a widget stays as its user has set it, whatever the server still says."""
 
 
 class Page:
@@ -34,10 +38,11 @@ class Page:
         self.key = f"{self.number}-{secrets.token_urlsafe(9)}"
         """What its keyboard names it by."""
         self._inputs: list[Any] = []
+        self._inputs_lock = threading.Lock()
+        self._used_s: dict[int, float] = {}
+        """When its user last set a widget, by the widget's `id`."""
         self.gizmo = Gizmo(self)
-        self.gui.configure_theme(
-            control_width="large", dark_mode=False, show_logo=False, show_share_button=False, brand_color=(28, 100, 180)
-        )
+        self.set_dark(False)
         self.gui.set_panel_label("URLab")
         self._controls_note = self.gui.add_markdown("")
         self._controls_button = self.gui.add_button("Ask for the controls", visible=False)
@@ -94,11 +99,11 @@ class Page:
             color=(200, 40, 40) if is_error else (40, 120, 60),
         )  # fmt: skip
 
-    def show_text(self, title: str, text: str) -> None:
-        """Show a text over the page, until it is closed."""
+    def show_html(self, title: str, html: str) -> None:
+        """Show something over the page, until it is closed."""
         modal = self.gui.add_modal(title)
         with modal:
-            self.gui.add_markdown(text)
+            self.gui.add_html(html)
             self.gui.add_button("Close").on_click(lambda _: modal.close())
 
     def acting(self, widget: Any) -> Any:
@@ -107,9 +112,17 @@ class Page:
         A row of buttons cannot be switched off; `change` then says why nothing happens.
         """
         if not isinstance(widget, viser.GuiButtonGroupHandle):
-            self._inputs.append(widget)
-            widget.disabled = self.editor.controls.holder != self.number
+            with self._inputs_lock:
+                self._inputs.append(widget)
+                widget.disabled = self.editor.controls.holder != self.number
+            if isinstance(widget, viser.GuiInputHandle):
+                widget.on_update(self._note_use)
         return widget
+
+    def follow(self, widget: Any, value: Any) -> None:
+        """Let a widget show what is in force, unless its user has set it just now: that is on its way."""
+        if time.monotonic() - self._used_s.get(id(widget), -_OWN_S) >= _OWN_S:
+            widget.value = value
 
     def button(
         self, label: str, what: str, work: Callable[[URLabClient], Any], *, icon: Any = None, hint: str | None = None
@@ -119,10 +132,20 @@ class Page:
         button.on_click(lambda _: self.change(what, work))
         return button
 
-    def forget(self, widget: Any) -> None:
-        """Remove a widget."""
-        self._inputs = [one for one in self._inputs if one is not widget]
-        widget.remove()
+    def forget(self, widget: Any, *inside: Any) -> None:
+        """Remove a widget, and with it those that it contains."""
+        gone = {id(widget), *map(id, inside)}
+        with self._inputs_lock:
+            self._inputs = [one for one in self._inputs if id(one) not in gone]
+            widget.remove()
+        for one in gone:
+            self._used_s.pop(one, None)
+
+    def set_dark(self, dark: bool) -> None:
+        """Light or dark, for this page alone."""
+        self.gui.configure_theme(
+            control_width="large", dark_mode=dark, show_logo=False, show_share_button=False, brand_color=(28, 100, 180)
+        )
 
     # -- what the editor tells --------------------------------------------------------------------------------------
 
@@ -135,8 +158,9 @@ class Page:
         """Say who holds the controls, and switch what changes the world on or off."""
         controls = self.editor.controls
         holds = controls.holder == self.number
-        for widget in self._inputs:
-            widget.disabled = not holds
+        with self._inputs_lock:
+            for widget in self._inputs:
+                widget.disabled = not holds
         others = [one for one in controls.asking if one != self.number]
         self._controls_button.visible = not holds or bool(others)
         if holds:
@@ -166,12 +190,18 @@ class Page:
 
     def close(self) -> None:
         """The tab is gone."""
-        self._inputs.clear()
+        with self._inputs_lock:
+            self._inputs.clear()
         for panel in self.panels:
             panel.close()
         for leave in self.on_leave.values():
             with contextlib.suppress(*FAILURES):
                 self.editor.link.change(leave)
+
+    async def _note_use(self, event: Any) -> None:
+        """On viser's event loop, as soon as the news comes: before the thread of what it leads to begins."""
+        if event.client is not None:
+            self._used_s[id(event.target)] = time.monotonic()
 
     def _press_controls(self) -> None:
         controls = self.editor.controls

@@ -26,24 +26,36 @@ class ServerLink:
         self._writer = ServerFollower(URLabClient(operator=True, **common))
         self._drawer = ServerFollower(URLabClient(observer=True, **common))
         self._reading, self._writing, self._drawing = threading.Lock(), threading.Lock(), threading.Lock()
+        self._outdated: set[int] = set()
+        """Clients, by their `id`, whose robots and cameras are those of a scene that plays no more."""
 
     def read(self, work: Callable[[URLabClient], Result]) -> Result:
         """What ``work`` returns, given the client that only reads."""
         with self._reading:
-            return self._reader.call(work)
+            return self._call(self._reader, work)
 
     def change(self, work: Callable[[URLabClient], Result]) -> Result:
         """What ``work`` returns, given the client that changes the world."""
         with self._writing:
-            return self._writer.call(work)
+            return self._call(self._writer, work)
 
     def draw(self, work: Callable[[URLabClient], Result]) -> Result:
         """What ``work`` returns, given a client that only reads and may wait for pictures."""
         with self._drawing:
-            return self._drawer.call(work)
+            return self._call(self._drawer, work)
+
+    def note_scene(self) -> None:
+        """Another scene plays: each client shakes hands before its next request, and so knows its robots."""
+        self._outdated = {id(self._reader), id(self._writer), id(self._drawer)}
 
     def close(self) -> None:
         """Leave the server; what the editor held (pushes, drags) is released with its session."""
         self._reader.close()
         self._writer.close()
         self._drawer.close()
+
+    def _call(self, follower: ServerFollower[URLabClient], work: Callable[[URLabClient], Result]) -> Result:
+        if id(follower) in self._outdated:
+            follower.handshake()
+            self._outdated.discard(id(follower))
+        return follower.call(work)

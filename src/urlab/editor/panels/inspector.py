@@ -11,6 +11,7 @@ from viser import Icon, uplot
 
 from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
+from urlab.editor.panels.place import ActorPlace
 from urlab_client import URLabClient
 
 _PLOT_S = 10.0
@@ -30,8 +31,10 @@ class InspectorPanel(Panel):
     def build(self) -> None:
         """A heading; the rest comes with a selection."""
         self._heading = self.gui.add_markdown("Nothing is selected: click an actor, or choose it under *Scene*.")
+        self._place = ActorPlace(self.page)
         self._folder = self.gui.add_folder(None)
-        self._widgets: list[Any] = []
+        self._folders: list[Any] = []
+        self._inputs: list[Any] = []
         self._live: list[Callable[[ShownWorld], None]] = []
         self._shown: tuple[Any, ...] = ()
 
@@ -50,50 +53,33 @@ class InspectorPanel(Panel):
             refresh(world)
 
     def _write(self, world: ShownWorld, source: str | None) -> None:
-        for widget in self._widgets:
-            self.page.forget(widget)
-        self._widgets, self._live = [], []
-        actor = world.view.selected
-        if actor is None or actor not in world.actors:
+        for folder in self._folders:
+            self.page.forget(folder, *self._inputs)
+        self._folders, self._inputs, self._live = [], [], []
+        actor = world.view.selected if world.view.selected in world.actors else None
+        self._place.show(None if world.view.playing else actor)
+        if actor is None:
             self._heading.content = "Nothing is selected: click an actor, or choose it under *Scene*."
             return
         self._heading.content = f"### {actor}\n\n{_summary(world, actor)}"
         with self._folder:
-            self._write_pose(world, actor)
             self._write_joints(world, actor)
             self._write_actuators(world, actor, source)
             self._write_sensors(world, actor)
             if world.view.playing:
                 self._write_gains(actor)
 
-    def _own(self, widget: Any, *, acting: bool = True) -> Any:
-        self._widgets.append(widget)
-        return self.page.acting(widget) if acting else widget
+    def close(self) -> None:
+        """An edit that waits is not made any more."""
+        self._place.show(None)
 
-    # -- pose -------------------------------------------------------------------------------------------------------
+    def _add_folder(self, label: str, **options: Any) -> Any:
+        self._folders.append(self.gui.add_folder(label, **options))
+        return self._folders[-1]
 
-    def _write_pose(self, world: ShownWorld, actor: str) -> None:
-        found = self.page.read(lambda client: client.outliner.find_actors(name_prefix=actor)) or []
-        info = next((one for one in found if one.name == actor), None)
-        if info is None or world.view.playing:
-            return
-        folder = self._own(self.gui.add_folder("Place in the level"), acting=False)
-        with folder:
-            place = self.page.acting(self.gui.add_vector3("Position m", info.location, step=0.01))
-            turn = self.page.acting(self.gui.add_vector3("Rotation °", euler_deg(info.rotation_quat), step=1.0))
-
-        def move(event: Any) -> None:
-            if event.client is not None:
-                position, rotation = place.value, turn.value
-                self.page.change(
-                    f"move {actor}",
-                    lambda client: client.scene.set_actor_transform(
-                        actor, by_name=True, location=position, rotation_euler=rotation
-                    ),
-                )
-
-        place.on_update(move)
-        turn.on_update(move)
+    def _acting(self, widget: Any) -> Any:
+        self._inputs.append(widget)
+        return self.page.acting(widget)
 
     # -- joints and actuators ---------------------------------------------------------------------------------------
 
@@ -106,20 +92,20 @@ class InspectorPanel(Panel):
         ][:_MOST_SLIDERS]
         if not joints:
             return
-        folder = self._own(self.gui.add_folder("Joints"), acting=False)
+        folder = self._add_folder("Joints")
         for index in joints:
             low, high = _range(model, index)
             address = int(model.jnt_qposadr[index])
             name = model.joint(index).name
             with folder:
-                slider = self.page.acting(
+                slider = self._acting(
                     self.gui.add_slider(
                         name.removeprefix(f"{actor}_"), min=low, max=high, step=(high - low) / 1000,
                         initial_value=_within(low, high, world.data.qpos[address]),
                     )
                 )  # fmt: skip
             slider.on_update(partial(self._set_joint, actor, name))
-            self._live.append(partial(_follow, slider, "qpos", address, low, high))
+            self._live.append(partial(self._follow, slider, "qpos", address, low, high))
 
     def _set_joint(self, actor: str, joint: str, event: Any) -> None:
         if event.client is None:
@@ -144,9 +130,9 @@ class InspectorPanel(Panel):
         actuators = _of_actor(model.nu, model.actuator, actor)[:_MOST_SLIDERS]
         if not actuators or not world.view.playing:
             return
-        folder = self._own(self.gui.add_folder("Actuators"), acting=False)
+        folder = self._add_folder("Actuators")
         with folder:
-            by_page = self.page.acting(
+            by_page = self._acting(
                 self.gui.add_checkbox(
                     "Drive from this page", source == "ui", hint="Control source ui: the sliders count, not the client."
                 )
@@ -161,10 +147,10 @@ class InspectorPanel(Panel):
                     initial_value=_within(low, high, world.data.ctrl[index]), disabled=True,
                 )  # fmt: skip
             if source == "ui":
-                self.page.acting(slider)
+                self._acting(slider)
                 slider.on_update(partial(self._set_control, actor, name))
             else:
-                self._live.append(partial(_follow, slider, "ctrl", index, low, high))
+                self._live.append(partial(self._follow, slider, "ctrl", index, low, high))
 
     def _set_source(self, event: Any, actor: str, by_page: bool) -> None:
         if event.client is not None:
@@ -180,11 +166,15 @@ class InspectorPanel(Panel):
 
     def _set_control(self, actor: str, actuator: str, event: Any) -> None:
         if event.client is not None:
-            value = float(event.target.value)
+            slider = event.target
             self.page.change(
-                f"{actuator} = {value:.3f}",
-                lambda client: client.runtime.set_ui_controls(actor, ctrl_map={actuator: value}),
+                f"{actuator} = {float(slider.value):.3f}",
+                lambda client: client.runtime.set_ui_controls(actor, ctrl_map={actuator: float(slider.value)}),
             )
+
+    def _follow(self, slider: Any, array: str, index: int, low: float, high: float, world: ShownWorld) -> None:
+        """Let a slider show a number of the state."""
+        self.page.follow(slider, _within(low, high, float(getattr(world.data, array)[index])))
 
     # -- sensors ----------------------------------------------------------------------------------------------------
 
@@ -194,7 +184,7 @@ class InspectorPanel(Panel):
         if not sensors or not world.view.playing:
             return
         names = {model.sensor(index).name.removeprefix(f"{actor}_"): index for index in sensors}
-        folder = self._own(self.gui.add_folder("Sensors"), acting=False)
+        folder = self._add_folder("Sensors")
         with folder:
             chosen = self.gui.add_dropdown("Sensor", tuple(names))
             text = self.gui.add_markdown("")
@@ -231,11 +221,11 @@ class InspectorPanel(Panel):
         if controller is None or controller[0] != "pd":
             return
         params = controller[1]
-        folder = self._own(self.gui.add_folder("Gains", expand_by_default=False), acting=False)
+        folder = self._add_folder("Gains", expand_by_default=False)
         for kind in ("kp", "kv"):
             for joint, value in dict(params.get(kind, {})).items():
                 with folder:
-                    number = self.page.acting(self.gui.add_number(f"{kind} {joint}", float(value), step=0.1))
+                    number = self._acting(self.gui.add_number(f"{kind} {joint}", float(value), step=0.1))
                 number.on_update(partial(self._set_gain, actor, kind, joint))
 
     def _set_gain(self, actor: str, kind: str, joint: str, event: Any) -> None:
@@ -286,25 +276,11 @@ def _within(low: float, high: float, value: float) -> float:
     return float(min(high, max(low, value)))
 
 
-def _follow(slider: Any, array: str, index: int, low: float, high: float, world: ShownWorld) -> None:
-    """Let a slider show a number of the state."""
-    slider.value = _within(low, high, float(getattr(world.data, array)[index]))
-
-
 def _summary(world: ShownWorld, actor: str) -> str:
     model, bodies = world.model, list(world.actors[actor])
     mass = float(model.body_mass[bodies].sum()) if bodies else 0.0
     joints, actuators = _of_actor(model.njnt, model.joint, actor), _of_actor(model.nu, model.actuator, actor)
-    words = [f"{len(bodies)} bodies", f"{mass:.3g} kg"]
-    words += [f"{len(joints)} joints"] if joints else []
-    words += [f"{len(actuators)} actuators"] if actuators else []
-    return ", ".join(words)
-
-
-def euler_deg(quat_xyzw: Any) -> tuple[float, float, float]:
-    """Roll, pitch and yaw in degrees, about the fixed axes."""
-    x, y, z, w = (float(one) for one in quat_xyzw)
-    roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
-    pitch = np.arcsin(np.clip(2 * (w * y - z * x), -1, 1))
-    yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
-    return float(np.degrees(roll)), float(np.degrees(pitch)), float(np.degrees(yaw))
+    counts = (("body", "bodies", len(bodies)), ("joint", "joints", len(joints)),
+              ("actuator", "actuators", len(actuators)))  # fmt: skip
+    words = [f"{count} {one if count == 1 else many}" for one, many, count in counts if count]
+    return ", ".join([*words, f"{mass:.3g} kg"])

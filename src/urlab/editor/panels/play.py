@@ -132,9 +132,9 @@ class PlayPanel(Panel):
         """Speed and mode in force."""
         status = world.status
         if status is not None and status.speed_percent is not None:
-            self._speed.value = float(min(100.0, max(5.0, status.speed_percent)))
+            self.page.follow(self._speed, float(min(100.0, max(5.0, status.speed_percent))))
         if status is not None and status.mode in _MODES:
-            self._mode.value = status.mode
+            self.page.follow(self._mode, status.mode)
 
 
 def _begin(client: URLabClient) -> None:

@@ -76,8 +76,7 @@ class RecordingPanel(Panel):
 
     def _seek(self, event: Any) -> None:
         if event.client is not None and self._replaying is not None:
-            frame = int(self._scrub.value)
-            self.page.change(f"frame {frame}", lambda client: client.replay.seek(frame))
+            self.page.change("seek", lambda client: client.replay.seek(int(self._scrub.value)))
 
     def show_status(self, world: ShownWorld) -> None:
         """How long the recording is, and where the replay stands."""
@@ -87,7 +86,7 @@ class RecordingPanel(Panel):
             last = max(1, self._replaying.total_frames - 1)
             if self._scrub.max != last:
                 self._scrub.max = last
-            self._scrub.value = int(min(last, self._replaying.frame))
+            self.page.follow(self._scrub, int(min(last, self._replaying.frame)))
         recorded = self.page.editor.recording
         self._state.content = recorded or ""
 

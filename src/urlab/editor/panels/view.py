@@ -30,6 +30,8 @@ class ViewPanel(Panel):
         self._track = page.acting(gui.add_checkbox("Track the selected actor", False))
         self._track.on_update(self._change_tracking)
         self._shares = gui.add_checkbox("Camera as in client.viewport", True, hint="Both ways: this page and Python.")
+        dark = gui.add_checkbox("Dark", False, hint="For this page alone.")
+        dark.on_update(lambda _: page.set_dark(bool(dark.value)))
         with gui.add_folder("Overlays"):
             self._overlays = {word: page.acting(gui.add_checkbox(word.replace("_", " "), False)) for word in _OVERLAYS}
         for word, box in self._overlays.items():
@@ -68,7 +70,7 @@ class ViewPanel(Panel):
 
     def show_status(self, world: ShownWorld) -> None:
         """What is in force, also if Python switched it."""
-        self._mode.value = world.view.mode
-        self._track.value = world.view.tracking
+        self.page.follow(self._mode, world.view.mode)
+        self.page.follow(self._track, world.view.tracking)
         for word, box in self._overlays.items():
-            box.value = bool(world.view.overlays.get(word, False))
+            self.page.follow(box, bool(world.view.overlays.get(word, False)))

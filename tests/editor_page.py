@@ -1,0 +1,118 @@
+"""The browser editor's page in a real Chromium, for tests: finds its widgets, and does with them what a person does.
+
+Tests get pages from the fixtures in tests/urlab/editor/conftest.py.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+FLAGS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+"""Options of Chromium's command line: WebGL without a GPU."""
+WAIT_S = 60.0
+CTRL = 2
+
+
+def until(condition: Callable[[], Any], wait_s: float = WAIT_S) -> Any:
+    """What the condition says when it first holds; pages and server tell what they did by their state."""
+    deadline = time.monotonic() + wait_s
+    while not (found := condition()):
+        assert time.monotonic() < deadline, "the page has not done it"
+        time.sleep(0.05)
+    return found
+
+
+class EditorPage:
+    """A tab with the editor; ``tab`` is the `Page` of browser.py. It is there when the state of the level is shown."""
+
+    def __init__(self, tab: Any) -> None:
+        self.tab = tab
+        until(lambda: tab.evaluate("!!document.querySelector('#urlab-status')"))
+
+    @property
+    def state(self) -> str:
+        """What the level does: playing, paused, editing, compile_failed ..."""
+        return str(self.tab.evaluate("document.querySelector('#urlab-status')?.dataset.state"))
+
+    def says(self, words: str) -> bool:
+        """Whether that is to be read on the page."""
+        return bool(self.tab.evaluate(f"document.body.innerText.includes({words!r})"))
+
+    # -- widgets ----------------------------------------------------------------------------------------------------
+
+    def press(self, label: str, container: str = "") -> None:
+        """A button in sight; ``container`` is a label beside it, or the title of its folder, where there are several."""
+        buttons = "[...document.querySelectorAll('button')]"
+        if container:
+            buttons = f"[...({_row(container)}).querySelectorAll('button')]"
+        self.tab.click(f"{buttons}.find(one => one.innerText.trim() === {label!r} && one.offsetParent)")
+
+    def open_tab(self, label: str) -> None:
+        """One of the tabs."""
+        self.tab.click(f"[...document.querySelectorAll('[role=tab]')].find(one => one.innerText.trim() === {label!r})")
+
+    def open_folder(self, label: str) -> None:
+        """A folder that is closed at first."""
+        self.tab.click(_text(label))
+
+    def tick(self, label: str) -> None:
+        """A checkbox."""
+        self.tab.click(_input(label))
+
+    def choose(self, label: str, option: str) -> None:
+        """An option of a dropdown."""
+        self.tab.click(_input(label))
+        self.tab.click(
+            f"[...document.querySelectorAll('[role=option]')].find(one => one.offsetParent"
+            f" && one.innerText.trim() === {option!r})"
+        )
+
+    def write(self, label: str, text: str) -> None:
+        """A text, instead of the one that is there."""
+        self.tab.click(_input(label))
+        self.tab.evaluate(f"({_input(label)}).select()")
+        self.tab.type(text)
+
+    def slide(self, label: str, share: float) -> None:
+        """Drag a slider from where it is to a share of its way."""
+        until(lambda: self.tab.evaluate(f"!!({_input(label)})?.querySelector('[role=slider][tabindex=\"0\"]')"))
+        self.tab.evaluate(f"({_input(label)}).scrollIntoView({{block: 'center'}})")
+        way = self.tab.box(f"({_input(label)}).querySelector('.mantine-Slider-track')")
+        thumb = self.tab.box(f"({_input(label)}).querySelector('[role=slider]')")
+        y, begin = way["y"] + way["height"] / 2, thumb["x"] + thumb["width"] / 2
+        end = way["x"] + share * way["width"]
+        self.tab.drag((begin, y), ((begin + end) / 2, y), (end, y))
+
+    # -- the picture ------------------------------------------------------------------------------------------------
+
+    def middle_of(self, is_colour: Callable[[Any, Any, Any], Any]) -> tuple[int, int] | None:
+        """Where that colour is in the left half of the window, which no panel covers; None if it is hardly there."""
+        pixels = self.tab.pixels()
+        left = pixels[:, : pixels.shape[1] // 2].astype(int)
+        rows, columns = np.nonzero(is_colour(left[..., 0], left[..., 1], left[..., 2]))
+        return (int(columns.mean()), int(rows.mean())) if len(rows) > 200 else None
+
+
+def _text(label: str) -> str:
+    """The innermost element in sight that says just that."""
+    return (
+        "[...document.querySelectorAll('label, div, p, span, legend')].filter(one => one.offsetParent"
+        f" && one.innerText.trim() === {label!r}).at(-1)"
+    )
+
+
+def _input(label: str) -> str:
+    """The input in sight that a label stands beside; those for texts do not have the id that the label names."""
+    return (
+        "(one => one && (document.getElementById(one.htmlFor) ?? one.parentElement.parentElement.querySelector('input')"
+        " ?? one.parentElement.parentElement.parentElement.querySelector('input')))"
+        "([...document.querySelectorAll('label')].find(one => one.offsetParent"
+        f" && one.innerText.trim() === {label!r}))"
+    )
+
+
+def _row(label: str) -> str:
+    """The row that begins with that label."""
+    return f"({_text(label)}).parentElement.parentElement"
