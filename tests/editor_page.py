@@ -42,12 +42,12 @@ class EditorPage:
 
     # -- widgets ----------------------------------------------------------------------------------------------------
 
-    def press(self, label: str, container: str = "") -> None:
-        """A button in sight; ``container`` is a label beside it, or the title of its folder, where there are several."""
-        buttons = "[...document.querySelectorAll('button')]"
-        if container:
-            buttons = f"[...({_row(container)}).querySelectorAll('button')]"
-        self.tab.click(f"{buttons}.find(one => one.innerText.trim() === {label!r} && one.offsetParent)")
+    def press(self, text: str, row: str = "") -> None:
+        """A button in sight; ``row`` is the label that it stands beside, where several buttons say the same."""
+        found = f"[...document.querySelectorAll('button')].filter(one => one.innerText.trim() === {text!r})"
+        if row:
+            found += f".filter(one => one.parentElement.parentElement.parentElement.innerText.startsWith({row!r}))"
+        self.tab.click(f"{found}.find(one => one.offsetParent)")
 
     def open_tab(self, label: str) -> None:
         """One of the tabs."""
@@ -111,8 +111,3 @@ def _input(label: str) -> str:
         "([...document.querySelectorAll('label')].find(one => one.offsetParent"
         f" && one.innerText.trim() === {label!r}))"
     )
-
-
-def _row(label: str) -> str:
-    """The row that begins with that label."""
-    return f"({_text(label)}).parentElement.parentElement"

@@ -3,24 +3,28 @@
 One thread reads views, keeps a model and data of its own, and calls those who draw; the simulation never waits for it.
 """
 
+import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import mujoco
 
-from urlab.editor.server_link import FAILURES, ServerLink
+from urlab.editor.server_link import FAILURES, ServerLink, reason
 from urlab_client.namespaces.viewport import WorldView
 from urlab_client.types import PIEStatus
+from urlab_wire.errors import ErrorCode
 
 log = logging.getLogger("urlab.editor")
 
 RATE_HZ = 30.0
 _STATUS_PERIOD_S = 0.2
 _RETRY_S = 0.5
+_EMPTY = WorldView("", False, b"", (-3.0, 0.0, 2.0), (0.0, 0.25, 0.0, 0.97), 70.0, False, "lit", {})
+"""What is shown before anything was."""
 
 
 @dataclass
@@ -76,7 +80,6 @@ class WorldFeed:
         self._is_watched = is_watched
         self._on_model, self._on_state, self._on_status = on_model, on_state, on_status
         self.world: ShownWorld | None = None
-        self.problem: str | None = None
         self._pace = _Pace()
         self._status_due_s = 0.0
         self._wake = threading.Event()
@@ -111,11 +114,11 @@ class WorldFeed:
             try:
                 self._look()
             except FAILURES as failed:
-                self._note_problem(str(failed))
+                self._show_problem(failed)
                 pause_s = _RETRY_S
-            except Exception:
+            except Exception as failed:
                 log.exception("the editor's view failed")
-                self._note_problem("the view failed: the reason is in the server's log")
+                self._show_problem(failed)
                 pause_s = _RETRY_S
             due_s = max(due_s + 1 / RATE_HZ, time.monotonic() + pause_s)
             self._wake.wait(max(0.0, due_s - time.monotonic()))
@@ -123,17 +126,23 @@ class WorldFeed:
                 self._wake.clear()
                 due_s = time.monotonic()
 
-    def _note_problem(self, problem: str) -> None:
-        if problem != self.problem:
-            self.problem = problem
-            if self.world is not None:
-                self.world.problem = problem
-                self._on_status(self.world)
+    def _show_problem(self, failed: Exception) -> None:
+        """Say why nothing new is shown. A level that cannot be compiled is empty; otherwise the last picture stays."""
+        if self.world is None or (getattr(failed, "code", "") == ErrorCode.NOT_READY and self.world.view.model):
+            model = mujoco.MjSpec().compile()
+            view = _EMPTY if self.world is None else replace(self.world.view, model="", actors={}, selected=None)
+            status = None if self.world is None else self.world.status
+            self.world = ShownWorld(view, model, mujoco.MjData(model), {}, status)
+            self._on_model(self.world)
+            self._on_state(self.world)
+        self.world.problem = reason(failed)
+        with contextlib.suppress(*FAILURES):
+            self.world.status = self._link.read(lambda client: client.sim.status())
+        self._on_status(self.world)
 
     def _look(self) -> None:
         known = None if self.world is None else self.world.view.model
         view = self._link.read(lambda client: client.viewport.read(known))
-        self.problem = None
         if view.mjb is not None:
             model = view.load_model()
             status = None if self.world is None else self.world.status

@@ -10,7 +10,8 @@ from urlab.editor.feed import ShownWorld
 if TYPE_CHECKING:
     from urlab.editor.page import Page
 
-_SCALE_M = 0.5
+_SIZE_PX = 90.0
+"""On the screen, however large the actor is and however far away."""
 
 
 class Gizmo:
@@ -50,7 +51,7 @@ class Gizmo:
             return
         x, y, z, w = info.rotation_quat
         self._handle = self._page.client.scene.add_transform_controls(
-            "/gizmo", scale=_SCALE_M, position=info.location, wxyz=(w, x, y, z), depth_test=False
+            "/gizmo", scale=_SIZE_PX, position=info.location, wxyz=(w, x, y, z), depth_test=False, fixed=True
         )
         self._handle.on_drag_end(lambda _: self._move(actor))
 

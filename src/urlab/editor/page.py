@@ -13,7 +13,7 @@ import viser
 from urlab.editor.feed import ShownWorld
 from urlab.editor.gizmo import Gizmo
 from urlab.editor.panels import PANELS, Panel
-from urlab.editor.server_link import FAILURES
+from urlab.editor.server_link import FAILURES, reason
 from urlab_client import URLabClient
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("urlab.editor")
 Result = TypeVar("Result")
 
-_NOTICE_S = 8.0
+_NOTICE_S, _ERROR_S = 8.0, 20.0
 _OWN_S = 1.0
 """So long a widget stays as its user has set it, whatever the server still says."""
 
@@ -74,7 +74,7 @@ class Page:
         try:
             return self.editor.link.read(work)
         except FAILURES as failed:
-            self.tell("That did not work", str(failed), is_error=True)
+            self.tell("That did not work", reason(failed), is_error=True)
             return None
 
     def change(self, what: str, work: Callable[[URLabClient], Result]) -> Result | None:
@@ -86,7 +86,7 @@ class Page:
             result = self.editor.link.change(work)
         except FAILURES as failed:
             self.editor.note(f"{what}: {failed}", is_error=True)
-            self.tell(what[:1].upper() + what[1:] + " did not work", str(failed), is_error=True)
+            self.tell(what[:1].upper() + what[1:] + " did not work", reason(failed), is_error=True)
             return None
         self.editor.note(what)
         self.editor.feed.wake()
@@ -95,7 +95,7 @@ class Page:
     def tell(self, title: str, text: str, *, is_error: bool = False) -> None:
         """Show a notice on this page."""
         self.client.add_notification(
-            title, text[:600], with_close_button=True, auto_close_seconds=None if is_error else _NOTICE_S,
+            title, text[:600], with_close_button=True, auto_close_seconds=_ERROR_S if is_error else _NOTICE_S,
             color=(200, 40, 40) if is_error else (40, 120, 60),
         )  # fmt: skip
 

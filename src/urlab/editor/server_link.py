@@ -17,6 +17,11 @@ FAILURES = (RuntimeError, LookupError, ValueError, OSError)
 """What a request may raise: the server's errors, and the client's own checks."""
 
 
+def reason(failed: BaseException) -> str:
+    """Why a request failed, for people: without the op and the code, which the log of the page has."""
+    return str(getattr(failed, "message", "") or failed)
+
+
 class ServerLink:
     """Any thread may call it. ``options`` are those of `URLabClient` that say where the server is."""
 

@@ -28,8 +28,8 @@ _SKY_M, _SKY_SHARE = 200.0, 20.0
 """Radius of the sky: at least so many metres, and so many times the model's extent."""
 _AMBIENT, _LIGHT_SHARE = 0.10, 0.30
 _MOST_LIGHTS = 8
-_OUTLINE_M, _OUTLINE_SHARE = 0.003, 0.005
-"""How far an outline stands out: so much, and more by this share of the size of what is selected."""
+_OUTLINE_SHARE, _OUTLINE_M = 0.02, (0.001, 0.008)
+"""How far an outline stands out: this share of the size of what is selected, but at least and at most so much."""
 _CLEAR = "-clear"
 _NO_TURN = np.array([1.0, 0.0, 0.0, 0.0])
 
@@ -311,8 +311,9 @@ class WorldScene:
                 by_body[body].append(geom)
         if not by_body:
             return []
-        reach = float(np.ptp(data.xpos[list(by_body)], axis=0).max()) + float(self._model.geom_rbound.max())
-        grow = _OUTLINE_M + _OUTLINE_SHARE * min(reach, 1.0)
+        largest = max(float(self._model.geom_rbound[geoms].max()) for geoms in by_body.values())
+        reach = float(np.ptp(data.xpos[list(by_body)], axis=0).max()) + largest
+        grow = float(np.clip(_OUTLINE_SHARE * reach, *_OUTLINE_M))
         found = []
         for body, geoms in by_body.items():
             vertices, faces = body_mesh(self._meshes, geoms)

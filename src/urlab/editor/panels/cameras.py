@@ -1,5 +1,6 @@
 """Live pictures of the robots' cameras."""
 
+import contextlib
 import threading
 import time
 from typing import Any
@@ -44,7 +45,8 @@ class CamerasPanel(Panel):
         """The cameras of the scene that plays."""
         names: tuple[str, ...] = ()
         if world.view.playing:
-            names = tuple(self.page.editor.cameras.names())
+            with contextlib.suppress(*FAILURES):
+                names = tuple(self.page.editor.cameras.names())
         if self._camera.value not in (_NONE, *names):
             self._camera.value = _NONE
         self._camera.options = (_NONE, *names)

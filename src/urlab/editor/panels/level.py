@@ -30,7 +30,7 @@ class LevelPanel(Panel):
         self._bar = page.acting(gui.add_button_group("Level", ("Save", "Undo", "Redo")))
         self._bar.on_click(lambda _: self._press(self._bar.value))
         with gui.add_folder("Open or create", expand_by_default=False):
-            self._levels = page.acting(gui.add_dropdown("Level", ("demo",)))
+            self._levels = page.acting(gui.add_dropdown("Saved level", ("demo",)))
             page.button("Load", "load a level", self._load, icon=Icon.FOLDER_OPEN)
             self._name = page.acting(gui.add_text("Name", "my_level"))
             page.button("New level", "create a level", self._create, icon=Icon.FILE_PLUS)

@@ -1,5 +1,6 @@
 """The play bar: begin and stop, pause, step, reset, speed, mode; what the simulation says of itself."""
 
+from dataclasses import replace
 from typing import Any
 
 from viser import Icon
@@ -9,6 +10,7 @@ from urlab.editor.panels.base import Panel
 from urlab_client import URLabClient
 from urlab_client.enums import PIEState, StepMode
 from urlab_client.hotkeys import Hotkeys
+from urlab_client.types import PIEStatus
 
 _MODES = tuple(mode.value for mode in StepMode if mode is not StepMode.AUTO)
 
@@ -26,7 +28,9 @@ class PlayBar(Panel):
         self._play.on_click(lambda _: self._press(self._play.value))
         self._run = page.acting(self.gui.add_button_group("Time", ("Pause", "Step", "10 steps")))
         self._run.on_click(lambda _: self._press(self._run.value))
-        self._error = self.gui.add_markdown("", visible=False)
+        self._error = self.gui.add_html("", visible=False)
+        self._failed: tuple[str, str] | None = None
+        """Why the level could not be played, and the model that was shown when that was first told."""
 
     def _press(self, word: str) -> None:
         actions: dict[str, tuple[str, Any]] = {
@@ -45,27 +49,34 @@ class PlayBar(Panel):
     def _hotkeys(self, client: URLabClient) -> Hotkeys:
         return self.page.editor.hotkeys(client)
 
+    def _without_old_error(self, world: ShownWorld, status: PIEStatus) -> PIEStatus:
+        """The server says why it could not play until it plays again; here only until the level is another."""
+        if status.state is not PIEState.COMPILE_FAILED:
+            self._failed = None
+            return status
+        if self._failed is None or self._failed[0] != status.compile_error:
+            self._failed = (status.compile_error, world.view.model)
+        is_old = self._failed[1] != world.view.model
+        return replace(status, state=PIEState.OFF, compile_error="") if is_old else status
+
     def show_status(self, world: ShownWorld) -> None:
         """State, time, real-time factor."""
         status = world.status
         if status is None:
             return
+        status = self._without_old_error(world, status)
         state = {PIEState.READY: "playing", PIEState.OFF: "editing"}.get(status.state, status.state.value)
         if status.state is PIEState.READY and status.paused:
             state = "paused"
-        words = [f"<b>{_escaped(status.level or '')}</b>", state]
+        words = [f"<b>{_escaped(status.level or '')}</b>", state.replace("_", " ")]
         if status.state is PIEState.READY:
-            words += [
-                f"{status.sim_time or 0:.2f} s",
-                f"{world.realtime_factor:.2f} x real time",
-                f"{status.mode}" + (f" at {status.speed_percent:g} %" if status.mode == "live" else ""),
-            ]
+            words.append(f"{status.sim_time or 0:.2f} s")
+            words += [] if status.paused else [f"{world.realtime_factor:.2f} x real time"]
+            words.append(f"{status.mode}" + (f" at {status.speed_percent:g} %" if status.mode == "live" else ""))
         marks = f'id="urlab-status" data-state="{state}" data-urlab-page="{self.page.key}"'
         style = "padding:0.2em 1em;font-variant-numeric:tabular-nums"
         self._figures.content = f'<div {marks} style="{style}">{" · ".join(words)}</div>'
-        problem = world.problem or status.physics_error
-        if status.state is PIEState.COMPILE_FAILED:
-            problem = f"**This level does not compile.**\n\n```\n{status.compile_error}\n```"
+        problem = _problem(world, status)
         self._error.visible = bool(problem)
         if problem:
             self._error.content = problem
@@ -135,6 +146,20 @@ class PlayPanel(Panel):
             self.page.follow(self._speed, float(min(100.0, max(5.0, status.speed_percent))))
         if status is not None and status.mode in _MODES:
             self.page.follow(self._mode, status.mode)
+
+
+def _problem(world: ShownWorld, status: PIEStatus) -> str:
+    """Why nothing new is shown, as HTML; empty where all is well."""
+    if status.state is PIEState.COMPILE_FAILED or (world.problem and not world.view.model):
+        title, text = "This level does not compile", status.compile_error or world.problem
+    elif world.problem:
+        title, text = "The server does not say what there is to show", world.problem
+    else:
+        title, text = "The physics failed", status.physics_error
+    if not text:
+        return ""
+    style = "margin:0.5em 1em;padding:0.5em;border-left:4px solid #c22;overflow-wrap:anywhere;white-space:pre-line"
+    return f'<div id="urlab-problem" style="{style}"><b>{title}.</b>\n{_escaped(text)}</div>'
 
 
 def _begin(client: URLabClient) -> None:

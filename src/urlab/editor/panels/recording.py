@@ -68,11 +68,15 @@ class RecordingPanel(Panel):
             self.page.change("stop the replay", lambda client: client.replay.stop())
         elif word == "Pause":
             self.page.change("pause the replay", lambda client: client.runtime.set_paused(True))
-        elif self._replaying is not None:
+        elif self._replaying is not None and self._replaying.active_session in (self._files.value, self._file_stem()):
             self.page.change("go on", lambda client: client.runtime.set_paused(False))
         elif self._files.value != _NONE:
             name = self._files.value
             self.page.change(f"replay {name}", lambda client: client.replay.play(name, paused=False))
+
+    def _file_stem(self) -> str:
+        """What a session of the chosen recording is called."""
+        return Path(self._files.value).stem
 
     def _seek(self, event: Any) -> None:
         if event.client is not None and self._replaying is not None:
