@@ -19,6 +19,7 @@ from typing import Any, Self
 
 import numpy as np
 from PIL import Image
+from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
@@ -99,12 +100,13 @@ class Page:
         self._socket = self._open.enter_context(connect(url, max_size=None, open_timeout=REPLY_S))
         self._numbers = itertools.count(1)
         self._events: list[dict[str, Any]] = []
+        self.has_ended = False
         self.ask("Page.enable")
         self.ask("Runtime.enable")
 
     def go_to(self, url: str) -> None:
         """Load another address; an error page counts as loaded, and `evaluate` tells its address."""
-        self._events.clear()
+        self.forget_events()
         self.ask("Page.navigate", url=url)
         self.wait_for("Page.loadEventFired")
 
@@ -124,6 +126,12 @@ class Page:
         """What the page shows, as an array of rows of RGB."""
         return np.asarray(Image.open(BytesIO(self.screenshot())).convert("RGB"))
 
+    def resize(self, width: int, height: int) -> None:
+        """Another size of the window, for this tab alone."""
+        self.ask(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < height
+        )
+
     # -- what a person does -----------------------------------------------------------------------------------------
 
     def box(self, found: str) -> dict[str, float]:
@@ -132,22 +140,23 @@ class Page:
         return box
 
     def click(self, found: str) -> None:
-        """Click in the middle of the element that a script finds, as soon as it finds one and it has come to rest."""
+        """Click in the middle of the element that a script finds, once it is there, at rest and covered by no other."""
         before: Any = None
         deadline = time.monotonic() + REPLY_S
-        script = (
-            f"(() => {{ const one = {found}; if (!one) return null; one.scrollIntoView({{block: 'nearest'}});"
-            " return one.getBoundingClientRect().toJSON() })()"
-        )
-        while (box := self.evaluate(script)) is None or box != before:
-            assert time.monotonic() < deadline, f"there is no {found}"
-            before = box
+        script = f"""(() => {{
+            const one = {found};
+            one?.scrollIntoView({{block: 'nearest'}});
+            const box = one?.getBoundingClientRect();
+            const place = box && [box.x + box.width / 2, box.y + box.height / 2];
+            const there = place && document.elementFromPoint(...place);
+            return there && (one.contains(there) || there.contains(one)) ? place : null;
+        }})()"""
+        while (place := self.evaluate(script)) is None or place != before:
+            assert time.monotonic() < deadline, f"there is nothing to click: {found}"
+            before = place
             time.sleep(0.05)
-        self.click_at((box["x"] + box["width"] / 2, box["y"] + box["height"] / 2))
-
-    def click_at(self, place: Place) -> None:
-        """Click there in the window."""
-        self.drag(place)
+        self.mouse("mousePressed", place)
+        self.mouse("mouseReleased", place, buttons=0)
 
     def drag(self, *places: Place, modifiers: int = 0) -> None:
         """Press the button at the first place, and let go of it at the last."""
@@ -191,14 +200,26 @@ class Page:
             raise RuntimeError(f"{method}: {message['error']['message']}")
         return message["result"]
 
+    def forget_events(self) -> None:
+        """Those that have come so far; `wait_for` waits for new ones, and `console` begins anew."""
+        self._events.clear()
+
     def wait_for(self, event: str) -> None:
-        """Return when that event has come since the page was last asked to load."""
+        """Return when that event has come since the page was last asked to load, or its events were forgotten."""
         while not any(one.get("method") == event for one in self._events):
             self._events.append(self._receive())
 
     def end(self) -> None:
-        """Close the tab, as its user does; the browser goes on."""
-        self.ask("Page.close")
+        """Close the tab, as its user does; the browser goes on. Nothing happens if it is gone already."""
+        if not self.has_ended:
+            self.has_ended = True
+            with contextlib.suppress(ConnectionClosed):
+                self.ask("Page.close")
+
+    def crash(self) -> None:
+        """End the tab's process, as a lack of memory would; the browser goes on."""
+        self.has_ended = True
+        self._socket.send(json.dumps({"id": next(self._numbers), "method": "Page.crash"}))
 
     def close(self) -> None:
         """Leave it; the browser goes on."""

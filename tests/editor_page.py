@@ -12,16 +12,6 @@ import numpy as np
 FLAGS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 """Options of Chromium's command line: WebGL without a GPU."""
 WAIT_S = 60.0
-CTRL = 2
-
-
-def until(condition: Callable[[], Any], wait_s: float = WAIT_S) -> Any:
-    """What the condition says when it first holds; pages and server tell what they did by their state."""
-    deadline = time.monotonic() + wait_s
-    while not (found := condition()):
-        assert time.monotonic() < deadline, "the page has not done it"
-        time.sleep(0.05)
-    return found
 
 
 class EditorPage:
@@ -29,7 +19,15 @@ class EditorPage:
 
     def __init__(self, tab: Any) -> None:
         self.tab = tab
-        until(lambda: tab.evaluate("!!document.querySelector('#urlab-status')"))
+        self.until(lambda: tab.evaluate("!!document.querySelector('#urlab-status')"))
+
+    def until(self, condition: Callable[[], Any]) -> Any:
+        """What the condition says when it first holds; page and server tell what they did by their state."""
+        deadline = time.monotonic() + WAIT_S
+        while not (found := condition()):
+            assert time.monotonic() < deadline, f"it has not come; the page says:\n{self._text()}"
+            time.sleep(0.05)
+        return found
 
     @property
     def state(self) -> str:
@@ -39,6 +37,14 @@ class EditorPage:
     def says(self, words: str) -> bool:
         """Whether that is to be read on the page."""
         return bool(self.tab.evaluate(f"document.body.innerText.includes({words!r})"))
+
+    def close_notices(self) -> None:
+        """Those in the upper left corner, which cover the picture."""
+        self.tab.evaluate("document.querySelectorAll('.mantine-Notification-closeButton').forEach(one => one.click())")
+        self.until(lambda: not self.tab.evaluate("!!document.querySelector('.mantine-Notification-closeButton')"))
+
+    def _text(self) -> str:
+        return "nothing: it is closed" if self.tab.has_ended else self.tab.evaluate("document.body.innerText")
 
     # -- widgets ----------------------------------------------------------------------------------------------------
 
@@ -51,11 +57,13 @@ class EditorPage:
 
     def open_tab(self, label: str) -> None:
         """One of the tabs."""
-        self.tab.click(f"[...document.querySelectorAll('[role=tab]')].find(one => one.innerText.trim() === {label!r})")
+        tab = f"[...document.querySelectorAll('[role=tab]')].find(one => one.innerText.trim() === {label!r})"
+        self.tab.click(tab)
+        self.until(lambda: self.tab.evaluate(f"{tab}.ariaSelected === 'true'"))
 
     def open_folder(self, label: str) -> None:
         """A folder that is closed at first."""
-        self.tab.click(_text(label))
+        self.tab.click(_said(label))
 
     def tick(self, label: str) -> None:
         """A checkbox."""
@@ -77,7 +85,7 @@ class EditorPage:
 
     def slide(self, label: str, share: float) -> None:
         """Drag a slider from where it is to a share of its way."""
-        until(lambda: self.tab.evaluate(f"!!({_input(label)})?.querySelector('[role=slider][tabindex=\"0\"]')"))
+        self.until(lambda: self.tab.evaluate(f"!!({_input(label)})?.querySelector('[role=slider][tabindex=\"0\"]')"))
         self.tab.evaluate(f"({_input(label)}).scrollIntoView({{block: 'center'}})")
         way = self.tab.box(f"({_input(label)}).querySelector('.mantine-Slider-track')")
         thumb = self.tab.box(f"({_input(label)}).querySelector('[role=slider]')")
@@ -95,7 +103,7 @@ class EditorPage:
         return (int(columns.mean()), int(rows.mean())) if len(rows) > 200 else None
 
 
-def _text(label: str) -> str:
+def _said(label: str) -> str:
     """The innermost element in sight that says just that."""
     return (
         "[...document.querySelectorAll('label, div, p, span, legend')].filter(one => one.offsetParent"

@@ -19,6 +19,8 @@ _NONE = "(off)"
 _PERIOD_S = 0.2
 _DEPTH_RANGE = (5, 95)
 """Percentiles of the depth that the legend covers."""
+_NOTHING = 90
+"""The grey of pixels that show no surface."""
 
 
 class CamerasPanel(Panel):
@@ -93,9 +95,14 @@ def shown_pixels(frame: Any) -> tuple[Any, str]:
     """A camera frame as RGB, and what its colours mean."""
     values = frame.pixels
     if values.ndim == 2:
-        near, far = np.percentile(values, _DEPTH_RANGE)
-        share = np.clip((values - near) / max(far - near, 1e-6), 0, 1)
-        return depth_colors(share), f"depth: red {near:.2f} m to blue {far:.2f} m"
+        is_hit = np.isfinite(values)
+        if not is_hit.any():
+            return np.full((*values.shape, 3), _NOTHING, np.uint8), "depth: nothing in sight"
+        near, far = np.percentile(values[is_hit], _DEPTH_RANGE)
+        share = np.clip((np.where(is_hit, values, far) - near) / max(far - near, 1e-6), 0, 1)
+        pixels = depth_colors(share)
+        pixels[~is_hit] = _NOTHING
+        return pixels, f"depth: red {near:.2f} m to blue {far:.2f} m, grey: nothing"
     return rgb_picture(frame), ""
 
 
