@@ -83,7 +83,7 @@ def hotkey_help() -> list[str]:
 class Hotkeys:
     """Does what keys say, through a client that may change the world (``operator=True``). For one thread.
 
-    ``robot`` is what the twist keys drive, by its prefix, and may be set; while it is None, the first robot of the scene.
+    ``robot`` is what the twist keys drive, by its prefix, and may be set; while it is None, they drive the first one.
     """
 
     def __init__(self, client: "URLabClient", robot: str | None = None) -> None:

@@ -111,6 +111,7 @@ def _with_script(response: Response | None, script: str) -> Response | None:
     if response is None or not response.headers.get("Content-Type", "").startswith("text/html"):
         return response
     body = response.body.replace(b"</head>", script.encode() + b"</head>", 1)
+    body = body.replace(b"<title>Viser</title>", b"<title>URLab</title>", 1)
     headers = Headers(_PROTECTING)
     headers["Content-Type"] = response.headers["Content-Type"]
     headers["Content-Length"] = str(len(body))

@@ -10,6 +10,7 @@ from urlab_client import URLabClient
 
 _FRESH_S = 0.15
 _MOST = 200
+_CENTRED = "display:block;margin:0 auto 0.5em"
 
 
 class BlueprintPictures:
@@ -34,7 +35,8 @@ class BlueprintPictures:
         except FAILURES as failed:
             return f"<small>no picture: {str(failed)[:200]}</small>"
         coded = base64.b64encode(png).decode()
-        return f'<img src="data:image/png;base64,{coded}" width="{width}" height="{height}" alt="{path}">'
+        source, size = f"data:image/png;base64,{coded}", f'width="{width}" height="{height}"'
+        return f'<img src="{source}" {size} alt="{path}" style="{_CENTRED}">'
 
 
 class CameraFrames:

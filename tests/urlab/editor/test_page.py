@@ -49,7 +49,7 @@ def running(client: URLabClient):
     client.runtime.set_paused(False)
 
 
-# -- the picture --------------------------------------------------------------------------------------------------------
+# -- the picture -------------------------------------------------------------------------------------------------------
 
 
 def test_a_person_watches_selects_and_pauses(client: URLabClient, page: Any):
@@ -93,7 +93,7 @@ def test_a_tab_that_crashes_lets_go_of_the_body_that_it_drags(client: URLabClien
     page.until(lambda: held(client) == 0)
 
 
-# -- panels -------------------------------------------------------------------------------------------------------------
+# -- panels ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_slider_moves_the_arm_and_closing_the_tab_gives_it_back(client: URLabClient, page: Any):
@@ -175,7 +175,7 @@ def test_a_telephone_shows_the_panel_and_its_buttons_work(client: URLabClient, o
     page.until(lambda: not client.sim.status().paused)
 
 
-# -- keys ---------------------------------------------------------------------------------------------------------------
+# -- keys --------------------------------------------------------------------------------------------------------------
 
 
 def twist_of_arm(client: URLabClient) -> list[float]:

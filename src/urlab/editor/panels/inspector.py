@@ -1,5 +1,6 @@
 """The inspector: pose, joints, actuators, sensors, gains and masses of the selected actor, live."""
 
+import math
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -100,7 +101,7 @@ class InspectorPanel(Panel):
             with folder:
                 slider = self._acting(
                     self.gui.add_slider(
-                        name.removeprefix(f"{actor}_"), min=low, max=high, step=(high - low) / 1000,
+                        name.removeprefix(f"{actor}_"), min=low, max=high, step=_step(low, high),
                         initial_value=_within(low, high, world.data.qpos[address]),
                     )
                 )  # fmt: skip
@@ -143,7 +144,7 @@ class InspectorPanel(Panel):
             name = model.actuator(index).name.removeprefix(f"{actor}_")
             with folder:
                 slider = self.gui.add_slider(
-                    name, min=low, max=high, step=(high - low) / 1000,
+                    name, min=low, max=high, step=_step(low, high),
                     initial_value=_within(low, high, world.data.ctrl[index]), disabled=True,
                 )  # fmt: skip
             if source == "ui":
@@ -272,8 +273,15 @@ def _control_range(model: Any, actuator: int) -> tuple[float, float]:
     return (low, high) if model.actuator_ctrllimited[actuator] and high > low else (-1.0, 1.0)
 
 
+def _step(low: float, high: float) -> float:
+    """A step of a slider: a power of ten, at least a thousand to the whole way unless that is very short."""
+    return float(max(1e-4, 10.0 ** math.floor(math.log10(max(high - low, 0.1) / 1000))))
+
+
 def _within(low: float, high: float, value: float) -> float:
-    return float(min(high, max(low, value)))
+    """A value for a slider, with as many digits as its step has, so that the numbers beside it are short and still."""
+    digits = round(-math.log10(_step(low, high)))
+    return float(min(high, max(low, round(float(value), digits) + 0.0)))
 
 
 def _summary(world: ShownWorld, actor: str) -> str:
