@@ -3,8 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from urlab_client import URLabClient
 from urlab_client.enums import PIEState
+
+pytestmark = pytest.mark.page
 
 
 def actors(client: URLabClient) -> list[str]:

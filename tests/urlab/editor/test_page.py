@@ -8,6 +8,8 @@ import pytest
 
 from urlab_client import URLabClient
 
+pytestmark = pytest.mark.page
+
 CTRL = 2
 
 

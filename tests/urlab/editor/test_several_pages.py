@@ -13,6 +13,8 @@ from websockets.typing import Subprotocol
 
 from urlab_client import URLabClient
 
+pytestmark = pytest.mark.page
+
 TABS = 10
 CAMERA = {
     "type": "ViewerCameraMessage", "wxyz": (1.0, 0.0, 0.0, 0.0), "position": (-3.0, 0.0, 2.0), "fov": 1.0, "near": 0.01,

@@ -1,5 +1,6 @@
 """Frames on disk while they are recorded, and what is made of them when the process is gone."""
 
+import contextlib
 import logging
 import shutil
 import time
@@ -42,8 +43,14 @@ class Recording:
         return found[0].times.tolist()
 
     def wait_for(self, *times: float) -> None:
-        """A folder without a dot is complete; one with a dot may get its name at any moment."""
-        wait_until(lambda: any(self.folder.glob("[!.]*/*.frames")) and self.on_disk() == list(times))
+        """A folder without a dot is complete; one with a dot may get its name, and a segment may go, at any moment."""
+
+        def has_come() -> bool:
+            with contextlib.suppress(FileNotFoundError):
+                return any(self.folder.glob("[!.]*/*.frames")) and self.on_disk() == list(times)
+            return False
+
+        wait_until(has_come)
 
 
 def wait_until(holds: Callable[[], Any]) -> None:
