@@ -1,5 +1,6 @@
 """`urlab serve --supervise`: a server that dies comes back, and its clients with it."""
 
+import contextlib
 import json
 import logging
 import os
@@ -41,7 +42,7 @@ class Supervised:
         def is_up() -> bool:
             assert self.process.poll() is None, self.process.stderr and self.process.stderr.read()
             found.clear()
-            if self.ready_file.exists():
+            with contextlib.suppress(FileNotFoundError):  # a server that starts removes the one of its predecessor
                 found.update(json.loads(self.ready_file.read_text() or "{}"))
             return found.get("pid", after) != after
 
