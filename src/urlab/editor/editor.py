@@ -19,7 +19,7 @@ from urlab.editor.gate import PageGate, behind
 from urlab.editor.keys import PATH, SCRIPT, PageKeys
 from urlab.editor.page import Page
 from urlab.editor.pictures import BlueprintPictures, CameraFrames
-from urlab.editor.server_link import ServerLink
+from urlab.editor.server_link import FAILURES, ServerLink
 from urlab.editor.shared_camera import SharedCamera
 from urlab.editor.soft_bodies import SoftBodies
 from urlab.editor.world_scene import WorldScene
@@ -161,7 +161,10 @@ class Editor:
             page.show_status(world)
 
     def _recorded(self) -> str:
-        recorded = self.link.read(lambda client: client.recording.status())
+        try:
+            recorded = self.link.read(lambda client: client.recording.status())
+        except FAILURES:
+            return ""  # the level was stopped since the view was read
         state = "recording" if recorded.active else "recorded"
         return (
             f"{state}: {recorded.frame_count} frames, {recorded.sim_duration_s:.1f} s" if recorded.frame_count else ""

@@ -80,6 +80,8 @@ class WorldFeed:
         self._is_watched = is_watched
         self._on_model, self._on_state, self._on_status = on_model, on_state, on_status
         self.world: ShownWorld | None = None
+        self._is_shown = False
+        """Whether all who draw have got the model."""
         self._pace = _Pace()
         self._status_due_s = 0.0
         self._wake = threading.Event()
@@ -113,11 +115,9 @@ class WorldFeed:
             pause_s = 0.0
             try:
                 self._look()
-            except FAILURES as failed:
-                self._show_problem(failed)
-                pause_s = _RETRY_S
             except Exception as failed:
-                log.exception("the editor's view failed")
+                if not isinstance(failed, FAILURES):
+                    log.exception("the editor's view failed")
                 self._show_problem(failed)
                 pause_s = _RETRY_S
             due_s = max(due_s + 1 / RATE_HZ, time.monotonic() + pause_s)
@@ -127,10 +127,18 @@ class WorldFeed:
                 due_s = time.monotonic()
 
     def _show_problem(self, failed: Exception) -> None:
-        """Say why nothing new is shown. A level that cannot be compiled is empty; otherwise the last picture stays."""
+        """Say why nothing new is shown; whatever happens, the thread goes on, as every page depends on it."""
+        try:
+            self._try_to_show_problem(failed)
+        except Exception as further:
+            if not isinstance(further, FAILURES):
+                log.exception("the editor cannot show that its view failed")
+
+    def _try_to_show_problem(self, failed: Exception) -> None:
+        """A level that cannot be compiled is shown as empty; otherwise the last picture stays."""
         if self.world is None or (getattr(failed, "code", "") == ErrorCode.NOT_READY and self.world.view.model):
             model = mujoco.MjSpec().compile()
-            view = _EMPTY if self.world is None else replace(self.world.view, model="", actors={}, selected=None)
+            view = _EMPTY if self.world is None else _emptied(self.world.view)
             status = None if self.world is None else self.world.status
             self.world = ShownWorld(view, model, mujoco.MjData(model), {}, status)
             self._on_model(self.world)
@@ -141,16 +149,17 @@ class WorldFeed:
         self._on_status(self.world)
 
     def _look(self) -> None:
-        known = None if self.world is None else self.world.view.model
+        known = self.world.view.model if self.world is not None and self._is_shown else None
         view = self._link.read(lambda client: client.viewport.read(known))
         if view.mjb is not None:
             model = view.load_model()
             status = None if self.world is None else self.world.status
-            self.world = ShownWorld(view, model, mujoco.MjData(model), view.actors or {}, status)
+            self.world, self._is_shown = ShownWorld(view, model, mujoco.MjData(model), view.actors or {}, status), False
             self._pose(self.world)
             if view.playing:
                 self._link.note_scene()
             self._on_model(self.world)
+            self._is_shown = True
         world = self.world
         if world is None:
             return
@@ -175,3 +184,10 @@ class WorldFeed:
             mujoco.mj_flex(model, data)
         if model.ntendon:
             mujoco.mj_tendon(model, data)
+
+
+def _emptied(view: WorldView) -> WorldView:
+    """The same camera, and nothing to see."""
+    return replace(
+        view, model="", playing=False, actors={}, drawings=(), texts={}, held=(), sim_time=None, selected=None
+    )

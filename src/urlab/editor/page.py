@@ -70,11 +70,11 @@ class Page:
         return self.editor.feed.world
 
     def read(self, work: Callable[[URLabClient], Result]) -> Result | None:
-        """What ``work`` reads from the server; None, and a notice, if that fails."""
+        """What ``work`` reads from the server; None, and a line in the log, if that fails: it may just have stopped."""
         try:
             return self.editor.link.read(work)
         except FAILURES as failed:
-            self.tell("That did not work", reason(failed), is_error=True)
+            self.editor.note(str(failed), is_error=True)
             return None
 
     def change(self, what: str, work: Callable[[URLabClient], Result]) -> Result | None:
