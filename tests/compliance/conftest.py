@@ -215,9 +215,19 @@ def stranger(server: Server, connect: Callable[[Server], Wire]) -> Wire:
     return connect(server)
 
 
+def _restore_levels(folder: Path) -> None:
+    """Whatever a test has saved over them, or deleted: the levels of the shared project are as they were."""
+    for original in (PROJECT / "Levels").iterdir():
+        copy, content = folder / original.name, original.read_bytes()
+        if original.is_file() and (not copy.is_file() or copy.read_bytes() != content):
+            copy.unlink(missing_ok=True)
+            copy.write_bytes(content)
+
+
 @pytest.fixture
 def wire(server: Server, connect: Callable[[Server], Wire]) -> Wire:
     """A client with a session, and a fresh play of ``arena`` in direct mode."""
+    _restore_levels(server.project.levels_dir)
     wire = connect(server)
     wire.hello(observations="standard")
     if wire.ask("set_mode", mode="direct")["op"] == "error":
