@@ -25,12 +25,12 @@ CAMERA = {
 
 def test_a_second_page_looks_on_until_it_is_given_the_controls(client: URLabClient, open_page: Callable[..., Any]):
     client.outliner.select_actor("arm", by_name=True)
-    page = open_page()
+    page = open_page(size=(600, 420))
     page.open_tab("Inspect")
     page.until(lambda: page.says("Drive from this page"))
     client.outliner.select_actor("brick", by_name=True)
     page.until(lambda: not page.says("Drive from this page"))
-    second = open_page()
+    second = open_page(size=(600, 420))
     second.until(lambda: second.says("holds the controls"))
     second.press("Pause")
     second.until(lambda: second.says("Another page holds the controls"))

@@ -1,0 +1,78 @@
+"""The view that every page depends on, against a real server: it goes on, whatever fails."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from urlab.app import Server
+from urlab.config import Ports, ServerConfig
+from urlab.editor.feed import ShownWorld, WorldFeed
+from urlab.editor.server_link import ServerLink
+from urlab_client import InProcessTransport
+from urlab_client.enums import PIEState
+
+WAIT_S = 30.0
+LIMP = '<mujoco model="limp"><worldbody><body name="limp"><freejoint/></body></worldbody></mujoco>'
+
+
+@pytest.fixture
+def link(tmp_path: Path) -> Iterator[ServerLink]:
+    """To a server that plays the demo level."""
+    (tmp_path / "limp.xml").write_text(LIMP)
+    (tmp_path / "Levels").mkdir()
+    (tmp_path / "Levels/limp.toml").write_text(
+        f'version = 1\nname = "limp"\n[[actors]]\nname = "limp"\nactor_id = "limp"\nblueprint = "{tmp_path}/limp.xml"\n'
+        "location = [0.0, 0.0, 0.0]\n"
+    )
+    server = Server(ServerConfig(project=tmp_path, ports=Ports.any()), ["demo"])
+    server.begin()
+    opened = ServerLink(transport=InProcessTransport(server.dispatcher.handle))
+    yield opened
+    opened.close()
+    server.close()
+
+
+def test_a_view_goes_on_after_those_who_draw_have_failed(link: ServerLink, caplog: pytest.LogCaptureFixture):
+    calls, models, went_on = [], [], threading.Event()
+
+    def show_status(world: ShownWorld) -> None:
+        calls.append(world.problem)
+        if len(calls) == 1:
+            raise RuntimeError("no simulation is running")  # while the problem of the model is told
+        if len(calls) == 2:
+            raise TypeError("a defect")
+        if world.problem is None:
+            went_on.set()
+
+    def show_model(world: ShownWorld) -> None:
+        models.append(len(world.actors))
+        if len(models) == 1:
+            raise OSError("the page has gone")
+
+    feed = WorldFeed(link, is_watched=lambda: True, on_model=show_model, on_state=lambda _: None, on_status=show_status)
+    feed.start()
+    assert went_on.wait(WAIT_S)
+    feed.close()
+    assert models == [10, 10], "a model that was not drawn to the end is drawn again, and only then"
+    assert "TypeError: a defect" in caplog.text
+
+
+def test_a_level_that_does_not_compile_is_empty_and_has_its_reason(link: ServerLink):
+    told, shown = threading.Event(), []
+
+    def show_status(world: ShownWorld) -> None:
+        shown[:] = [world.problem, world.model.nbody, world.view.playing, world.status and world.status.state]
+        if world.problem is not None:
+            told.set()
+
+    link.change(lambda client: client.sim.stop())
+    link.change(lambda client: client.scene.load_level("limp"))
+    feed = WorldFeed(link, is_watched=lambda: True, on_model=lambda _: None, on_state=lambda _: None,
+                     on_status=show_status)  # fmt: skip
+    feed.start()
+    assert told.wait(WAIT_S)
+    feed.close()
+    assert shown[0].startswith("actor 'limp'")
+    assert shown[1:] == [1, False, PIEState.OFF]
