@@ -155,7 +155,7 @@ def fork_preloaded(pipe: socket.socket | None = None) -> Preloaded:
 def not_preloaded() -> Iterator[None]:
     """What is started meanwhile starts as it does for a user, imports and all."""
     preloaded = getattr(subprocess._fork_exec, "__self__", None)  # type: ignore[attr-defined]
-    if preloaded is None or not preloaded.is_used:
+    if not isinstance(preloaded, Preloaded) or not preloaded.is_used:
         yield
         return
     preloaded.is_used = False
