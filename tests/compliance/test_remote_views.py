@@ -65,6 +65,7 @@ def test_while_nothing_plays_a_viewer_sees_the_level_as_it_would_start(builder: 
 
 
 def test_a_viewer_is_told_what_is_drawn_selected_held_and_where_the_camera_is(wire: Any):
+    wire.ok("clear_markers")
     wire.ok("set_camera", location=[-2, 0, 1], rotation_quat=[0, 0, 0, 1], fov=60)
     wire.ask("set_viewport_mode", mode="wireframe")
     wire.ok("set_viewport_overlays", contacts=True)
