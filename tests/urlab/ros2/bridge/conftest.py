@@ -36,13 +36,13 @@ POST = """<mujoco model="post">
 CART = """<mujoco model="cart">
   <worldbody><geom type="plane" size="5 5 .1" friction="1"/>
     <body name="hull" pos="0 0 .1"><freejoint name="root"/><geom type="box" size=".2 .1 .03" mass="4"/>
-      <geom name="caster" size=".05" pos="-.15 0 -.05" friction="0" mass=".1"/>
+      <geom name="caster" size=".05" pos="-.15 0 -.05" condim="1" priority="1" mass=".1"/>
       <body name="left" pos=".1 .15 0"><joint name="left" axis="0 1 0"/>
-        <geom type="cylinder" size=".1 .02" euler="90 0 0" mass=".3"/></body>
+        <geom size=".1" mass=".3"/></body>
       <body name="right" pos=".1 -.15 0"><joint name="right" axis="0 1 0"/>
-        <geom type="cylinder" size=".1 .02" euler="90 0 0" mass=".3"/></body>
+        <geom size=".1" mass=".3"/></body>
     </body></worldbody>
-  <actuator><velocity name="left" joint="left" kv="2"/><velocity name="right" joint="right" kv="2"/></actuator>
+  <actuator><velocity name="left" joint="left" kv=".4"/><velocity name="right" joint="right" kv=".4"/></actuator>
 </mujoco>"""
 LEVELS = {"lab": ["rover"], "duo": ["rover", "post"], "yard": ["post"], "track": ["cart"]}
 
