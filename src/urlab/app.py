@@ -357,7 +357,7 @@ def launch(
     - ``play``: False stays in the editor, with nothing simulated until ``client.sim.start()``.
     - ``render_profile``: "auto" (default), "fast" or "quality".
     - ``web``: True opens the browser editor on a port of this machine; ``client.show()`` shows it in a notebook, and
-      ``client.web_url`` is its address.
+      ``client.viewport.editor_url()`` is its address.
     - ``web_port``, ``web_token``: its port (8080, or any free one) and its token (one is made).
     - ``plugins``: the name of a module to import first, or several; see `urlab.plugins`.
     - ``start_timeout_s``: give up with `ConfigError` if compiling takes longer; by default it takes what it takes.

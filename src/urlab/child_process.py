@@ -43,7 +43,7 @@ class ChildProcess:
         on_line: Callable[[str], None] | None = None,
     ) -> None:
         self.name = " ".join(Path(word).name if word == sys.executable else word for word in command[:5])
-        self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by stop()
+        self._complaints: IO[bytes] = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - closed by stop()
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE if keep_stdin else subprocess.DEVNULL,
@@ -82,8 +82,8 @@ class ChildProcess:
 
     def last_words(self) -> str:
         """Its error message if it printed one, else its last line on standard error."""
-        self._complaints.seek(0)
-        return last_line(self._complaints.read()[-_LAST_WORDS_BYTES:])
+        written = os.fstat(self._complaints.fileno()).st_size
+        return last_line(os.pread(self._complaints.fileno(), _LAST_WORDS_BYTES, max(0, written - _LAST_WORDS_BYTES)))
 
     def _read_lines(self, on_line: Callable[[str], None]) -> None:
         assert self.process.stderr is not None
@@ -91,7 +91,6 @@ class ChildProcess:
             for line in lines:
                 self._complaints.write(line)
                 on_line(line.decode(errors="replace").rstrip())
-        self._complaints.flush()
 
     def kill(self) -> None:
         """End it at once."""

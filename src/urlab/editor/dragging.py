@@ -91,8 +91,6 @@ class BodyDrag:
             if wanted is not None:
                 body, point, target = wanted
                 self._editor.link.change(lambda client: client.runtime.perturb(body, point=point, target=target))
-                if self._held is None:
-                    self._editor.note(f"drag {body}")
                 self._held = body
         except FAILURES as failed:
             self._editor.note(f"drag: {failed}", is_error=True)

@@ -1,5 +1,6 @@
 """The editor: a viser server behind the gate, the world in it, and a page for each browser tab."""
 
+import contextlib
 import itertools
 import logging
 import socket as sockets
@@ -32,16 +33,24 @@ _KEPT_NOTES = 500
 
 
 class Notes:
-    """What was done on the pages, for their log. Any thread may add to it."""
+    """What happened, for the log of all pages: the server's own log, and what the pages add. Any thread may add."""
 
     def __init__(self) -> None:
         self._lines: deque[tuple[str, str, bool]] = deque(maxlen=_KEPT_NOTES)
+        self._last_record = 0
         self.count = 0
 
-    def add(self, text: str, *, is_error: bool = False) -> None:
-        """Keep a line, with the time of now."""
-        self._lines.append((time.strftime("%H:%M:%S"), text, is_error))
+    def add(self, text: str, *, is_error: bool = False, at_s: float | None = None) -> None:
+        """Keep a line, with the time of now or, in seconds since 1970, another."""
+        self._lines.append((time.strftime("%H:%M:%S", time.localtime(at_s)), text, is_error))
         self.count += 1
+
+    def follow(self, link: ServerLink) -> None:
+        """Add what is new in the server's log: ops of every client that changed the world, warnings and errors."""
+        for record in link.read(lambda client: client.sim.recent_log(self._last_record)):
+            self._last_record = record.number
+            by = f" ({record.session or record.caller})" if record.op else ""
+            self.add(record.message + by, is_error=record.level not in ("debug", "info"), at_s=record.time)
 
     def newest(self, number: int) -> list[tuple[str, str, bool]]:
         """The last lines, the newest first: when, what, whether it is an error."""
@@ -157,6 +166,8 @@ class Editor:
 
     def _show_status(self, world: ShownWorld) -> None:
         self._recording = self._recorded() if world.view.playing else ""
+        with contextlib.suppress(*FAILURES):  # the feed says that the server is away
+            self.notes.follow(self.link)
         for page in self.pages:
             page.show_status(world)
 

@@ -85,10 +85,10 @@ class Page:
         try:
             result = self.editor.link.change(work)
         except FAILURES as failed:
-            self.editor.note(f"{what}: {failed}", is_error=True)
+            if not hasattr(failed, "code"):  # else it is in the server's log
+                self.editor.note(f"{what}: {failed}", is_error=True)
             self.tell(what[:1].upper() + what[1:] + " did not work", reason(failed), is_error=True)
             return None
-        self.editor.note(what)
         self.editor.feed.wake()
         return result
 

@@ -1,5 +1,7 @@
 """What happened, newest first."""
 
+from html import escape
+
 from viser import Icon
 
 from urlab.editor.feed import ShownWorld
@@ -9,7 +11,7 @@ _LINES = 40
 
 
 class LogPanel(Panel):
-    """Ops of the editor, warnings and errors."""
+    """Ops that changed the world, whoever called them, warnings and errors."""
 
     title = "Log"
     icon = Icon.LIST_DETAILS
@@ -27,11 +29,7 @@ class LogPanel(Panel):
             return
         self._shown = notes.count
         rows = [
-            f'<div style="color:{"#c22" if is_error else "inherit"}">{when} {_escaped(text)}</div>'
+            f'<div style="color:{"#c22" if is_error else "inherit"}">{when} {escape(text)}</div>'
             for when, text, is_error in notes.newest(_LINES)
         ]
         self._text.content = f'<div id="urlab-log" style="font:12px monospace;padding:0.5em">{"".join(rows)}</div>'
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")

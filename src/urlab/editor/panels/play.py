@@ -1,6 +1,7 @@
 """The play bar: begin and stop, pause, step, reset, speed, mode; what the simulation says of itself."""
 
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 from viser import Icon
@@ -68,7 +69,7 @@ class PlayBar(Panel):
         state = {PIEState.READY: "playing", PIEState.OFF: "editing"}.get(status.state, status.state.value)
         if status.state is PIEState.READY and status.paused:
             state = "paused"
-        words = [f"<b>{_escaped(status.level or '')}</b>", state.replace("_", " ")]
+        words = [f"<b>{escape(status.level or '')}</b>", state.replace("_", " ")]
         if status.state is PIEState.READY:
             words.append(f"{status.sim_time or 0:.2f} s")
             words += [] if status.paused else [f"{world.realtime_factor:.2f} x real time"]
@@ -159,12 +160,8 @@ def _problem(world: ShownWorld, status: PIEStatus) -> str:
     if not text:
         return ""
     style = "margin:0.5em 1em;padding:0.5em;border-left:4px solid #c22;overflow-wrap:anywhere;white-space:pre-line"
-    return f'<div id="urlab-problem" style="{style}"><b>{title}.</b>\n{_escaped(text)}</div>'
+    return f'<div id="urlab-problem" style="{style}"><b>{title}.</b>\n{escape(text)}</div>'
 
 
 def _begin(client: URLabClient) -> None:
     client.sim.start()
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
