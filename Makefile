@@ -19,8 +19,8 @@ READY := $(VENV)/.ready
 SYSTEM_READY := $(VENV)/.system-ready
 TESTS_READY := $(VENV)/.tests-ready
 ENVIRONMENT := $(READY) $(SYSTEM_READY)
-# Files of tests run side by side, those that take longest first; in one process: make test ARGS=-n0
-SIDE_BY_SIDE := -n $(shell nproc) --dist loadfile --no-loadscope-reorder
+# Files of tests run side by side, those that take longest first, one more than there are cores as some wait; in one process: make test ARGS=-n0
+SIDE_BY_SIDE := -n $(shell expr $$(nproc) + 1) --dist loadfile --no-loadscope-reorder
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help

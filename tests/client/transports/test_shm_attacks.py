@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ATTACKS = Path(__file__).parents[2] / "campaign" / "shm_attacks.py"
-SECONDS = 8
+SECONDS = 4
 
 
 def test_whatever_is_done_to_the_regions_no_process_dies_and_every_step_gets_its_own_reply() -> None:

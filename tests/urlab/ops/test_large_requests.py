@@ -21,7 +21,7 @@ from types import SimpleNamespace
 from urlab.monitoring.log_buffer import LogBuffer
 from urlab.ops import Dispatcher, request_key
 
-SIZE = 60_000_000
+SIZE = 20_000_000
 HEAD = b"\x84\xa2op\xa4step\xaasession_id\xa1a\xaarequest_id\x01"
 LIST = HEAD + b"\xa4qpos\xdd" + SIZE.to_bytes(4, "big")
 PARAMS = b"\x83\xa2op\xb4configure_controller\xaaarticulation\xa1a\xa6params\x81\xa1x\xdd" + SIZE.to_bytes(4, "big")
