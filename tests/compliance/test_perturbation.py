@@ -1,13 +1,17 @@
 """Bodies that are pushed and dragged: against MuJoCo's own viewer, and until when they are held."""
 
 import threading
+import time
 from typing import Any
 
+import msgpack
 import mujoco
 import numpy as np
 import pytest
+import zmq
 
 from urlab.mujoco_versions import VERSION
+from urlab_client.transports.shm_link import ShmLink
 
 
 @pytest.fixture
@@ -139,6 +143,50 @@ def test_what_a_session_holds_is_released_when_it_ends(wire: Any, stranger: Any,
     wire.hello()
     assert [one.body for one in server.play.manager.perturbations] == ["crate"]
     assert stranger.ok("release_perturbation")["released"] == ["crate"]
+
+
+def until_free(server: Any) -> None:
+    """The server notices on a thread of its own that a client is gone; nothing tells when."""
+    deadline_s = time.monotonic() + 20
+    while server.play.manager.perturbations:
+        assert time.monotonic() < deadline_s, "the body is still held"
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("hello", [{}, {"operator": True}], ids=["driver", "operator"])
+def test_a_client_whose_connection_is_lost_lets_go(wire: Any, server: Any, hello: dict[str, bool]) -> None:
+    with zmq.Context() as context, context.socket(zmq.REQ) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.connect(server.endpoints()["step"])
+
+        def ask(**message: Any) -> Any:
+            socket.send(msgpack.packb(message))
+            return msgpack.unpackb(socket.recv())
+
+        session_id = ask(op="hello", **hello)["session_id"]
+        held = ask(op="perturb", session_id=session_id, body="crate", force=[0, 0, 1])
+        assert held["op"] == "perturb_ok", held
+        assert [one.body for one in server.play.manager.perturbations] == ["crate"]
+    until_free(server)
+
+
+@pytest.mark.parametrize("another_comes", [True, False])
+def test_a_client_that_leaves_shared_memory_lets_go(
+    make_server: Any, monkeypatch: pytest.MonkeyPatch, another_comes: bool
+) -> None:
+    monkeypatch.setattr("urlab.transport.shm.server._RESTORE_S", 1e9 if another_comes else 0.01)
+    server = make_server()
+    session_id = msgpack.unpackb(server.dispatcher.handle(msgpack.packb({"op": "hello"})))["session_id"]
+    link = ShmLink(server.shm_folder, "here")
+    push = {"op": "perturb", "session_id": session_id, "body": "crate", "force": [0, 0, 1]}
+    assert msgpack.unpackb(link.ask(msgpack.packb(push), timeout_s=20))["op"] == "perturb_ok"
+    assert len(server.play.manager.perturbations) == 1
+    link.close()
+    if another_comes:
+        link = ShmLink(server.shm_folder, "here")
+        link.ask(msgpack.packb({"op": "pie_status", "session_id": session_id}), timeout_s=20)
+        link.close()
+    until_free(server)
 
 
 def test_a_session_without_a_body_releases_its_own_only(wire: Any, stranger: Any) -> None:

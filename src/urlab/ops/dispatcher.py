@@ -39,6 +39,7 @@ from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION
 from urlab_wire.codec import looks_like_json
 from urlab_wire.enums import Encoding, OpCategory
 from urlab_wire.envelope import ErrorReply, error
+from urlab_wire.ops.runtime import PerturbRequest
 from urlab_wire.ops.stepping import StepRequest
 
 log = logging.getLogger("urlab.ops")
@@ -66,6 +67,11 @@ class Call(NamedTuple):
         session_id, request_id = request.session_id, request.request_id
         return (session_id, request_id) if session_id else key_of(None, request_id)
 
+    @property
+    def holder(self) -> str | None:
+        """The session for which this request takes hold of a body, if it does."""
+        return self.request.session_id if type(self.request) is PerturbRequest else None
+
 
 class Dispatcher:
     """Serves requests from any number of threads."""
@@ -78,12 +84,13 @@ class Dispatcher:
         self.figures: RequestFigures | None = None
         """Counts requests, if the server's figures were asked for."""
 
-        self.sessions.on_end.append(self._let_go)
+        self.sessions.on_end.append(lambda ended: self.let_go(ended.id))
 
-    def _let_go(self, ended: Session) -> None:
-        """Release what an ended session holds in the running scene."""
-        if self._play.is_playing:
-            self._play.manager.release(ended.id)
+    def let_go(self, session_id: str) -> None:
+        """Release what a session holds in the running scene: it has ended, or its client is gone. Any thread."""
+        running = self._play.running
+        if running is not None:
+            running.release(session_id)
 
     def drain(self) -> None:
         """From now on every request is answered `shutting_down`."""

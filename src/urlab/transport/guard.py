@@ -73,6 +73,11 @@ class ConnectionUse:
     name: str | None = None
     """The name of its key, once a message of it has come."""
 
+    holders: set[str] = field(default_factory=set)
+    """Sessions for which it took hold of bodies."""
+
+    ended: bool = False
+
     def deliver(self, size: int, frames: int = 1) -> None:
         """The owner of the socket has got a message of this connection."""
         self.delivered_bytes += size + frames * _FRAME_OVERHEAD_BYTES
@@ -84,7 +89,10 @@ class ConnectionUse:
 
 @dataclass(eq=False)
 class GuardedSocket:
-    """A socket whose connections are judged; ``connections`` has them by descriptor."""
+    """A socket whose connections are judged; ``connections`` has them by descriptor.
+
+    ``on_end`` is called with the account of a connection that has ended, on the guard's thread.
+    """
 
     endpoint: str
     monitor: Any
@@ -93,6 +101,7 @@ class GuardedSocket:
     has_keys: bool = False
     most_undelivered_bytes: int = 0
     connections: dict[int, ConnectionUse] = field(default_factory=dict)
+    on_end: Callable[[ConnectionUse], None] | None = None
 
     def use_by(self, frame: zmq.Frame) -> ConnectionUse | None:
         """The account of the connection that a frame has come from; None when it has gone already."""
@@ -288,7 +297,10 @@ class ConnectionGuard:
             if event == zmq.EVENT_ACCEPTED:
                 self._judge(one, descriptor)
             elif event == zmq.EVENT_DISCONNECTED:
-                one.connections.pop(descriptor, None)
+                ended = one.connections.pop(descriptor, None)
+                if ended is not None and one.on_end is not None:
+                    ended.ended = True
+                    one.on_end(ended)
             elif event == zmq.EVENT_MONITOR_STOPPED:
                 one.monitor.close()
                 one.connections.clear()

@@ -51,7 +51,7 @@ class Function:
         self._answer = answer
 
     def parse(self, frame: bytes) -> Any:
-        return SimpleNamespace(frame=frame, key=None)
+        return SimpleNamespace(frame=frame, key=None, holder=None)
 
     def serve(self, request: Any) -> bytes:
         return self._answer(request.frame)

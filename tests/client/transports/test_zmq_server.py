@@ -21,7 +21,7 @@ from urlab.transport import ZmqRpcServer
 
 class Handler:
     def read(self, frame):
-        return SimpleNamespace(frame=frame, takes_long=True, pool="simulation", key=None)
+        return SimpleNamespace(frame=frame, takes_long=True, pool="simulation", key=None, holder=None)
     def serve(self, call):
         print("begun", flush=True)
         time.sleep(3600 if call.frame == b"for ever" else 0.4)

@@ -62,6 +62,10 @@ class Call:
     def key(self) -> None:
         return None
 
+    @property
+    def holder(self) -> None:
+        return None
+
 
 @dataclass(frozen=True)
 class Service:

@@ -76,7 +76,9 @@ class Handler:
         return b"run %d of " % number + frame
 
     def read(self, frame: bytes) -> Any:
-        return SimpleNamespace(frame=frame, takes_long=frame.startswith(b"slow"), pool="simulation", key=None)
+        return SimpleNamespace(
+            frame=frame, takes_long=frame.startswith(b"slow"), pool="simulation", key=None, holder=None
+        )
 
     parse = read
 
@@ -242,7 +244,9 @@ def test_a_repeat_of_what_runs_gets_the_reply_of_the_first_on_any_connection(
     served: Any, connect: Any, wait_until: Any
 ) -> None:
     one = served(identify=identify)
-    one.handler.read = lambda frame: SimpleNamespace(frame=frame, takes_long=True, pool="simulation", key=None)
+    one.handler.read = lambda frame: SimpleNamespace(
+        frame=frame, takes_long=True, pool="simulation", key=None, holder=None
+    )
     one.handler.handle = held = Held()
     second = connect(one.zmq.LAST_ENDPOINT.decode())
     one.zmq.send(b"#1 of ann")

@@ -66,7 +66,8 @@ class Connection:
     ``address`` is the peer's, as `socket.accept` gives it; ``peer`` is whose it is, the same for all connections of a
     user of this machine or of an address. ``busy`` says that a request is being served; ``waiting`` are messages that
     arrived meanwhile, for each client gets its answers in order. ``in_turn`` and ``watched`` are the server's: whether
-    the connection waits for a turn, and the events that the server looks for. ``closed`` may be read on any thread.
+    the connection waits for a turn, and the events that the server looks for. ``holders`` are the sessions for which it
+    took hold of bodies. ``closed`` may be read on any thread.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Connection:
         self.descriptor = socket.fileno()
         self.busy = self.in_turn = self.closed = False
         self.watched = 0
+        self.holders: set[str] = set()
         self.waiting: deque[Message] = deque()
         self.introduced = False
         self.begun_s = self.last_sent_s = time.monotonic()

@@ -21,7 +21,7 @@ import zmq
 from urlab.access import KeysFolder, RpcCaller
 from urlab.config import MAX_REQUEST_BYTES
 from urlab.transport.endpoint import listen
-from urlab.transport.guard import Connected, ConnectionGuard, key_name, source
+from urlab.transport.guard import Connected, ConnectionGuard, ConnectionUse, key_name, source
 from urlab.transport.repeats import RequestRegistry, RunningRequest
 from urlab.transport.rpc.server import POOLS, UNREAD_BYTES, ParsedRequest, RequestHandler
 from urlab_wire import ErrorCode, encode
@@ -80,6 +80,7 @@ class CurveClient:
     descriptor: int
     key: KeyUse
     delimited: bool
+    use: ConnectionUse
     waiting: deque[bytes] = field(default_factory=deque)
     waiting_bytes: int = 0
 
@@ -115,6 +116,7 @@ class CurveRpcServer:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._guard = ConnectionGuard(self._context, keys=keys, on_connected=on_connected)
         self._socket = self._open()
+        self._guarded.on_end = self._let_go
         self._wake_in, self._wake_out = sockets.socketpair()
         for one in (self._wake_in, self._wake_out):
             one.setblocking(False)
@@ -225,7 +227,7 @@ class CurveRpcServer:
             if key is None:
                 self._guarded.refuse(source(first), "its key was revoked")
                 return
-            client = CurveClient(identity, source(first), key, delimited)
+            client = CurveClient(identity, source(first), key, delimited, use or ConnectionUse(ended=True))
         if len(body) != 1:
             self._answer(client, _refusal(ErrorCode.BAD_REQUEST, f"a request is one frame, this one has {len(body)}"))
         elif identity in self._busy:
@@ -271,6 +273,8 @@ class CurveRpcServer:
             return
         try:
             parsed: ParsedRequest = self._handler.read(request)
+            if parsed.holder is not None:
+                client.use.holders.add(parsed.holder)
             reply = None if parsed.takes_long else self._handler.serve_now(parsed, key.caller)
         except Exception:
             key.registry.finish(running, _CRASHED)
@@ -280,6 +284,8 @@ class CurveRpcServer:
             return
         key.registry.finish(running, reply)
         self._answer(client, reply)
+        if client.use.ended:
+            self._let_go(client.use)
 
     def _submit(self, pool: str, client: CurveClient, request: Any, running: RunningRequest | None) -> None:
         self._busy[client.identity] = client
@@ -317,10 +323,17 @@ class CurveRpcServer:
             client, reply = self._finished.popleft()
             self._busy.pop(client.identity, None)
             self._answer(client, reply)
+            if client.use.ended:
+                self._let_go(client.use)
             while client.waiting and client.identity not in self._busy:
                 request = client.waiting.popleft()
                 client.waiting_bytes -= len(request)
                 self._serve(client, request)
+
+    def _let_go(self, ended: ConnectionUse) -> None:
+        """Release the bodies that a client held over a connection that has ended. Any thread."""
+        for session_id in tuple(ended.holders):
+            self._handler.let_go(session_id)
 
     def _answer(self, client: CurveClient, reply: bytes) -> None:
         frames = [client.identity, b"", reply] if client.delimited else [client.identity, reply]

@@ -64,6 +64,10 @@ class ParsedRequest(Protocol):
     def key(self) -> RequestKey | None:
         """Its session and id, if it has an id."""
 
+    @property
+    def holder(self) -> str | None:
+        """The session for which it takes hold of a body, if it does."""
+
 
 class RequestHandler(Protocol):
     """Answers requests: any number at once, from any thread."""
@@ -76,6 +80,9 @@ class RequestHandler(Protocol):
 
     def serve_now(self, request: Any, /, caller: RpcCaller = ...) -> bytes | None:
         """The same, for one that does not take long; None, and nothing is done, when it would have to wait."""
+
+    def let_go(self, session_id: str, /) -> None:
+        """Release what a session holds: the client that took hold of it is gone."""
 
 
 class ZmqRpcServer:
@@ -326,9 +333,15 @@ class ZmqRpcServer:
         self._silent.pop(connection, None)
         self._poller.unregister(connection.descriptor)
         connection.close()
+        self._let_go(connection)
         self._per_peer[connection.peer] -= 1
         if not self._per_peer[connection.peer]:
             del self._per_peer[connection.peer]
+
+    def _let_go(self, connection: Connection) -> None:
+        """Release the bodies that a client held over a connection that has ended."""
+        for session_id in connection.holders:
+            self._handler.let_go(session_id)
 
     # -- requests -----------------------------------------------------------------------------------------------
 
@@ -346,6 +359,8 @@ class ZmqRpcServer:
             self._submit("editing", connection, delimited, request, None)
             return
         parsed: ParsedRequest = self._handler.read(request)
+        if parsed.holder is not None:
+            connection.holders.add(parsed.holder)
         running = self._registry.begin(request, self, parsed.key)
         if running.owner is not self:
             self._await_reply(connection, delimited, running)
@@ -417,7 +432,9 @@ class ZmqRpcServer:
             connection, delimited, reply = self._finished.popleft()
             self._running_in_pool -= 1
             connection.busy = False
-            if not connection.closed and reply is not None:
+            if connection.closed:
+                self._let_go(connection)
+            elif reply is not None:
                 self._finish(connection, delimited, reply)
 
     def _finish(self, connection: Connection, delimited: bool, reply: bytes) -> None:

@@ -45,6 +45,10 @@ class IdentifiedRequest(Protocol):
     def key(self) -> RequestKey | None:
         """Its session and id, if it has an id."""
 
+    @property
+    def holder(self) -> str | None:
+        """The session for which it takes hold of a body, if it does."""
+
 
 class FrameHandler(Protocol):
     """Answers requests, one at a time."""
@@ -54,6 +58,9 @@ class FrameHandler(Protocol):
 
     def serve(self, request: Any, /) -> bytes:
         """The reply to a request that `parse` gave."""
+
+    def let_go(self, session_id: str, /) -> None:
+        """Release what a session holds: the client that took hold of it is gone."""
 
 
 class SharedMemory:
@@ -104,7 +111,7 @@ class ShmRpcServer:
 
     Any process of this user can write over requests. So one without a number is passed over while a client of ours has
     the regions: it is a damaged one, which that client sends again. And when that client has left, what it asked for is
-    wiped out, to be shown no second time.
+    wiped out, to be shown no second time, and what it held is released.
     """
 
     def __init__(
@@ -126,6 +133,7 @@ class ShmRpcServer:
         self._capacity = self._sealed.region.capacity - NUMBER_BYTES
         self._taken: dict[int, int] = {}
         self._next_number = 0
+        self._holders: set[str] = set()
         self._is_clean = True
         self._waiter = SequenceWaiter(self._requests.region)
         self._thread = threading.Thread(target=self._run, name="urlab-shm-rpc", daemon=True)
@@ -169,11 +177,20 @@ class ShmRpcServer:
         if not self._is_clean and not self._numbering.is_locked():
             self._requests.region.clear()
             self._is_clean = True
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Release the bodies that the last client held; it has left."""
+        for session_id in self._holders:
+            self._handler.let_go(session_id)
+        self._holders.clear()
 
     def _is_new(self, number: int) -> bool:
         """Whether a request that is not the next one of the last client was not served yet: each counts upwards."""
         client, before = number >> COUNT_BITS, self._next_number - 1
         self._taken[before >> COUNT_BITS] = before
+        if client != before >> COUNT_BITS:
+            self._let_go()
         while len(self._taken) > _MOST_CLIENTS:
             del self._taken[next(iter(self._taken))]
         return number > self._taken.get(client, -1)
@@ -182,6 +199,8 @@ class ShmRpcServer:
         """Have a request served here, unless it runs on another transport already; its reply is known by its number."""
         self._is_clean = False
         parsed = self._parse(request)
+        if parsed is not None and parsed.holder is not None:
+            self._holders.add(parsed.holder)
         running = self._registry.begin(request, self, parsed.key if parsed is not None else None)
         is_own = running.owner is self
         reply = self._run_handler(parsed) if is_own else self._reply_of(running)

@@ -1,6 +1,7 @@
 """RPC for clients with keys: real sockets, real keys."""
 
 import contextlib
+import queue
 import socket as sockets
 import struct
 import threading
@@ -30,6 +31,7 @@ class Call:
     def __init__(self, frame: bytes) -> None:
         self.frame = frame
         self.takes_long = frame.startswith(b"slow")
+        self.holder = "a session" if b"hold" in frame else None
 
 
 class Service:
@@ -38,6 +40,7 @@ class Service:
     def __init__(self) -> None:
         self.go_on = threading.Event()
         self.served: list[bytes] = []
+        self.released: queue.SimpleQueue[str] = queue.SimpleQueue()
 
     def read(self, frame: bytes) -> Call:
         return Call(frame)
@@ -49,6 +52,9 @@ class Service:
         return f"{caller.name} {caller.role} {caller.address} ".encode() + call.frame
 
     serve_now = serve
+
+    def let_go(self, session_id: str) -> None:
+        self.released.put(session_id)
 
 
 @pytest.fixture
@@ -294,6 +300,20 @@ def test_closing_leaves_no_thread_and_gives_the_port_back(serve_curve: Serve, co
     assert {one.name for one in set(threading.enumerate()) - before} == set()
     with sockets.create_server(("127.0.0.1", int(server.endpoint.rpartition(":")[2]))):
         pass
+
+
+@pytest.mark.parametrize("request_frame", [b"hold", b"slow hold"])
+def test_what_a_client_holds_is_released_when_its_connection_is_lost(
+    serve_curve: Serve, connect_as: Connect, service: Service, request_frame: bytes
+) -> None:
+    endpoint = serve_curve().endpoint
+    client = connect_as(endpoint, "ada")
+    client.send(request_frame)
+    service.go_on.set()
+    client.recv()
+    assert service.released.empty()
+    client.close()
+    assert service.released.get(timeout=10) == "a session"
 
 
 def test_raw_bytes_harm_no_client(serve_curve: Serve, connect_as: Connect) -> None:

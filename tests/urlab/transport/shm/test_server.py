@@ -28,7 +28,7 @@ class Function:
         self._answer = answer
 
     def parse(self, frame):
-        return SimpleNamespace(frame=frame, key=None)
+        return SimpleNamespace(frame=frame, key=None, holder=None)
 
     def serve(self, request):
         return self._answer(request.frame)
