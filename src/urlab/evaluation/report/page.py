@@ -90,7 +90,7 @@ def page(runs: Sequence[Run], folder: Path) -> str:
         tasks_section(summaries),
         comparison_section(runs),
         endings_section(summaries),
-        _failures(runs, folder),
+        videos_section(runs, folder),
         episodes_section(runs),
         conditions_section(runs),
         tag("footer", _METHODS),
@@ -136,6 +136,19 @@ def endings_section(summaries: Sequence[RunSummary]) -> Markup:
     return tag("section", tag("h2", "How episodes ended"), tag("div", *lines, cls="tasks"))
 
 
+def videos_section(runs: Sequence[Run], folder: Path) -> Markup:
+    """Videos of failures, and then of what was solved, where they were kept."""
+    names = [run.name if len(runs) > 1 else "" for run in runs]
+    recorded = [(name, one) for name, run in zip(names, runs, strict=True) for one in run.episodes if one.videos]
+    videos = VideoGallery(folder)
+    parts = [
+        tag("section", tag("h2", title), videos.gallery(episodes))
+        for title, solved in (("Failures", False), ("Solved", True))
+        if (episodes := [one for one in recorded if one[1].success is solved])
+    ]
+    return join(*parts)
+
+
 @dataclass
 class VideoGallery:
     """Puts videos into a page that will lie in ``folder``, and counts what it has embedded."""
@@ -143,9 +156,8 @@ class VideoGallery:
     folder: Path
     embedded_bytes: int = 0
 
-    def gallery(self, failures: Sequence[tuple[str, EpisodeResult]]) -> Markup:
-        """A figure for each of the first failures that have videos; each failure comes with what to call its run."""
-        recorded = [(run, one) for run, one in failures if one.videos]
+    def gallery(self, recorded: Sequence[tuple[str, EpisodeResult]]) -> Markup:
+        """A figure for each of the first episodes, which have videos; each comes with what to call its run."""
         figures = [self._figure(run, one) for run, one in recorded[:MAX_SHOWN]]
         left_out = len(recorded) - len(figures)
         more = tag("p", f"{left_out} more are in the run's folder.", cls="note") if left_out > 0 else ""
@@ -232,14 +244,6 @@ def _subtitle(runs: Sequence[Run]) -> str:
 
 def _counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
-
-
-def _failures(runs: Sequence[Run], folder: Path) -> Markup:
-    several = len(runs) > 1
-    failures = [(run.name if several else "", one) for run in runs for one in run.episodes if not one.success]
-    if not any(one.videos for _, one in failures):
-        return Markup("")
-    return tag("section", tag("h2", "Failures"), VideoGallery(folder).gallery(failures))
 
 
 def _card(run: Run, summary: RunSummary, place: int) -> Markup:

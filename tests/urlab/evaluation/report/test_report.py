@@ -188,8 +188,20 @@ def test_bars_and_bands_are_drawn_to_scale(write_run: WriteRun, tmp_path: Path):
     assert '<line x1="900.0" x2="900.0"' in svg
 
 
-def test_small_videos_of_failures_are_in_the_page_and_large_ones_beside_it(write_run: WriteRun, tmp_path: Path):
-    small = read_run(write_run("small", {"stack": [1.0, 0.0]}, {"obs_camera": 100, "realsense": 100}))
+def test_videos_of_solved_episodes_come_after_those_of_failures(write_run: WriteRun, tmp_path: Path):
+    run = read_run(write_run("all", {"stack": [1.0, 0.0, 1.0]}, {"obs_camera": 100}))
+    text = page([run], tmp_path)
+    assert checked(text).tags.count("video") == 3
+    failures, solved = text.partition("<h2>Solved</h2>")[::2]
+    assert (failures.count("<video"), solved.count("<video")) == (1, 2)
+    assert [seed in solved for seed in ("stack 000", "stack 001", "stack 002")] == [True, False, True]
+    won = read_run(write_run("won", {"stack": [1.0]}, {"obs_camera": 100}))
+    seen = checked(page([won], tmp_path))
+    assert (seen.tags.count("video"), "Failures" in seen.text) == (1, False)
+
+
+def test_small_videos_are_in_the_page_and_large_ones_beside_it(write_run: WriteRun, tmp_path: Path):
+    small = read_run(write_run("small", {"stack": [0.0]}, {"obs_camera": 100, "realsense": 100}))
     large = read_run(write_run("large one", {"stack": [0.0]}, {"obs_camera": MAX_EMBEDDED_BYTES + 1}))
     target = tmp_path / "reports" / "out.html"
     write_report([small, large], target)
@@ -197,7 +209,7 @@ def test_small_videos_of_failures_are_in_the_page_and_large_ones_beside_it(write
     assert seen.tags.count("video") == 2
     embedded, wrist, linked = seen.addresses
     assert embedded.startswith("data:video/mp4;base64,dnZ2")
-    assert wrist == "../results/urlab/small/stack/001/realsense.mp4"
+    assert wrist == "../results/urlab/small/stack/000/realsense.mp4"
     assert linked == "../results/urlab/large%20one/stack/000/obs_camera.mp4"
 
 
