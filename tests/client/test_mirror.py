@@ -390,3 +390,17 @@ def test_a_mocap_body_of_a_robots_own_file_is_where_a_reset_puts_it(tmp_path: Pa
         assert client.data.mocap_quat.tolist() == [[0, 0, 0, 1]]
         client.reset()
         assert client.data.body("arm_target").xpos.tolist() == [0, 1, 0]
+
+
+WITH_SCALES = """<mujoco model="table"><worldbody><body name="top" pos="0 0 .5"><geom type="box" size=".5 .5 .05"/>
+  <site name="plate" type="box" size=".5 .5 .1"/></body>
+  <body name="load" pos="0 0 .65"><freejoint/><geom type="box" size=".1 .1 .1" mass="2"/></body></worldbody>
+  <sensor><touch name="load" site="plate"/></sensor></mujoco>"""
+
+
+def test_sensors_of_what_is_no_robot_are_in_the_local_data(tmp_path: Path):
+    (tmp_path / "table.xml").write_text(WITH_SCALES)
+    with urlab.launch(tmp_path / "table.xml", project=tmp_path / "project") as client:
+        assert not client.articulations
+        client.step(500)
+        assert client.data.sensor("table_load").data[0] == pytest.approx(2 * 9.81, rel=0.01)

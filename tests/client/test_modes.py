@@ -119,6 +119,19 @@ def test_a_mode_that_the_caller_switched_to_is_given_back_too(connect: Connect) 
     assert mode_of(watcher) == "live"
 
 
+@pytest.mark.parametrize(("asked", "kept"), [("live", "live"), ("auto", "direct"), ("puppet", "puppet")])
+def test_a_client_whose_session_was_taken_over_leaves_the_mode_to_its_successor(
+    connect: Connect, asked: str, kept: str
+) -> None:
+    former = connect(step_mode="direct")
+    latter = connect(step_mode=asked)
+    former.close()
+    assert (mode_of(latter), latter.step_mode) == (kept, kept)
+    before = latter.step()["time"]
+    while latter.step()["time"] == before:
+        assert kept == "live", "a step moves time in the other modes"
+
+
 def test_a_pinned_server_warns_in_words_and_in_the_log(
     connect: Connect, serve: Callable[..., Server], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 import urlab.compile
 from urlab.compile import compile_scene
+from urlab.compile.assemble import assemble
+from urlab.compile.compiler import _who
 from urlab.compile.export import export_mjcf
 from urlab.compile.library import Library
 from urlab.errors import CompileError, ImportFailed
@@ -281,3 +283,16 @@ def test_a_light_that_is_called_as_one_of_an_actor_is_refused_by_name(write: Wri
     level = Level("l", (Actor("arm", str(write("arm", lamp))),), lights=(Light("arm_lamp"),))
     with pytest.raises(CompileError, match=r"light 'arm_lamp' does not fit in: .*repeated name"):
         compile_scene(level, Library(file_record))
+
+
+def test_a_complaint_about_a_scene_of_one_actor_names_it_and_its_file(write: Write) -> None:
+    """MuJoCo has hardly any such complaint; the words about several actors would be wrong."""
+    path = str(
+        write("arm", "<mujoco model='arm'><worldbody><body><joint/><geom size='1'/></body></worldbody></mujoco>")
+    )
+    actors = (Actor("arm", path), Actor("arm-2", path))
+    told = [_who(assemble(Level("l", actors[:count]), Library(file_record)).placed) for count in (1, 2)]
+    assert told == [
+        f"{path} compiles alone, but not as the actor 'arm'",
+        "every actor compiles alone, but not together",
+    ]

@@ -1,6 +1,7 @@
 """URDF files in a scene: what stock MuJoCo loads is loaded, with the visuals that can be used."""
 
 import importlib.util
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,8 +85,10 @@ def test_a_mesh_that_collides_and_is_not_there_is_refused(write: Write) -> None:
         load_blueprint(file_record(str(write("r.urdf", robot(collision=mesh("nowhere.stl"))))))
 
 
-@pytest.mark.skipif(READS_COLLADA, reason="the extra is installed")
-def test_without_the_extra_a_collada_visual_is_left_out_with_the_line_that_installs_it(write: Write) -> None:
+def test_without_the_extra_a_collada_visual_is_left_out_with_the_line_that_installs_it(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "collada", None)
     write("part.dae", COLLADA)
     (note,) = notes_of(write("r.urdf", robot(mesh("part.dae"))))
     assert "pip install 'urlab-headless[mesh]'" in note

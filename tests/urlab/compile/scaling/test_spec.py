@@ -208,3 +208,21 @@ def test_a_body_with_a_plugin_is_named() -> None:
     arm.plugin.plugin_name, arm.plugin.active = "mujoco.elasticity.cable", True
     with pytest.raises(EditError, match=r"^body 'arm' has a plugin"):
         scale_spec(spec, (2.0, 2.0, 2.0), is_articulation=True)
+
+
+@pytest.mark.parametrize(
+    ("key", "qpos", "qvel"),
+    [
+        ('qvel="1 2"', [0, 0, 2, 1, 0, 0, 0, 0], [2, 4, 0, 0, 0, 0, 0]),
+        ('qpos="1 1" qvel="1"', [2, 2, 2, 1, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0, 0]),
+        ('ctrl=""', [0, 0, 2, 1, 0, 0, 0, 0], [0] * 7),
+    ],
+)
+def test_a_keyframe_with_fewer_numbers_than_coordinates_is_scaled(
+    key: str, qpos: list[float], qvel: list[float]
+) -> None:
+    xml = f"""<mujoco><worldbody><body pos="0 0 1"><freejoint/><geom size=".1"/>
+      <body><joint name="s" type="slide"/><geom size=".1"/></body></body></worldbody>
+      <actuator><motor joint="s"/></actuator><keyframe><key name="k" {key}/></keyframe></mujoco>"""
+    model = scaled(parsed(xml), 2.0)
+    assert (model.key("k").qpos.tolist(), model.key("k").qvel.tolist()) == (qpos, qvel)
