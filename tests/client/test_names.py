@@ -172,6 +172,31 @@ def test_tables_of_what_the_scene_has_are_read_only(client: URLabClient, change:
     assert arm.ctrl_array[0] == 0.5
 
 
+def arrays_of(thing: Any) -> dict[str, Any]:
+    """Attributes of a handle that are arrays, by name."""
+    names = [name for name, one in inspect.getmembers(type(thing), lambda one: isinstance(one, property))]
+    found = {name: getattr(thing, name) for name in names if not name.startswith("_")}
+    return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+
+
+def test_arrays_that_are_copies_say_so_and_writing_into_them_moves_nothing(tmp_path: Path) -> None:
+    with urlab.launch(["quadruped", "box"], project=tmp_path, observations="full") as client:
+        client.step(2, include_cameras=True)
+        dog = client.articulations["quadruped"]
+        handles: list[Any] = [dog, client.entities["box"], dog.sensors["imu_gyro"], dog.bodies["trunk"]]
+        handles.append(next(iter(dog.cameras.values())))
+        before = client.data.qpos.copy(), client.data.xpos.copy()
+        for handle in handles:
+            for name, array in arrays_of(handle).items():
+                told = inspect.getdoc(getattr(type(handle), name)) or ""
+                assert re.search("copy|own|setpoint buffer", told), name
+                if array.flags.writeable and name != "ctrl_array":
+                    array[:] = 77
+        assert (client.data.qpos == before[0]).all()
+        assert (client.data.xpos == before[1]).all()
+        assert not any((array == 77).any() for handle in handles[:4] for array in arrays_of(handle).values())
+
+
 def test_what_a_controller_tells_of_its_params_is_a_copy(client: URLabClient) -> None:
     controller = client.articulations["arm"].controller
     assert controller is not None

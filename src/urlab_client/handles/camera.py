@@ -193,17 +193,17 @@ class URLabCameraView(FixedAttributes):
 
     @property
     def intrinsics(self) -> npt.NDArray[np.float64] | None:
-        """K (3, 3) of the newest frame, pixels."""
+        """K (3, 3) of the newest frame, pixels; the frame's own array."""
         return getattr(self._frame, "intrinsics", None)
 
     @property
     def pos_w(self) -> npt.NDArray[np.float64] | None:
-        """Where the camera was (3,) when the newest frame was taken, world."""
+        """Where the camera was (3,) when the newest frame was taken, world; the frame's own array."""
         return getattr(self._frame, "pos_w", None)
 
     @property
     def quat_w(self) -> npt.NDArray[np.float64] | None:
-        """How the camera was turned (4,) w, x, y, z when the newest frame was taken, world."""
+        """How the camera was turned (4,) w, x, y, z when the newest frame was taken, world; the frame's own array."""
         return getattr(self._frame, "quat_w", None)
 
     @property

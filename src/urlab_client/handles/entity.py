@@ -136,42 +136,42 @@ class URLabEntity(FixedAttributes):
 
     @property
     def root_pos_w(self) -> Array:
-        """Position of the root, (3,) metres, world frame."""
+        """Position of the root, (3,) metres, world frame; a copy."""
         return self._pose("xpos", np.zeros(3))
 
     @property
     def root_quat_w(self) -> Array:
-        """Orientation of the root in the world frame, (4,) unit quaternion as w, x, y, z (MuJoCo)."""
+        """Orientation of the root in the world frame, (4,) unit quaternion as w, x, y, z (MuJoCo); a copy."""
         return self._pose("xquat", np.array([1.0, 0.0, 0.0, 0.0]))
 
     @property
     def root_quat_xyzw(self) -> Array:
-        """Orientation of the root in the world frame, (4,) unit quaternion as x, y, z, w (SciPy, ROS)."""
+        """Orientation of the root in the world frame, (4,) unit quaternion as x, y, z, w (SciPy, ROS); a copy."""
         return np.roll(self.root_quat_w, -1)
 
     @property
     def root_lin_vel_w(self) -> Array:
-        """Linear velocity of the root, (3,) m/s, world; zero without a free joint."""
+        """Linear velocity of the root, (3,) m/s, world; zero without a free joint; a copy."""
         return self._free_velocity(0)
 
     @property
     def root_ang_vel_b(self) -> Array:
-        """Angular velocity of the root, (3,) rad/s, body frame; zero without a free joint."""
+        """Angular velocity of the root, (3,) rad/s, body frame; zero without a free joint; a copy."""
         return self._free_velocity(3)
 
     @property
     def root_ang_vel_w(self) -> Array:
-        """Angular velocity of the root, (3,) rad/s, world."""
+        """Angular velocity of the root, (3,) rad/s, world; a copy."""
         return _rotate(self.root_ang_vel_b, self.root_quat_w)
 
     @property
     def root_lin_vel_b(self) -> Array:
-        """Linear velocity of the root, (3,) m/s, body frame."""
+        """Linear velocity of the root, (3,) m/s, body frame; a copy."""
         return _rotate_back(self.root_lin_vel_w, self.root_quat_w)
 
     @property
     def projected_gravity_b(self) -> Array:
-        """The unit vector that points down, (3,), body frame."""
+        """The unit vector that points down, (3,), body frame; a copy."""
         return _rotate_back(_DOWN, self.root_quat_w)
 
     def apply_xfrc(self, force: Sequence[float] = (0, 0, 0), torque: Sequence[float] = (0, 0, 0)) -> None:

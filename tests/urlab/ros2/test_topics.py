@@ -8,7 +8,7 @@ import pytest
 from urlab.app import Server
 from urlab.config import Ports, ServerConfig
 from urlab.ros2.names import checked
-from urlab.ros2.topics import SceneTopics, TopicChoice
+from urlab.ros2.topics import SceneTopics, TopicChoice, clock_topic
 from urlab_client import URLabClient
 
 SCOUT = """<mujoco model="scout-1">
@@ -78,3 +78,14 @@ def test_what_is_chosen_and_is_not_there_is_told(client: URLabClient):
     ]
     assert not topics.commands
     assert not SceneTopics(client, TopicChoice(robots=("scout-1",), cameras=("scout-1/eye_left",))).warnings
+
+
+def test_every_topic_is_offered_reliable_and_of_pictures_the_newest_is_kept(client: URLabClient):
+    """A subscriber with the default settings of ROS is reliable and volatile: it matches all of them."""
+    topics = SceneTopics(client, TopicChoice())
+    offered = {name: one.qos for one in (*topics.states, *topics.constants) for name in one.names}
+    pictures = {name: qos for one in topics.cameras for names, _, qos in one.published for name in names}
+    clock, _, offered["/clock"] = clock_topic()
+    assert (clock, len(pictures) >= 6) == ("/clock", True)
+    assert [name for name, qos in (offered | pictures).items() if not qos.reliable] == []
+    assert {qos.depth for qos in pictures.values()} == {1}
