@@ -69,13 +69,20 @@ class WorldView(ShortRepr):
     where the caller of `read` knew the model. ``location`` (m), ``rotation_quat`` (x, y, z, w) and ``fov`` (horizontal,
     degrees) are the viewport's camera, which looks along its +X. ``sim_time`` is None while nothing plays.
 
-        >>> view = client.viewport.read()                        # doctest: +SKIP
-        >>> model = view.load_model()                            # doctest: +SKIP
-        >>> data = mujoco.MjData(model)                          # doctest: +SKIP
-        >>> while True:                                          # doctest: +SKIP
-        ...     view = client.viewport.read(known_model=view.model)
-        ...     view.write_to(data)
-        ...     mujoco.mj_kinematics(model, data)
+    ```python
+    import mujoco
+    from urlab_client import URLabClient
+
+    with URLabClient("tcp://localhost", observer=True) as client:
+        client.discover()
+        view = client.viewport.read()
+        model = view.load_model()
+        data = mujoco.MjData(model)
+        for _ in range(100):
+            view = client.viewport.read(known_model=view.model)
+            view.write_to(data)
+            mujoco.mj_kinematics(model, data)
+    ```
     """
 
     model: str

@@ -1,6 +1,8 @@
 """Files of cameras: what they say is what policies get, and what is wrong with them is said with file, line, field."""
 
+import inspect
 import pickle
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from urlab.cli.console import CommandError
 from urlab.cli.eval.options import camera_choice
 from urlab.cli.eval.run import RunOptions, plan_of
+from urlab.evaluation import camera_config
 from urlab.evaluation.camera_config import CameraChoice, CameraConfigError, parse_cameras
 from urlab.evaluation.embodiments import EMBODIMENTS, FRANKA_PANDA, load_rig
 from urlab.evaluation.encoding import BodyFormat, decode
@@ -129,6 +132,12 @@ def test_every_robot_has_a_shipped_file(name: str) -> None:
     from urlab.evaluation.camera_config import SHIPPED_CAMERAS
 
     assert load_rig(SHIPPED_CAMERAS / f"{name}.toml").mounts == EMBODIMENTS[name].cameras
+
+
+def test_the_file_in_the_docstring_is_one() -> None:
+    text = re.findall(r"```toml\n(.*?)```", inspect.getdoc(camera_config) or "", re.DOTALL)
+    (mount,) = parse_cameras(text[0], source="docstring").mounts
+    assert (mount.name, mount.width, mount.height, mount.depth) == ("obs_camera", 640, 480, True)
 
 
 TASK = (Path(__file__).parent / "cube_on_plate.toml").read_text()
