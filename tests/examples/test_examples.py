@@ -46,6 +46,20 @@ def test_the_policy_of_an_example_is_one_for_the_command_that_it_names(tmp_path)
     assert "BlindSweep" in (tmp_path / "out.html").read_text()
 
 
+def test_without_the_extra_an_example_says_what_to_install_and_shows_no_traceback(tmp_path):
+    (example,) = (path for path in EXAMPLES if "evaluate" in path.stem)
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['fastapi'] = sys.modules['uvicorn'] = None\n")
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, str(example)], env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path,
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    missing, ended = done.stderr.splitlines()
+    assert "pip install 'urlab-headless[eval]'" in missing
+    assert ended.startswith("the evaluation server did not start")
+
+
 def _where(example, server):
     if "--step-port" not in example.read_text():
         return []
