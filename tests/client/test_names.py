@@ -98,7 +98,11 @@ def test_an_actuator_without_a_name_answers_to_its_joint(tmp_path: Path) -> None
 
 def test_before_discover_everything_says_what_to_do(make_client: Any, server: Any) -> None:
     client = make_client()
-    for ask in (client.scene.current_level, client.sim.status, client.runtime.list_keyframes, client.recording.start):
+    for ask in (
+        client.scene.current_level, client.sim.status, client.runtime.list_keyframes, client.recording.start,
+        client.replay.list_sessions, client.outliner.list_actors, client.debug.clear_markers, client.viewport.untrack,
+        client.step, client.reset,
+    ):  # fmt: skip
         with pytest.raises(URLabRPCError, match=r"call discover\(\) first"):
             ask()
     for table in (client.articulations, client.entities, client.global_cameras, client.articulations_by_id):

@@ -190,6 +190,16 @@ def test_callbacks_run_around_every_sub_step(module: Any, cart: Any) -> None:
     assert [time for _, time in calls] == pytest.approx([0, 0.002, 0.002, 0.004, 0.004, 0.006])
 
 
+def test_several_plugins_are_loaded_in_their_order(module: Any, cart: Any) -> None:
+    names = [
+        module(f"{word}_plugin", f"@before_step\ndef set_it(model, data): data.ctrl[0] = data.ctrl[0] {change}")
+        for word, change in (("first", "+ 3"), ("second", "* 2"))
+    ]
+    client = cart(plugins=names)
+    client.step()
+    assert client.articulations["cart"].last_applied_ctrl.tolist() == [6.0]
+
+
 def test_callbacks_of_a_plugin_that_is_not_named_do_not_run(module: Any, cart: Any) -> None:
     cart(plugins=[module("counting_plugin", COUNTING)])
     other = cart()
