@@ -1,7 +1,9 @@
 """Bodies that are pushed and dragged: against MuJoCo's own viewer, and until when they are held."""
 
+import contextlib
 import threading
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgpack
@@ -153,19 +155,41 @@ def until_free(server: Any) -> None:
         time.sleep(0.001)
 
 
-@pytest.mark.parametrize("hello", [{}, {"operator": True}], ids=["driver", "operator"])
-def test_a_client_whose_connection_is_lost_lets_go(wire: Any, server: Any, hello: dict[str, bool]) -> None:
+@contextlib.contextmanager
+def connection(server: Any) -> Iterator[Callable[..., Any]]:
+    """Asks over a connection that is lost at the end, without a word."""
     with zmq.Context() as context, context.socket(zmq.REQ) as socket:
         socket.setsockopt(zmq.LINGER, 0)
         socket.connect(server.endpoints()["step"])
 
         def ask(**message: Any) -> Any:
             socket.send(msgpack.packb(message))
-            return msgpack.unpackb(socket.recv())
+            reply = msgpack.unpackb(socket.recv())
+            assert reply["op"] == f"{message['op']}_ok", reply
+            return reply
 
+        yield ask
+
+
+@pytest.mark.parametrize("hello", [{}, {"operator": True}], ids=["driver", "operator"])
+def test_a_client_whose_connection_is_lost_lets_go(wire: Any, server: Any, hello: dict[str, bool]) -> None:
+    with connection(server) as ask:
         session_id = ask(op="hello", **hello)["session_id"]
-        held = ask(op="perturb", session_id=session_id, body="crate", force=[0, 0, 1])
-        assert held["op"] == "perturb_ok", held
+        ask(op="perturb", session_id=session_id, body="crate", **PUSH)
+        assert [one.body for one in server.play.manager.perturbations] == ["crate"]
+    until_free(server)
+
+
+def test_a_client_that_has_taken_hold_over_another_connection_keeps_it(wire: Any, server: Any) -> None:
+    with connection(server) as newer:
+        with connection(server) as older:
+            push = {"op": "perturb", "session_id": older(op="hello", operator=True)["session_id"], **PUSH}
+            older(body="crate", **push)
+            newer(body="crate", **push)
+            before = server._rpc.queues()["connections"]
+        deadline_s = time.monotonic() + 20
+        while server._rpc.queues()["connections"] == before:
+            assert time.monotonic() < deadline_s, "the server did not notice"
         assert [one.body for one in server.play.manager.perturbations] == ["crate"]
     until_free(server)
 

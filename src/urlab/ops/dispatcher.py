@@ -70,7 +70,10 @@ class Call(NamedTuple):
     @property
     def holder(self) -> str | None:
         """The session for which this request takes hold of a body, if it does."""
-        return self.request.session_id if type(self.request) is PerturbRequest else None
+        if type(self.request) is not PerturbRequest:
+            return None
+        session_id = self.request.session_id
+        return session_id if session_id and len(session_id) <= _SESSION_ID_LENGTH else None
 
 
 class Dispatcher:
@@ -240,6 +243,7 @@ class Dispatcher:
 
 
 _LONG_S = 0.02
+_SESSION_ID_LENGTH = 36
 _AUDITED = {
     "recording_save": "wrote",
     "recording_export": "wrote",

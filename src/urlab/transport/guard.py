@@ -73,9 +73,6 @@ class ConnectionUse:
     name: str | None = None
     """The name of its key, once a message of it has come."""
 
-    holders: set[str] = field(default_factory=set)
-    """Sessions for which it took hold of bodies."""
-
     ended: bool = False
 
     def deliver(self, size: int, frames: int = 1) -> None:

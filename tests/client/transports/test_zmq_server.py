@@ -28,6 +28,8 @@ class Handler:
         return call.frame.upper()
     serve_now = serve
 
+    def let_go(self, session_id: str) -> None: ...
+
 server = ZmqRpcServer("tcp://127.0.0.1", int(sys.argv[1]), Handler())
 server.start()
 print(server.endpoint, flush=True)

@@ -81,6 +81,8 @@ class Service:
 
     serve_now = serve
 
+    def let_go(self, session_id: str) -> None: ...
+
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., ZmqRpcServer]]:

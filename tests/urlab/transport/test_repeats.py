@@ -87,6 +87,8 @@ class Handler:
 
     serve_now = serve
 
+    def let_go(self, session_id: str) -> None: ...
+
 
 @pytest.fixture
 def served(tmp_path: Path, connect: Any) -> Iterator[Callable[..., Any]]:

@@ -2,9 +2,10 @@
 
 import contextlib
 import socket as sockets
+import threading
 import time
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ READ_BYTES = 1 << 16
 _LARGE_BYTES = 1 << 16
 _BUFFERS_PER_SEND = 64
 _FRAMES_PER_TURN = 64
+_MOST_HOLDS = 1000
 _KEEPALIVE = {"TCP_KEEPIDLE": 20, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 4}
 """Seconds, seconds and tries: the system finds out within forty seconds that a machine has gone without a word."""
 
@@ -50,6 +52,35 @@ class RpcLimits:
     all_unsent_bytes: int = 512 << 20
 
 
+class Holds:
+    """Over which connection a session took hold of bodies: the last one counts. Safe to use from any thread.
+
+    A client that reconnects and takes hold again loses nothing when its old connection is found dead.
+    """
+
+    def __init__(self, let_go: Callable[[str], None]) -> None:
+        self._let_go = let_go
+        self._lock = threading.Lock()
+        self._connections: dict[str, object] = {}
+
+    def take(self, session_id: str, connection: object) -> None:
+        """A request of that session takes hold of a body."""
+        with self._lock:
+            self._connections.pop(session_id, None)
+            self._connections[session_id] = connection
+            while len(self._connections) > _MOST_HOLDS:
+                del self._connections[next(iter(self._connections))]
+
+    def end(self, connection: object) -> None:
+        """The connection is lost: what sessions hold over it is released."""
+        with self._lock:
+            ended = [session_id for session_id, one in self._connections.items() if one is connection]
+            for session_id in ended:
+                del self._connections[session_id]
+        for session_id in ended:
+            self._let_go(session_id)
+
+
 class Traffic:
     """Bytes of all connections of a server together: of requests that are not served, of replies that are not sent."""
 
@@ -66,8 +97,7 @@ class Connection:
     ``address`` is the peer's, as `socket.accept` gives it; ``peer`` is whose it is, the same for all connections of a
     user of this machine or of an address. ``busy`` says that a request is being served; ``waiting`` are messages that
     arrived meanwhile, for each client gets its answers in order. ``in_turn`` and ``watched`` are the server's: whether
-    the connection waits for a turn, and the events that the server looks for. ``holders`` are the sessions for which it
-    took hold of bodies. ``closed`` may be read on any thread.
+    the connection waits for a turn, and the events that the server looks for. ``closed`` may be read on any thread.
     """
 
     def __init__(
@@ -82,7 +112,6 @@ class Connection:
         self.descriptor = socket.fileno()
         self.busy = self.in_turn = self.closed = False
         self.watched = 0
-        self.holders: set[str] = set()
         self.waiting: deque[Message] = deque()
         self.introduced = False
         self.begun_s = self.last_sent_s = time.monotonic()

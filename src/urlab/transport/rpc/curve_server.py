@@ -23,6 +23,7 @@ from urlab.config import MAX_REQUEST_BYTES
 from urlab.transport.endpoint import listen
 from urlab.transport.guard import Connected, ConnectionGuard, ConnectionUse, key_name, source
 from urlab.transport.repeats import RequestRegistry, RunningRequest
+from urlab.transport.rpc.connection import Holds
 from urlab.transport.rpc.server import POOLS, UNREAD_BYTES, ParsedRequest, RequestHandler
 from urlab_wire import ErrorCode, encode
 from urlab_wire.envelope import error
@@ -116,7 +117,8 @@ class CurveRpcServer:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._guard = ConnectionGuard(self._context, keys=keys, on_connected=on_connected)
         self._socket = self._open()
-        self._guarded.on_end = self._let_go
+        self._holds = Holds(handler.let_go)
+        self._guarded.on_end = self._holds.end
         self._wake_in, self._wake_out = sockets.socketpair()
         for one in (self._wake_in, self._wake_out):
             one.setblocking(False)
@@ -273,8 +275,6 @@ class CurveRpcServer:
             return
         try:
             parsed: ParsedRequest = self._handler.read(request)
-            if parsed.holder is not None:
-                client.use.holders.add(parsed.holder)
             reply = None if parsed.takes_long else self._handler.serve_now(parsed, key.caller)
         except Exception:
             key.registry.finish(running, _CRASHED)
@@ -283,9 +283,8 @@ class CurveRpcServer:
             self._submit(parsed.pool, client, parsed, running)
             return
         key.registry.finish(running, reply)
+        self._note_hold(client, parsed)
         self._answer(client, reply)
-        if client.use.ended:
-            self._let_go(client.use)
 
     def _submit(self, pool: str, client: CurveClient, request: Any, running: RunningRequest | None) -> None:
         self._busy[client.identity] = client
@@ -304,6 +303,7 @@ class CurveRpcServer:
                     return
                 request = self._handler.read(request)
             reply = self._handler.serve(request, client.key.caller)
+            self._note_hold(client, request)
         except Exception:
             log.exception("a request could not be served")
             reply = _CRASHED
@@ -323,17 +323,17 @@ class CurveRpcServer:
             client, reply = self._finished.popleft()
             self._busy.pop(client.identity, None)
             self._answer(client, reply)
-            if client.use.ended:
-                self._let_go(client.use)
             while client.waiting and client.identity not in self._busy:
                 request = client.waiting.popleft()
                 client.waiting_bytes -= len(request)
                 self._serve(client, request)
 
-    def _let_go(self, ended: ConnectionUse) -> None:
-        """Release the bodies that a client held over a connection that has ended. Any thread."""
-        for session_id in tuple(ended.holders):
-            self._handler.let_go(session_id)
+    def _note_hold(self, client: CurveClient, parsed: ParsedRequest) -> None:
+        """After a request was served: what it holds is released when its connection ends, or has ended. Any thread."""
+        if parsed.holder is not None:
+            self._holds.take(parsed.holder, client.use)
+            if client.use.ended:
+                self._holds.end(client.use)
 
     def _answer(self, client: CurveClient, reply: bytes) -> None:
         frames = [client.identity, b"", reply] if client.delimited else [client.identity, reply]

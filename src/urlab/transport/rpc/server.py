@@ -28,7 +28,7 @@ from urlab.transport.endpoint import listen
 from urlab.transport.repeats import RequestKey, RequestRegistry, RunningRequest
 from urlab.transport.rpc import zmtp
 from urlab.transport.rpc.acceptor import Acceptor
-from urlab.transport.rpc.connection import READ_BYTES, Connection, Message, RpcLimits, Traffic
+from urlab.transport.rpc.connection import READ_BYTES, Connection, Holds, Message, RpcLimits, Traffic
 from urlab_wire import ErrorCode, encode
 from urlab_wire.envelope import error
 from urlab_wire.shm_wait import AdaptiveSpin
@@ -121,6 +121,7 @@ class ZmqRpcServer:
         self._spin = AdaptiveSpin()
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._traffic = Traffic()
+        self._holds = Holds(handler.let_go)
         self._connections: dict[int, Connection] = {}
         self._silent: dict[Connection, None] = {}
         self._per_peer: dict[Hashable, int] = {}
@@ -333,15 +334,11 @@ class ZmqRpcServer:
         self._silent.pop(connection, None)
         self._poller.unregister(connection.descriptor)
         connection.close()
-        self._let_go(connection)
+        if not connection.busy:
+            self._holds.end(connection)
         self._per_peer[connection.peer] -= 1
         if not self._per_peer[connection.peer]:
             del self._per_peer[connection.peer]
-
-    def _let_go(self, connection: Connection) -> None:
-        """Release the bodies that a client held over a connection that has ended."""
-        for session_id in connection.holders:
-            self._handler.let_go(session_id)
 
     # -- requests -----------------------------------------------------------------------------------------------
 
@@ -360,7 +357,7 @@ class ZmqRpcServer:
             return
         parsed: ParsedRequest = self._handler.read(request)
         if parsed.holder is not None:
-            connection.holders.add(parsed.holder)
+            self._holds.take(parsed.holder, connection)
         running = self._registry.begin(request, self, parsed.key)
         if running.owner is not self:
             self._await_reply(connection, delimited, running)
@@ -433,7 +430,7 @@ class ZmqRpcServer:
             self._running_in_pool -= 1
             connection.busy = False
             if connection.closed:
-                self._let_go(connection)
+                self._holds.end(connection)
             elif reply is not None:
                 self._finish(connection, delimited, reply)
 
