@@ -22,6 +22,8 @@ class NoRequests:
     def read(self, *_: Any) -> Any:
         raise AssertionError("nothing was asked")
 
+    let_go = read
+
 
 @pytest.fixture
 def editor() -> Iterator[Callable[..., EditorProcess]]:
