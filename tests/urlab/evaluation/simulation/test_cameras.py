@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from urlab.cameras.renderer import SceneRenderer
+from urlab.config import RenderProfile
 from urlab.evaluation.simulation.scene import mujoco_quat, protocol_quat
 from urlab.evaluation.simulation.simulation import Simulation
 
@@ -165,3 +167,8 @@ def test_there_and_back_is_the_same_rotation(quat):
     back = protocol_quat(mujoco_quat(quat))
     assert back[0] >= 0
     np.testing.assert_allclose(quat_axes(back), quat_axes(quat), atol=1e-9)
+
+
+def test_pictures_are_of_the_same_profile_where_a_gpu_draws(simulation, monkeypatch):
+    monkeypatch.setattr(SceneRenderer, "gl_name", "NVIDIA GeForce RTX 4090/PCIe/SSE2")
+    assert simulation._rig._renderer.profile is RenderProfile.FAST
