@@ -191,3 +191,31 @@ def test_sizes_in_the_old_and_in_the_new_way_come_back_the_same(write: Write, co
     scene = compose({"old": old, "new": (new, THERE)})
     xml, files = export_mjcf(scene)
     assert differ(mujoco.MjModel.from_xml_string(xml, files), scene.model) == []
+
+
+KINDS = {
+    "tendons, muscles, custom data": """<worldbody><site name="w" pos="0 0 1"/><body name="b"><joint name="j"/>
+      <geom name="g" type="cylinder" size=".05 .1"/><site name="s"/></body></worldbody>
+      <tendon><spatial name="sp"><site site="w"/><geom geom="g"/><site site="s"/></spatial>
+        <fixed name="f"><joint joint="j" coef="2"/></fixed></tendon>
+      <actuator><muscle name="m" tendon="sp" lengthrange=".1 2"/></actuator>
+      <sensor><user name="u" dim="3"/><tendonpos tendon="sp"/></sensor>
+      <custom><numeric name="n" data="1 2 3"/><text name="x" data="hello"/></custom>""",
+    "flexes": """<worldbody><body><joint/><geom size=".1"/></body><flexcomp name="c" type="grid" count="3 3 3" dim="3"
+      spacing=".1 .1 .1" radius=".01" mass="1" pos="2 0 0"><pin id="0"/></flexcomp></worldbody>""",
+    "skins": """<worldbody><body name="b"><joint/><geom size=".1"/></body></worldbody><deformable>
+      <skin vertex="0 0 0 1 0 0 0 1 0" face="0 1 2"><bone body="b" bindpos="0 0 0" bindquat="1 0 0 0" vertid="0 1 2"
+      vertweight="1 1 1"/></skin></deformable>""",
+    "replicas, keyframes, mocap bodies": """<worldbody><replicate count="3" offset="1 0 0"><body name="b"><joint/>
+      <geom size=".1"/></body></replicate><body name="m" mocap="true" pos="0 0 3"><geom size=".1"/></body></worldbody>
+      <keyframe><key name="k" qpos="1 2 3" mpos="0 0 1"/></keyframe>""",
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_copies_of_a_model_of_any_kind_come_back_the_same(
+    kind: str, write: Write, compose: Compose, differ: Differ
+) -> None:
+    path = write("any", f"<mujoco model='any'>{KINDS[kind]}</mujoco>")
+    scene = compose({"any": path, "any-2": (path, Pose((0.0, 9.0, 0.0)))})
+    assert differ(scene.model, reload(scene)) == []
