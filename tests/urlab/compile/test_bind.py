@@ -122,6 +122,14 @@ def test_a_general_actuator_is_called_what_it_amounts_to(
     assert robot_of(compose({"robot": write("one", text)})).actuators[0].kind == kind
 
 
+def test_an_actuator_whose_plugin_makes_the_force_is_general(write: Write, compose: Compose) -> None:
+    """To MuJoCo it has a fixed gain and no bias, as a motor has; but its control is no force."""
+    text = """<mujoco><extension><plugin plugin="mujoco.pid"><instance name="i"><config key="kp" value="4"/></instance>
+      </plugin></extension><worldbody><body><joint name="j"/><geom size=".1"/></body></worldbody>
+      <actuator><plugin name="it" joint="j" plugin="mujoco.pid" instance="i" actdim="0"/></actuator></mujoco>"""
+    assert robot_of(compose({"robot": write("one", text)})).actuators[0].kind == "general"
+
+
 def test_actuators_know_the_joint_that_they_drive(kinds: Any) -> None:
     found = {one.short: one.joint.short if one.joint else None for one in robot_of(kinds).actuators}
     assert found == {

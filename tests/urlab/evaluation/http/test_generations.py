@@ -260,7 +260,7 @@ def test_a_client_of_the_same_run_that_comes_too_late_begins_no_new_one(single: 
 def test_a_job_that_a_client_started_is_not_run_again_unasked(server: Any, make_raw: Any) -> None:
     client = Client(make_raw(server.url))
     client.raw.start("short", episodes=1, run_id="asked for")
-    client.reset()
+    assert client.reset()["actions_without_is_rel"] == "absolute", "earlier generations start no jobs"
     client.chunk(*[STILL] * 12)
     client.kill()
     client.docs()
