@@ -97,6 +97,13 @@ def test_a_handle_of_a_robot_that_is_gone_says_so_and_lives_again_with_it(lab: U
     assert repr(arm).endswith("gone)")
     assert "gone" in arm._repr_html_()
     assert "arm" not in lab.articulations
+    lab.scene.undo()
+    restart(lab)
+    assert lab.articulations["arm"] is arm
+    waist.set_control(0.5)
+    lab.step()
+    assert arm.last_applied_ctrl.tolist() == [0.5]
+    assert angle.latest is not None
 
 
 def test_a_handle_rests_while_nothing_plays(lab: URLabClient) -> None:
