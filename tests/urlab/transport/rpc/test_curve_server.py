@@ -14,6 +14,7 @@ import zmq
 
 from urlab.access import KeyPair, KeysFolder, Role, RpcCaller
 from urlab.config import Ports
+from urlab.monitoring import watchdog
 from urlab.transport import CurveRpcServer, Streams
 from urlab.transport.guard import new_pair
 from urlab.transport.rpc import KeyLimits
@@ -283,6 +284,43 @@ def test_streams_ask_for_keys_too_and_control_for_an_operator_s(
         assert "its role is observer, and operator is needed" in caplog.text
     finally:
         streams.close()
+
+
+class Stuck(Service):
+    """Serves requests that it calls quick, and holds the socket's thread with one of them."""
+
+    def serve_now(self, call: Call, caller: RpcCaller) -> bytes:
+        if call.frame == b"stuck":
+            assert self.go_on.wait(10)
+        return self.serve(call, caller)
+
+
+def test_a_thread_that_does_not_turn_is_named_until_it_does(
+    keys: KeysFolder, connect_as: Connect, wait_until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "LATE_S", 0.05)
+
+    def stalled() -> dict[str, str]:
+        watchdog._watchdog.look()
+        return {one.thread: one.doing for one in watchdog.stalled()}
+
+    stuck = Stuck()
+    server = CurveRpcServer("tcp://127.0.0.1", 0, stuck, keys)
+    server.start()
+    try:
+        ada = connect_as(server.endpoint, "ada")
+        assert ask(ada, b"quick")
+        assert "urlab-curve-rpc" not in stalled()
+        ada.send(b"stuck")
+        wait_until(lambda: "urlab-curve-rpc" in stalled())
+        assert "_serve" in stalled()["urlab-curve-rpc"]
+        stuck.go_on.set()
+        assert ada.recv()
+        wait_until(lambda: "urlab-curve-rpc" not in stalled())
+    finally:
+        stuck.go_on.set()
+        server.stop()
+    assert "urlab-curve-rpc" not in {one.name for one in watchdog._watchdog._watched}
 
 
 def test_closing_leaves_no_thread_and_gives_the_port_back(serve_curve: Serve, connect_as: Connect) -> None:
