@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 
 from tests.campaign import values
-from tests.campaign.good_client import figures_of, in_words, judge_waits
+from tests.campaign.good_client import figures_of, in_words, judge_phases
 from tests.campaign.outcome import Outcome, Plan
 from tests.campaign.processes import ROOT, Watched, scratch
 
 ABOUT = "bodies, pickles, heads, slow and silent connections on the evaluation server, beside a good client"
 TASK = ROOT / "tests" / "urlab" / "evaluation" / "cube_on_plate.toml"
+HOSTILE = ("bodies: ", "broken heads", "slow bodies", "silent connections")
 MEMORY_LIMIT_MB = 2500
 PERIOD_S = 4.0
 ROUTES = (
@@ -87,8 +88,8 @@ class GoodHttpClient:
             outcome.lose("good client: wrong replies", detail)
         figures = {phase: figures_of(waits) for phase, waits in self.waits.items()}
         outcome.figures.update({f"good client, attack {phase}": in_words(one) for phase, one in figures.items()})
-        if is_timed and {"here", "elsewhere"} <= figures.keys():
-            judge_waits(outcome, "HTTP", figures["here"], figures["elsewhere"])
+        if is_timed:
+            judge_phases(outcome, "HTTP", figures)
 
 
 def run(plan: Plan, outcome: Outcome) -> None:
