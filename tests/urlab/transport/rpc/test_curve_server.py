@@ -1,6 +1,7 @@
 """RPC for clients with keys: real sockets, real keys."""
 
 import contextlib
+import re
 import socket as sockets
 import struct
 import threading
@@ -131,8 +132,14 @@ def test_clients_may_leave_the_delimiter_out(serve_curve: Serve, connect_as: Con
 @pytest.mark.parametrize(
     ("name", "wrong_server"), [(None, False), ("stranger", False), ("ada", True)], ids=["no key", "unknown", "server"]
 )
-def test_nothing_else_is_let_in(
-    serve_curve: Serve, connect_as: Connect, service: Service, caplog: Any, name: str | None, wrong_server: bool
+def test_nothing_else_is_let_in_and_the_log_says_so(
+    serve_curve: Serve,
+    connect_as: Connect,
+    service: Service,
+    caplog: Any,
+    wait_until: Any,
+    name: str | None,
+    wrong_server: bool,
 ) -> None:
     endpoint = serve_curve().endpoint
     refused = connect_as(endpoint, name, zmq.DEALER, new_pair() if wrong_server else None)
@@ -140,8 +147,26 @@ def test_nothing_else_is_let_in(
     assert ask(connect_as(endpoint, "ada"), b"meanwhile")
     assert not refused.poll(300)
     assert service.served == [b"meanwhile"]
-    if name == "stranger":
-        assert "its key is not known" in caplog.text
+    reason = "its key is not known" if name == "stranger" else "it has no key"
+    told = re.compile(rf"{endpoint}: a client (at 127\.0\.0\.1|that has gone meanwhile) is refused: {reason}")
+    wait_until(lambda: any(map(told.fullmatch, caplog.messages)))
+
+
+def test_clients_with_keys_that_come_and_go_without_a_word_are_no_refusals(
+    keys: KeysFolder, connect_as: Connect, wait_until: Any, caplog: Any
+) -> None:
+    streams = Streams("tcp://127.0.0.1", Ports.any(), keys=keys)
+    try:
+        state, guarded = streams.endpoints()["state"], streams._state.socket._guarded
+        for _ in range(3):
+            silent = [connect_as(state, name, zmq.SUB) for name in ("ada", "eve") * 5]
+            wait_until(lambda: sum(one.is_judged for one in list(guarded.connections.values())) == 10)
+            for one in silent:
+                one.close()
+            wait_until(lambda: not guarded.connections)
+        assert "refused" not in caplog.text
+    finally:
+        streams.close()
 
 
 def test_bytes_on_the_way_are_encrypted(serve_curve: Serve, connect_as: Connect) -> None:
