@@ -83,12 +83,15 @@ def test_every_op_is_open_to_the_roles_that_the_table_says(call: Call, sample: A
     refused = {op for op, reply in replies.items() if reply["code"] in ("not_allowed", "observer_read_only")}
     assert allowed | refused == set(replies)
     everything = CATALOGUE.keys() - PRE_SESSION
-    assert allowed == {
-        Role.OBSERVER: READS,
-        Role.OPERATOR: everything - OF_ADMINS,
-        Role.DRIVER: everything - OF_ADMINS,
-        Role.ADMIN: everything,
-    }[role]
+    assert (
+        allowed
+        == {
+            Role.OBSERVER: READS,
+            Role.OPERATOR: everything - OF_ADMINS,
+            Role.DRIVER: everything - OF_ADMINS,
+            Role.ADMIN: everything,
+        }[role]
+    )
 
 
 def test_an_operator_changes_the_world_and_deletes_no_files(call: Call) -> None:

@@ -45,12 +45,12 @@ _REPLY_S = 60.0
 class EvalServer(Watched):
     """`urlab eval serve` on a free port."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         folder.mkdir()
         ready_file = folder / "ready.json"
         words = ["eval", "serve", "--port", "0", "--no-cameras", "--tasks", str(TASK), "--episodes", "3"]
         words += ["--workers", "2", "--results", str(folder / "results"), "--ready-file", str(ready_file)]
-        super().__init__([sys.executable, "-m", "urlab", *words], folder / "log", memory_mb=MEMORY_LIMIT_MB)
+        super().__init__([sys.executable, "-m", "urlab", *words, *options], folder / "log", memory_mb=MEMORY_LIMIT_MB)
         self.url: str = self.wait_for(ready_file)["url"]
 
 

@@ -219,9 +219,7 @@ class _Recorded:
         return max((count for when, count in self.steps if when < self.killed_s - MOST_LOST_S), default=0)
 
 
-def _record_and_kill(
-    outcome: Outcome, server: UrlabServer, chance: random.Random, *, is_short: bool
-) -> _Recorded:
+def _record_and_kill(outcome: Outcome, server: UrlabServer, chance: random.Random, *, is_short: bool) -> _Recorded:
     recorded, base, port = _Recorded(), *server.endpoint.rsplit(":", 1)
 
     def kill() -> None:
