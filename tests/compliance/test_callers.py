@@ -62,9 +62,9 @@ def test_an_observer_may_read_and_nothing_else(call: Call) -> None:
 
 READS = {
     "step", "read_mocap_pose", "get_contacts", "list_keyframes", "list_states", "recording_status", "list_recordings",
-    "export_status", "replay_list_sessions", "list_levels", "current_level", "actor_hierarchy", "snapshot", "pie_status",
-    "recent_log", "list_actors", "list_blueprints", "blueprint_picture", "find_actors", "get_actor_bounds", "get_camera",
-    "read_view", "viewport_screenshot",
+    "export_status", "replay_list_sessions", "list_levels", "current_level", "actor_hierarchy", "snapshot",
+    "pie_status", "recent_log", "list_actors", "list_blueprints", "blueprint_picture", "find_actors",
+    "get_actor_bounds", "get_camera", "read_view", "viewport_screenshot",
 }  # fmt: skip
 """What an observer may call; a step only reads, in an observer's session. All other ops need an operator, or more."""
 
