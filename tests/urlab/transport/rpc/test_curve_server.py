@@ -18,6 +18,7 @@ from urlab.config import Ports
 from urlab.monitoring import watchdog
 from urlab.transport import CurveRpcServer, Streams
 from urlab.transport.guard import new_pair
+from urlab.transport.repeats import RequestRegistry
 from urlab.transport.rpc import KeyLimits
 
 Serve = Callable[..., CurveRpcServer]
@@ -40,12 +41,14 @@ class Service:
     def __init__(self) -> None:
         self.go_on = threading.Event()
         self.served: list[bytes] = []
+        self.waiting = 0
 
     def read(self, frame: bytes) -> Call:
         return Call(frame)
 
     def serve(self, call: Call, caller: RpcCaller) -> bytes:
         if call.takes_long:
+            self.waiting += 1
             assert self.go_on.wait(10)
         self.served.append(call.frame)
         return f"{caller.name} {caller.role} {caller.address} ".encode() + call.frame
@@ -309,6 +312,24 @@ def test_streams_ask_for_keys_too_and_control_for_an_operator_s(
         assert "its role is observer, and operator is needed" in caplog.text
     finally:
         streams.close()
+
+
+def test_a_request_with_an_id_is_served_once_over_another_connection_and_of_another_key_again(
+    serve_curve: Serve, connect_as: Connect, service: Service, wait_until: Any
+) -> None:
+    def registry() -> RequestRegistry:
+        return RequestRegistry(identify=lambda frame: ("session", frame[-1]))
+
+    endpoint = serve_curve(make_registry=registry).endpoint
+    first, again, other = connect_as(endpoint, "ada"), connect_as(endpoint, "ada"), connect_as(endpoint, "eve")
+    first.send(b"slow 1")
+    wait_until(lambda: service.waiting)
+    again.send(b"slow 1")
+    service.go_on.set()
+    assert first.recv() == again.recv() == ask(connect_as(endpoint, "ada"), b"slow 1")
+    assert service.served == [b"slow 1"]
+    assert ask(other, b"slow 1").startswith(b"eve")
+    assert service.served == [b"slow 1"] * 2
 
 
 class Stuck(Service):
