@@ -162,6 +162,19 @@ def test_a_caller_replaces_its_own_session_as_ever(call: Call) -> None:
     assert first.refused("pie_status") == "session_expired"
 
 
+def test_an_upload_that_makes_older_ones_go_is_in_the_audit_log_with_them(
+    call: Call, audit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("urlab.importing.uploads.upload_store.MOST_UPLOADS", 1)
+    ada = call("ada", Role.OPERATOR)
+    ada.hello(operator=True)
+    first = Path(ada.ok("upload_asset", name="first.xml", data=b"<mujoco/>")["path"])
+    ada.ok("upload_asset", name="second.xml", data=b"<mujoco/>")
+    gone, written = audit()[-2:]
+    assert (gone["event"], gone["caller"], gone["path"]) == ("deleted", "ada", str(first.parent))
+    assert (written["event"], Path(written["path"]).name) == ("wrote", "second.xml")
+
+
 def test_what_is_written_and_deleted_is_in_the_audit_log(call: Call, audit: Any) -> None:
     root = call("root", Role.ADMIN)
     root.hello(operator=True)
