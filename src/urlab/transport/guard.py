@@ -32,6 +32,7 @@ from zmq.utils import z85
 
 from urlab import access
 from urlab.access import KeyPair, KeysFolder, KnownKey, Role
+from urlab.monitoring.watchdog import Turns
 
 log = logging.getLogger("urlab.transport")
 
@@ -179,6 +180,7 @@ class ConnectionGuard:
         self._wake_in, self._wake_out = sockets.socketpair()
         self._stopping = False
         self._look_s = 0.0
+        self._watched = Turns("urlab-guard")
         self._thread = threading.Thread(target=self._run, name="urlab-guard", daemon=True)
         self._thread.start()
 
@@ -225,10 +227,12 @@ class ConnectionGuard:
     # -- the thread's part --------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        self._watched.open()
         try:
             while not self._stopping:
                 self._serve_once()
         finally:
+            self._watched.close()
             for one in self._guarded.values():
                 one.monitor.close()
             self._zap.close()
@@ -238,6 +242,7 @@ class ConnectionGuard:
     def _serve_once(self) -> None:
         guarded = list(self._guarded.values())
         events = self._wait(guarded)
+        self._watched.busy()
         try:
             for one in guarded:
                 if one.monitor in events:
@@ -254,6 +259,7 @@ class ConnectionGuard:
             self._stopping = True
         except Exception:
             log.exception("a connection could not be judged")
+        self._watched.idle()
 
     def _wait(self, guarded: list[GuardedSocket]) -> dict[Any, int]:
         poller = zmq.Poller()

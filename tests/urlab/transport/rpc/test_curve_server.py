@@ -369,6 +369,30 @@ def test_a_thread_that_does_not_turn_is_named_until_it_does(
     assert "urlab-curve-rpc" not in {one.name for one in watchdog._watchdog._watched}
 
 
+def test_a_guard_that_does_not_turn_is_named_too(
+    keys: KeysFolder, connect_as: Connect, service: Service, wait_until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "LATE_S", 0.05)
+    go_on = threading.Event()
+    server = CurveRpcServer("tcp://127.0.0.1", 0, service, keys, on_connected=lambda *_: go_on.wait(10) and None)
+    server.start()
+
+    def stalled() -> set[str]:
+        watchdog._watchdog.look()
+        return {one.thread for one in watchdog.stalled()}
+
+    try:
+        ada = connect_as(server.endpoint, "ada")
+        ada.send(b"hello")
+        wait_until(lambda: "urlab-guard" in stalled())
+        go_on.set()
+        assert ada.recv()
+        wait_until(lambda: "urlab-guard" not in stalled())
+    finally:
+        go_on.set()
+        server.stop()
+
+
 def test_closing_leaves_no_thread_and_gives_the_port_back(serve_curve: Serve, connect_as: Connect) -> None:
     before = set(threading.enumerate())
     server = serve_curve()
