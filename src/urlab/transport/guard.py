@@ -134,8 +134,8 @@ class GuardedSocket:
         """A connection has ended; one that ZeroMQ ended without asking has no key, or does not speak its protocol."""
         use, has_left = self.connections.pop(descriptor, None), self.has_left
         self.has_left = False
-        if use is None or use.is_judged or has_left:
-            return
+        if use is None or use.is_judged or (has_left and not self.has_keys):
+            return  # one that only looked whether there is a server is not worth a word
         why, reason = ("it has no key", "key") if self.has_keys else ("it does not speak ZeroMQ's protocol", "protocol")
         who = f"a client at {use.address}" if use.address else "a client that has gone meanwhile"
         text = f"{self.endpoint}: {who} is refused: {why}"
