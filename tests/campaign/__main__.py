@@ -26,6 +26,9 @@ FRONTS = {
 }
 """The fronts, in order, and the minutes that each has in the whole campaign."""
 
+HOSTILE = 1_000_000
+"""Hostile frames and bodies that the whole campaign sends, at least."""
+
 
 def main(words: list[str]) -> int:
     """Exit code 1 when anything was lost."""
@@ -36,8 +39,19 @@ def main(words: list[str]) -> int:
         asked.json.write_text(json.dumps({front: json.loads(one.as_json()) for front, one in outcomes.items()}))
     tried = sum(sum(one.tried.values()) for one in outcomes.values())
     lost = sum(sum(one.lost.values()) for one in outcomes.values())
-    print(f"\n{len(outcomes)} fronts, {tried:,} things tried, {lost:,} lost")
+    hostile = sum(_hostile(front, one) for front, one in outcomes.items())
+    print(f"\n{len(outcomes)} fronts, {tried:,} things tried, {hostile:,} hostile frames and bodies, {lost:,} lost")
+    is_whole = set(fronts) == set(FRONTS) and asked.minutes is None and asked.scale >= 1 and not asked.short
+    if is_whole and hostile < HOSTILE:
+        print(f"LOST: the whole campaign sends {HOSTILE:,} hostile frames and bodies")
+        return 1
     return 1 if lost else 0
+
+
+def _hostile(front: str, outcome: Outcome) -> int:
+    """How many frames and bodies a front sent: what it calls so."""
+    names = getattr(import_module(f"tests.campaign.fronts.{front}"), "HOSTILE", ())
+    return sum(count for name, count in outcome.tried.items() if name.startswith(names)) if names else 0
 
 
 def _run(front: str, asked: argparse.Namespace) -> Outcome:

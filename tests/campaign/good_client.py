@@ -26,6 +26,9 @@ READS = ("pie_status", "current_level", "recording_status", "get_camera", "list_
 WORST_WAIT_S, P99_RATIO = 0.25, 3.0
 """What a good client has to put up with: longer waits are losses."""
 
+HERE, ELSEWHERE = "here", "elsewhere"
+"""Phases are called so, or end so: the load goes to the good client's own server, or to another one."""
+
 
 class GoodClient:
     """The process of a good client, seen from the front that attacks."""
@@ -50,7 +53,7 @@ class GoodClient:
             stdin.flush()
 
     def finish(self, outcome: Outcome, *, is_timed: bool, name: str = "") -> None:
-        """End it, and take in what it found; with ``is_timed`` its waits are judged: ``here`` beside ``elsewhere``."""
+        """End it, and take in what it found; with ``is_timed`` its waits are judged: `HERE` beside `ELSEWHERE`."""
         name = name or self.kind
         try:
             told = self._process.process.communicate(timeout=REPLY_LIMIT_MS / 1000 + 10)[0].decode()
@@ -66,15 +69,35 @@ class GoodClient:
         figures = {phase: figures_of(waits) for phase, waits in found["waits"].items() if waits}
         for phase, numbers in figures.items():
             outcome.figures[f"good client ({name}), attack {phase}"] = in_words(numbers)
-        if is_timed and {"here", "elsewhere"} <= figures.keys():
-            judge_waits(outcome, name, figures["here"], figures["elsewhere"])
+        if is_timed:
+            judge_phases(outcome, name, figures)
+
+
+def judge_phases(outcome: Outcome, name: str, figures: dict[str, dict[str, float]]) -> None:
+    """Judge every phase whose load went to both servers; one that went to none of another is a loss of ours."""
+    kinds = sorted(phase.removesuffix(HERE) for phase in figures if phase.split()[-1:] == [HERE])
+    outcome.check(bool(kinds), f"good client ({name}): nothing was measured")
+    for kind in kinds:
+        told = f"{name}, {kind.strip()}" if kind else name
+        if outcome.check(kind + ELSEWHERE in figures, f"good client ({told}): nothing to compare with"):
+            judge_waits(outcome, told, figures[kind + HERE], figures[kind + ELSEWHERE])
 
 
 def judge_waits(outcome: Outcome, name: str, here: dict[str, float], elsewhere: dict[str, float]) -> None:
+    """Lose a p99 above `P99_RATIO` of that elsewhere, and a wait above `WORST_WAIT_S`.
+
+    Where the machine itself let it wait longer than that beside the load elsewhere, which is told, twice that counts.
+    """
     ratio = here["p99 ms"] / max(elsewhere["p99 ms"], 0.001)
     outcome.figures[f"good client ({name}): p99 here / elsewhere"] = ratio
     outcome.check(ratio <= P99_RATIO, f"good client ({name}): p99 above {P99_RATIO:g} x", f"{here} {elsewhere}")
-    limit_ms = max(WORST_WAIT_S * 1000, 2 * elsewhere["worst ms"])  # a busy machine lets a process wait by itself
+    limit_ms = WORST_WAIT_S * 1000
+    if elsewhere["worst ms"] > limit_ms:
+        outcome.skipped.append(
+            f"good client ({name}): a worst wait under {limit_ms:g} ms: the machine itself let it wait "
+            f"{elsewhere['worst ms']:.0f} ms, so twice that was the limit"
+        )
+        limit_ms = 2 * elsewhere["worst ms"]
     outcome.check(here["worst ms"] <= limit_ms, f"good client ({name}): waited too long", f"{here} {elsewhere}")
 
 

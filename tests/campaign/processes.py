@@ -183,13 +183,15 @@ class UrlabServer(Watched):
 
 
 @contextlib.contextmanager
-def two_servers(plan: Plan, folder: Path) -> Iterator[tuple[UrlabServer, UrlabServer]]:
+def two_servers(
+    plan: Plan, folder: Path, *options: str, target: str = "arena"
+) -> Iterator[tuple[UrlabServer, UrlabServer]]:
     """The server that is attacked, and another one; in the short form they are the same."""
-    with UrlabServer(folder / "here") as here:
+    with UrlabServer(folder / "here", *options, target=target) as here:
         if plan.short:
             yield here, here
         else:
-            with UrlabServer(folder / "elsewhere") as elsewhere:
+            with UrlabServer(folder / "elsewhere", *options, target=target) as elsewhere:
                 yield here, elsewhere
 
 

@@ -60,6 +60,40 @@ def test_an_observer_may_read_and_nothing_else(call: Call) -> None:
             assert code != "not_allowed" if spec.reads else code in ("missing_field", "observer_read_only")
 
 
+READS = {
+    "step", "read_mocap_pose", "get_contacts", "list_keyframes", "list_states", "recording_status", "list_recordings",
+    "export_status", "replay_list_sessions", "list_levels", "current_level", "actor_hierarchy", "snapshot",
+    "pie_status", "recent_log", "list_actors", "list_blueprints", "blueprint_picture", "find_actors",
+    "get_actor_bounds", "get_camera", "read_view", "viewport_screenshot",
+}  # fmt: skip
+"""What an observer may call; a step only reads, in an observer's session. All other ops need an operator, or more."""
+
+OF_ADMINS = {"destroy_asset", "editor_address"}
+PRE_SESSION = {"hello", "meta"}
+KINDS = {Role.OBSERVER: "observer", Role.OPERATOR: "operator", Role.DRIVER: "driver", Role.ADMIN: "driver"}
+
+
+@pytest.mark.parametrize("role", Role)
+def test_every_op_is_open_to_the_roles_that_the_table_says(call: Call, sample: Any, role: Role) -> None:
+    """A request with one wrong field, so that nothing is done: bad_value says that the role was not the reason."""
+    ada = call("ada", role)
+    ada.hello(**HELLOS[KINDS[role]])
+    replies = {op: ada.ask(op, **{**sample(op), "request_id": [1]}) for op in CATALOGUE.keys() - PRE_SESSION}
+    allowed = {op for op, reply in replies.items() if reply["code"] == "bad_value"}
+    refused = {op for op, reply in replies.items() if reply["code"] in ("not_allowed", "observer_read_only")}
+    assert allowed | refused == set(replies)
+    everything = CATALOGUE.keys() - PRE_SESSION
+    assert (
+        allowed
+        == {
+            Role.OBSERVER: READS,
+            Role.OPERATOR: everything - OF_ADMINS,
+            Role.DRIVER: everything - OF_ADMINS,
+            Role.ADMIN: everything,
+        }[role]
+    )
+
+
 def test_an_operator_changes_the_world_and_deletes_no_files(call: Call) -> None:
     ada = call("ada", Role.OPERATOR)
     ada.hello(operator=True)
@@ -128,6 +162,19 @@ def test_a_caller_replaces_its_own_session_as_ever(call: Call) -> None:
     assert first.refused("pie_status") == "session_expired"
 
 
+def test_an_upload_that_makes_older_ones_go_is_in_the_audit_log_with_them(
+    call: Call, audit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("urlab.importing.uploads.upload_store.MOST_UPLOADS", 1)
+    ada = call("ada", Role.OPERATOR)
+    ada.hello(operator=True)
+    first = Path(ada.ok("upload_asset", name="first.xml", data=b"<mujoco/>")["path"])
+    ada.ok("upload_asset", name="second.xml", data=b"<mujoco/>")
+    gone, written = audit()[-2:]
+    assert (gone["event"], gone["caller"], gone["path"]) == ("deleted", "ada", str(first.parent))
+    assert (written["event"], Path(written["path"]).name) == ("wrote", "second.xml")
+
+
 def test_what_is_written_and_deleted_is_in_the_audit_log(call: Call, audit: Any) -> None:
     root = call("root", Role.ADMIN)
     root.hello(operator=True)
@@ -142,3 +189,43 @@ def test_what_is_written_and_deleted_is_in_the_audit_log(call: Call, audit: Any)
     assert all(one["caller"] == "root" and one["time"].endswith("+00:00") for one in lines)
     assert lines[-1]["asset_path"] == "/Game/Levels/audited"
     assert lines[-2]["path"] == sent["path"]
+
+
+FILES = {
+    "recording_save", "recording_export", "create_level", "save_level", "import_xml", "upload_asset", "destroy_asset",
+}  # fmt: skip
+"""Ops that write or delete files of the project, whatever they are asked; each has a line of the audit log."""
+
+
+def _files(project: Path) -> dict[str, int]:
+    own = ("Saved/URLab/Journal", "Saved/URLab/audit", ".lock", "Saved/URLab/Replays/autosave-")
+    paths = (path for path in project.rglob("*") if path.is_file())
+    names = {path.relative_to(project).as_posix(): path.stat().st_mtime_ns for path in paths}
+    return {name: changed for name, changed in names.items() if not any(one in name for one in own)}
+
+
+def test_no_other_op_writes_a_file_of_the_project(builder: Any, sample: Any) -> None:
+    """Journals and autosaves are the server's own, and are told in its log."""
+    builder.spawn("robot", builder.robot_file)
+    builder.play()
+    before = _files(builder.project)
+    for op in CATALOGUE.keys() - FILES - PRE_SESSION:
+        builder.wire.ask(op, **sample(op))
+        assert _files(builder.project) == before, op
+
+
+def test_a_spawn_that_imports_a_file_or_heights_is_in_the_audit_log_and_another_is_not(builder: Any) -> None:
+    wire = builder.wire
+    wire.ok("spawn_actor", blueprint=builder.box_file, actor_id="own")
+    wire.ok("spawn_actor", blueprint="box", actor_id="shipped")
+    ground = {"heights": [[0, 0], [0, 1]], "size": [1, 1, 1]}
+    wire.ok("spawn_actor", blueprint="hill", actor_id="ground", heightfield=ground)
+    wire.ok("spawn_grid", blueprint=builder.robot_file, base_actor_id="g", count_x=1, count_y=1)
+    wire.ok("spawn_grid", blueprint="box", base_actor_id="h", count_x=1, count_y=1)
+    lines = map(json.loads, (builder.project / "Saved/URLab/audit.jsonl").read_text().splitlines())
+    told = [(one["event"], one["op"], one["blueprint"]) for one in lines if "spawn" in one.get("op", "")]
+    assert told == [
+        ("wrote", "spawn_actor", builder.box_file),
+        ("wrote", "spawn_actor", "hill"),
+        ("wrote", "spawn_grid", builder.robot_file),
+    ]

@@ -195,6 +195,36 @@ def test_clients_that_wait_for_the_simulation_do_not_hold_up_those_that_read(
     assert {peer.receive()["op"] for peer in crowd} == {"step_ok"}
 
 
+def test_a_spawn_whose_model_takes_long_holds_up_neither_readers_nor_the_driver(make_server: Any, peers: Any) -> None:
+    server = make_server("solo")
+    driver, author, crowd = peers(server), peers(server), [peers(server) for _ in range(8)]
+    driver.ask("hello")
+    driver.ask("set_mode", mode="direct")
+    author.ask("hello", operator=True)
+    for peer in crowd:
+        peer.ask("hello", observer=True)
+    library, begun, go_on = server.world.library, threading.Event(), threading.Event()
+    load = library._load
+
+    def slowly(*arguments: Any) -> Any:
+        begun.set()
+        assert go_on.wait(20)
+        return load(*arguments)
+
+    library._load = slowly
+    author.send("spawn_actor", blueprint="box", actor_id="heavy")
+    try:
+        assert begun.wait(10)
+        for peer in crowd:
+            peer.send("current_level")
+        assert driver.ask("step")["op"] == "step_ok"
+        assert {peer.receive()["op"] for peer in crowd} == {"current_level_ok"}
+        assert not author.is_answered
+    finally:
+        go_on.set()
+    assert author.receive()["op"] == "spawn_actor_ok"
+
+
 def test_a_request_that_is_sent_again_with_its_id_is_served_once(make_server: Any, peers: Any) -> None:
     server = make_server("solo")
     driver = peers(server)

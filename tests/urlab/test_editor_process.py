@@ -1,6 +1,8 @@
 import contextlib
 import http.client
 import socket
+import ssl
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,8 @@ import pytest
 
 import urlab
 from urlab import editor_process
+from urlab.app import Server
+from urlab.config import Ports, ServerConfig
 from urlab.editor_process import EditorProcess
 from urlab.errors import ConfigError
 from urlab_client import URLabClient
@@ -75,6 +79,61 @@ def test_the_first_browser_starts_it_and_it_ends_with_the_server(client: URLabCl
     client.close()
     with pytest.raises(ConnectionRefusedError):
         ask(url, 5.0)
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> tuple[Path, Path]:
+    """A certificate for this machine, signed by itself, and its key."""
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    made += ["-keyout", str(key), "-out", str(cert), "-subj", "/CN=localhost", "-days", "2"]
+    try:
+        subprocess.run([*made, "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("openssl is not installed")
+    return cert, key
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Starts servers with an editor, in an empty project; nothing plays."""
+    with contextlib.ExitStack() as opened:
+
+        def start(**options: Any) -> Server:
+            project = tmp_path / "project"
+            server = Server(
+                ServerConfig(project=project, ports=Ports.any(), play=False, web=True, web_port=0, **options)
+            )
+            opened.callback(server.close)
+            server.begin()
+            server.open_sockets()
+            return server
+
+        yield start
+
+
+def test_with_a_certificate_the_page_speaks_https_and_nothing_else(
+    serve: Callable[..., Server], certificate: tuple[Path, Path]
+):
+    url = str(serve(tls=certificate).web_url)
+    assert url.startswith("https://127.0.0.1:")
+    host, _, path = url.removeprefix("https://").partition("/")
+    trusting = ssl.create_default_context(cafile=certificate[0])
+    with contextlib.closing(http.client.HTTPSConnection(host, context=trusting, timeout=60)) as connection:
+        connection.request("GET", f"/{path}")
+        reply = connection.getresponse()
+        assert reply.status == 303
+        assert "Secure" in reply.headers["Set-Cookie"]
+    with pytest.raises((http.client.HTTPException, ConnectionError)):
+        ask(url.replace("https://", "http://"))
+
+
+@pytest.mark.parametrize(("tls", "address"), [(False, "http://127.0.0.1:"), (True, "https://0.0.0.0:")])
+def test_a_server_for_other_machines_keeps_its_page_on_this_one_unless_it_is_encrypted(
+    serve: Callable[..., Server], tmp_path: Path, certificate: tuple[Path, Path], tls: bool, address: str
+):
+    server = serve(host="0.0.0.0", keys=tmp_path / "keys", tls=certificate if tls else None)
+    assert str(server.web_url).startswith(address)
 
 
 def test_observers_are_not_told_the_token(client: URLabClient):

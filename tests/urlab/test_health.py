@@ -40,6 +40,9 @@ def test_a_server_that_plays_is_well_and_ready_and_counts_what_it_does(serving: 
     url = (server := serving("--metrics-port", "0")).ready["metrics"]
     assert get(f"{url}/healthz") == (200, json.dumps({"ok": True, "pid": server.process.pid}) + "\n")
     assert json.loads(get(f"{url}/readyz")[1]) == {"ok": True, "state": "ready", "level": "demo"}
+    lateness = "urlab_live_lateness_seconds", frozenset({("quantile", "0.99")})
+    while lateness not in (live := samples(get(f"{url}/metrics")[1])):
+        assert live["urlab_mode", frozenset({("mode", "live")})] == 1
     with URLabClient("tcp://127.0.0.1", step_port=int(server.port), step_mode="direct", transport="zmq") as client:
         client.discover()
         for _ in range(7):
@@ -52,6 +55,9 @@ def test_a_server_that_plays_is_well_and_ready_and_counts_what_it_does(serving: 
     assert found["urlab_steps_total", frozenset()] >= 21
     assert found["urlab_sessions", frozenset({("kind", "driver")})] == 1
     assert found["urlab_rpc", frozenset({("what", "connections")})] == 1
+    assert {("what", one) for one in ("waiting_requests", "running_requests", "received_bytes", "unsent_bytes")} <= {
+        label for name, labels in found for label in labels if name == "urlab_rpc"
+    }
     assert found["urlab_mode", frozenset({("mode", "direct")})] == 1
     assert found["process_resident_memory_bytes", frozenset()] > 1 << 20
 

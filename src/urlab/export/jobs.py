@@ -16,6 +16,9 @@ from urlab_wire.enums import ExportState
 log = logging.getLogger("urlab.export")
 
 MAX_UNFINISHED = 16
+MAX_OF_CALLER = 8
+"""Unfinished ones of one caller: others are not kept out by it."""
+
 _KEPT = 64
 """Exports that are remembered, those that have ended included."""
 
@@ -29,13 +32,17 @@ class ExportCancelled(Exception):
 
 @dataclass(eq=False)
 class ExportJob:
-    """One export: of ``recording``, to ``path``. ``done`` of ``total`` samples are written. Any thread may read it."""
+    """One export: of ``recording``, to ``path``, for ``caller``. ``done`` of ``total`` samples are written.
+
+    Any thread may read it.
+    """
 
     id: str
     format: str
     recording: str
     path: Path
     total: int
+    caller: str = ""
     state: ExportState = ExportState.WAITING
     done: int = 0
     failure: UrlabError | None = None
@@ -75,14 +82,23 @@ class ExportJobs:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="urlab-export")
 
     def begin(
-        self, format_name: str, recording: str, path: Path, total: int, write: Callable[[Advance], None]
+        self,
+        format_name: str,
+        recording: str,
+        path: Path,
+        total: int,
+        write: Callable[[Advance], None],
+        caller: str = "",
     ) -> ExportJob:
-        """Have ``write`` called when it is its turn; RateLimited when too many wait."""
+        """Have ``write`` called when it is its turn; RateLimited when too many wait, of all or of this caller."""
         with self._lock:
-            waiting = sum(one.is_unfinished for one in self._jobs.values())
-            if waiting >= MAX_UNFINISHED:
-                raise RateLimited(f"{waiting} exports have not ended yet: wait for one, or export_cancel it")
-            job = ExportJob(f"export-{next(self._numbers)}", format_name, recording, path, total)
+            waiting = [one for one in self._jobs.values() if one.is_unfinished]
+            if len(waiting) >= MAX_UNFINISHED:
+                raise RateLimited(f"{len(waiting)} exports have not ended yet: wait for one, or export_cancel it")
+            own = sum(one.caller == caller for one in waiting)
+            if own >= MAX_OF_CALLER:
+                raise RateLimited(f"{own} exports of yours have not ended yet: wait for one, or export_cancel it")
+            job = ExportJob(f"export-{next(self._numbers)}", format_name, recording, path, total, caller)
             self._jobs[job.id] = job
             self._forget_old()
             self._running[job.id] = self._thread.submit(self._run, job, write)

@@ -42,8 +42,8 @@ class Exports:
         self._profile = profile
         self.jobs = ExportJobs()
 
-    def begin(self, request: RecordingExportRequest) -> tuple[ExportJob, list[str]]:
-        """Check all that a request asks, and begin; the export, and what the client should know.
+    def begin(self, request: RecordingExportRequest, caller: str = "") -> tuple[ExportJob, list[str]]:
+        """Check all that a request of a caller asks, and begin; the export, and what the client should know.
 
         The recording is read here, so that what is wrong with it is told at once; drawing and writing come later.
         """
@@ -66,7 +66,7 @@ class Exports:
             finally:
                 pictures.close()
 
-        job = self.jobs.begin(chosen.name, request.path, path, len(frames), write)
+        job = self.jobs.begin(chosen.name, request.path, path, len(frames), write, caller)
         return job, _missing_joints(playable)
 
     def _fitted(self, path: str, scene: CompiledScene) -> PlayableRecording:

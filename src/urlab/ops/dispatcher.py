@@ -34,12 +34,14 @@ from urlab.ops.parsing import (
     read_request,
 )
 from urlab.ops.session import Session, SessionTable
+from urlab.scene.blueprint_record import asked_path
 from urlab_wire import CATALOGUE, ErrorCode, OpSpec, Reply, Request, encode
 from urlab_wire.catalogue import DEFAULT_LIMIT_S, PRE_SESSION
 from urlab_wire.codec import looks_like_json
 from urlab_wire.enums import Encoding, OpCategory
 from urlab_wire.envelope import ErrorReply, error
 from urlab_wire.ops.runtime import PerturbRequest
+from urlab_wire.ops.scene import SpawnActorRequest, SpawnGridRequest
 from urlab_wire.ops.stepping import StepRequest
 
 log = logging.getLogger("urlab.ops")
@@ -217,8 +219,9 @@ class Dispatcher:
         context = Context(self._parts, self.sessions, session, running, caller)
         reply = handler(context, request)
         if not spec.reads:  # of a step, nothing more is done
-            if spec.name in _AUDITED:
-                context.record(_AUDITED[spec.name], op=spec.name, **(_paths(request) | _paths(reply)))
+            event = _AUDITED.get(spec.name) or ("wrote" if _imports_file(request) else None)
+            if event is not None:
+                context.record(event, op=spec.name, **(_paths(request) | _paths(reply)))
             self._note(spec, session, caller)
         return reply
 
@@ -255,7 +258,8 @@ _AUDITED = {
 }
 """Ops that write or delete files, and what the audit log calls it."""
 
-_OF_ADMINS = frozenset(op for op, event in _AUDITED.items() if event == "deleted")
+_OF_ADMINS = frozenset({"editor_address", *(op for op, event in _AUDITED.items() if event == "deleted")})
+"""Ops that only admins may call: the editor's token gives the rights of the server's user."""
 
 
 def _check_role(spec: OpSpec, session: Session, caller: RpcCaller) -> None:
@@ -269,9 +273,17 @@ def _check_role(spec: OpSpec, session: Session, caller: RpcCaller) -> None:
         raise NotAllowed(f"{spec.name} needs the role {needed}, and the key of {caller.name!r} has {caller.role}")
 
 
+def _imports_file(request: object) -> bool:
+    """Whether a request spawns what becomes an import of the project first: a file, or ground from heights."""
+    if not isinstance(request, SpawnActorRequest | SpawnGridRequest):
+        return False
+    return getattr(request, "heightfield", None) is not None or asked_path(request.blueprint).file is not None
+
+
 def _paths(message: object) -> dict[str, str]:
     """The paths that a request or a reply names, for the audit log."""
-    names = (name for name in getattr(message, "__struct_fields__", ()) if name == "path" or name.endswith("_path"))
+    fields = getattr(message, "__struct_fields__", ())
+    names = (name for name in fields if name in ("path", "blueprint") or name.endswith("_path"))
     return {name: value for name in names if isinstance(value := getattr(message, name), str)}
 
 

@@ -32,6 +32,7 @@ from zmq.utils import z85
 
 from urlab import access
 from urlab.access import KeyPair, KeysFolder, KnownKey, Role
+from urlab.monitoring.watchdog import Turns
 
 log = logging.getLogger("urlab.transport")
 
@@ -54,7 +55,10 @@ _LOOK_EVERY_MS = 50
 _ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 _ZAP_FRAMES = 6
 _EVENT = struct.Struct("=HI")
-_EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | zmq.EVENT_MONITOR_STOPPED
+_LEFT = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+"""The connection that is told to be disconnected next left, or said nothing, in the middle of its handshake."""
+
+_EVENTS = zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED | zmq.EVENT_MONITOR_STOPPED | _LEFT
 _TCP_INFO, _TCP_INFO_BYTES, _BYTES_RECEIVED_AT = 11, 136, 128
 _STOP_LIMIT_S = 3.0
 
@@ -74,6 +78,9 @@ class ConnectionUse:
     """The name of its key, once a message of it has come."""
 
     ended: bool = False
+    address: str = ""
+    is_judged: bool = False
+    """Whether it was refused, or ZeroMQ has asked about it. Of connections of one address, the oldest counts."""
 
     def deliver(self, size: int, frames: int = 1) -> None:
         """The owner of the socket has got a message of this connection."""
@@ -99,11 +106,14 @@ class GuardedSocket:
     most_undelivered_bytes: int = 0
     connections: dict[int, ConnectionUse] = field(default_factory=dict)
     on_end: Callable[[ConnectionUse], None] | None = None
+    has_left: bool = False
 
     def use_by(self, frame: zmq.Frame) -> ConnectionUse | None:
         """The account of the connection that a frame has come from; None when it has gone already."""
         descriptor = source(frame)
         use = self.connections.get(descriptor)
+        if use is not None:
+            use.is_judged = True
         if use is not None and self.has_keys and use.name is None:
             use.name = key_name(frame)
             if sum(one.name == use.name for one in list(self.connections.values())) > MOST_CONNECTIONS_PER_KEY:
@@ -114,8 +124,30 @@ class GuardedSocket:
         """End a connection of this socket, and say why in the log."""
         with held(descriptor) as connection:
             if connection is not None and self.has(connection):
+                if (use := self.connections.get(descriptor)) is not None:
+                    use.is_judged = True
                 access.disconnect(connection)
                 access.refusals.say(self.endpoint, f"{self.endpoint}: a connection is ended: {reason}")
+
+    def asked_about(self, address: str) -> None:
+        """ZeroMQ asks about a connection from that address."""
+        waiting = [use for use in self.connections.values() if not use.is_judged]
+        if waiting:
+            next((use for use in waiting if use.address == address), waiting[0]).is_judged = True
+
+    def ended(self, descriptor: int) -> None:
+        """A connection has ended; one that ZeroMQ ended without asking has no key, or does not speak its protocol."""
+        use, has_left = self.connections.pop(descriptor, None), self.has_left
+        self.has_left = False
+        if use is not None and self.on_end is not None:
+            use.ended = True
+            self.on_end(use)
+        if use is None or use.is_judged or (has_left and not self.has_keys):
+            return  # one that only looked whether there is a server is not worth a word
+        why, reason = ("it has no key", "key") if self.has_keys else ("it does not speak ZeroMQ's protocol", "protocol")
+        who = f"a client at {use.address}" if use.address else "a client that has gone meanwhile"
+        text = f"{self.endpoint}: {who} is refused: {why}"
+        access.refusals.say(f"{self.endpoint} {reason}", text, reason)
 
     def has(self, connection: sockets.socket) -> bool:
         """Whether a connection is to this socket; its descriptor may have got another meaning meanwhile."""
@@ -156,6 +188,7 @@ class ConnectionGuard:
         self._wake_in, self._wake_out = sockets.socketpair()
         self._stopping = False
         self._look_s = 0.0
+        self._watched = Turns("urlab-guard")
         self._thread = threading.Thread(target=self._run, name="urlab-guard", daemon=True)
         self._thread.start()
 
@@ -202,10 +235,12 @@ class ConnectionGuard:
     # -- the thread's part --------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        self._watched.open()
         try:
             while not self._stopping:
                 self._serve_once()
         finally:
+            self._watched.close()
             for one in self._guarded.values():
                 one.monitor.close()
             self._zap.close()
@@ -215,6 +250,7 @@ class ConnectionGuard:
     def _serve_once(self) -> None:
         guarded = list(self._guarded.values())
         events = self._wait(guarded)
+        self._watched.busy()
         try:
             for one in guarded:
                 if one.monitor in events:
@@ -231,6 +267,7 @@ class ConnectionGuard:
             self._stopping = True
         except Exception:
             log.exception("a connection could not be judged")
+        self._watched.idle()
 
     def _wait(self, guarded: list[GuardedSocket]) -> dict[Any, int]:
         poller = zmq.Poller()
@@ -250,6 +287,7 @@ class ConnectionGuard:
         one = self._guarded.get(domain)
         if one is not None:
             self._follow(one)
+            one.asked_about(question[3].decode("ascii", "replace"))
         if one is None:
             reply = [b"500", b"unknown domain", b"", b""]
         elif self._keys is None:
@@ -293,26 +331,36 @@ class ConnectionGuard:
         for event, descriptor in _events(one.monitor):
             if event == zmq.EVENT_ACCEPTED:
                 self._judge(one, descriptor)
+            elif event == _LEFT:
+                one.has_left = True
             elif event == zmq.EVENT_DISCONNECTED:
-                ended = one.connections.pop(descriptor, None)
-                if ended is not None and one.on_end is not None:
-                    ended.ended = True
-                    one.on_end(ended)
+                one.ended(descriptor)
             elif event == zmq.EVENT_MONITOR_STOPPED:
                 one.monitor.close()
                 one.connections.clear()
                 self._guarded.pop(one.domain, None)
 
     def _judge(self, one: GuardedSocket, descriptor: int) -> None:
-        one.connections[descriptor] = ConnectionUse()
+        use = one.connections[descriptor] = ConnectionUse()
         with held(descriptor) as connection:
             if connection is None or not one.has(connection):
                 return  # closed already; the descriptor may be that of another connection by now
+            use.address = _address(connection)
             if not self._share and access.is_stranger(connection):
+                use.is_judged = True
                 access.refusals.refused(one.endpoint, connection)
                 access.disconnect(connection)
         if len(one.connections) > MOST_CONNECTIONS:
             one.refuse(descriptor, f"{MOST_CONNECTIONS} connections are the most")
+
+
+def _address(connection: sockets.socket) -> str:
+    """Of the other end of a TCP connection, without its port; empty when there is none."""
+    try:
+        name = connection.getpeername()
+    except OSError:
+        return ""
+    return name[0] if isinstance(name, tuple) else ""
 
 
 def _end_hoarders(one: GuardedSocket) -> None:

@@ -30,7 +30,7 @@ from urlab_wire import CATALOGUE
 
 ABOUT = "path escapes over every path-like field, link races, damaged recordings, levels, models and archives"
 SECRET = "urlab-canary-7c1e"
-PATH_FIELDS = ("path", "level_path", "asset_path", "blueprint", "name", "config")
+PATH_FIELDS = ("path", "level_path", "asset_path", "blueprint", "name", "config", "out", "heightfield")
 _REPLY_MS = 130_000
 
 MODEL = f"""<mujoco model="secret"><!-- {SECRET} -->
@@ -179,16 +179,26 @@ def _escapes(wire: _Wire, inside: Path, outside: Path, chance: random.Random, se
     wire.ask("recording_start", name="canary")
     wire.ask("step", n_steps=3)
     wire.ask("recording_stop")
+    wire.ask("recording_save", path="canary.json")
     for op, field, way in tries:
         if time.monotonic() > until:
             break
         wire.outcome.tried["path escapes"] += 1
         if op == "save_level":
             wire.ask("create_level", name="lab")
-        wire.ask(op, **{**_needed(op), field: {"file": way} if field == "config" else way})
+        wire.ask(op, **{**_needed(op), field: _value(field, way)})
+
+
+def _value(field: str, way: str) -> Any:
+    """What a field holds that leads to a file."""
+    if field == "heightfield":
+        return {"image": way, "size": [1.0, 1.0, 1.0]}
+    return {"file": way} if field == "config" else way
 
 
 def _needed(op: str) -> dict[str, Any]:
+    if op == "recording_export":
+        return {"path": "canary.json", "format": "mp4"}
     plain = {str: "x", float: 1.0, int: 1, bool: False, bytes: GOOD.encode()}
     fields = msgspec.structs.fields(CATALOGUE[op].request)
     return {one.encode_name: plain.get(one.type, [0, 0, 0]) for one in fields if one.required}

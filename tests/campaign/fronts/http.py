@@ -24,12 +24,13 @@ from typing import Any
 import numpy as np
 
 from tests.campaign import values
-from tests.campaign.good_client import figures_of, in_words, judge_waits
+from tests.campaign.good_client import figures_of, in_words, judge_phases
 from tests.campaign.outcome import Outcome, Plan
 from tests.campaign.processes import ROOT, Watched, scratch
 
 ABOUT = "bodies, pickles, heads, slow and silent connections on the evaluation server, beside a good client"
 TASK = ROOT / "tests" / "urlab" / "evaluation" / "cube_on_plate.toml"
+HOSTILE = ("bodies: ", "broken heads", "slow bodies", "silent connections")
 MEMORY_LIMIT_MB = 2500
 PERIOD_S = 4.0
 ROUTES = (
@@ -44,12 +45,12 @@ _REPLY_S = 60.0
 class EvalServer(Watched):
     """`urlab eval serve` on a free port."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str) -> None:
         folder.mkdir()
         ready_file = folder / "ready.json"
         words = ["eval", "serve", "--port", "0", "--no-cameras", "--tasks", str(TASK), "--episodes", "3"]
         words += ["--workers", "2", "--results", str(folder / "results"), "--ready-file", str(ready_file)]
-        super().__init__([sys.executable, "-m", "urlab", *words], folder / "log", memory_mb=MEMORY_LIMIT_MB)
+        super().__init__([sys.executable, "-m", "urlab", *words, *options], folder / "log", memory_mb=MEMORY_LIMIT_MB)
         self.url: str = self.wait_for(ready_file)["url"]
 
 
@@ -87,8 +88,8 @@ class GoodHttpClient:
             outcome.lose("good client: wrong replies", detail)
         figures = {phase: figures_of(waits) for phase, waits in self.waits.items()}
         outcome.figures.update({f"good client, attack {phase}": in_words(one) for phase, one in figures.items()})
-        if is_timed and {"here", "elsewhere"} <= figures.keys():
-            judge_waits(outcome, "HTTP", figures["here"], figures["elsewhere"])
+        if is_timed:
+            judge_phases(outcome, "HTTP", figures)
 
 
 def run(plan: Plan, outcome: Outcome) -> None:

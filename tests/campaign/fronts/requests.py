@@ -24,6 +24,7 @@ from tests.campaign.processes import PROJECT, UrlabServer, Watched, run_part, sc
 from urlab_wire import CATALOGUE, ErrorCode
 
 ABOUT = "fuzzed requests over the catalogue, in process and over ZeroMQ, beside a good client"
+HOSTILE = ("frames (",)
 REPLY_LIMIT_MS = 60_000
 PERIOD_S = 4.0
 IN_FLIGHT = 8

@@ -66,7 +66,7 @@ def run(plan: Plan, outcome: Outcome) -> None:
             outcome.figures["ports"] = len(ports)
             _own_user(outcome, ports)
             _other_user(outcome, ports, server, evaluation)
-            _other_machine(outcome, ports)
+            _other_machine(outcome, ports, folder)
             if plan.short:
                 outcome.skipped.append("a web page (not in the short form)")
             else:
@@ -165,7 +165,8 @@ def _second_machine() -> Iterator[str | None]:
         subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
 
 
-def _other_machine(outcome: Outcome, ports: Ports) -> None:
+def _other_machine(outcome: Outcome, ports: Ports, folder: Path) -> None:
+    """It does not reach what listens on loopback; what listens for it asks for a key or a token."""
     if os.geteuid() != 0 or shutil.which("ip") is None:
         outcome.skipped.append("another machine: only root can make a network namespace")
         return
@@ -182,6 +183,34 @@ def _other_machine(outcome: Outcome, ports: Ports) -> None:
             outcome.tried["connections of another machine"] += len(answers)
             refused = all(size == 0 and how == "ConnectionRefusedError" for size, how in answers)
             outcome.check(refused, "another machine reached a port", f"{port}: {answers}")
+        _without_key(outcome, folder, ["ip", "netns", "exec", name])
+
+
+def _without_key(outcome: Outcome, folder: Path, prefix: list[str]) -> None:
+    """Servers that listen for other machines, and one that has neither key nor token."""
+    options = ("--host", NEAR, "--keys", str(folder / "keys"), "--no-web")
+    token = ("--host", NEAR, "--token", "auto")
+    with UrlabServer(folder / "keyed", *options) as server, EvalServer(folder / "token", *token) as evaluation:
+        ports = _ports(server, evaluation)
+        for name, answers in _probe(0, NEAR, ports, prefix, 2).items():
+            outcome.tried["connections of another machine without a key"] += len(answers)
+            told = (evaluation if name == "evaluation" else server).log.read_text()
+            outcome.check(_is_refused(name, answers), "another machine was let in", f"{name}: {answers}")
+            lines = [
+                line
+                for line in told.splitlines()
+                if "refused" in line and (str(ports[name][0]) in line or "token" in line)
+            ]
+            outcome.check(bool(lines), "a refused machine is not in the log", f"{name}: port {ports[name][0]}")
+        server.judge(outcome, "server with keys")
+        evaluation.judge(outcome, "evaluation server with a token")
+
+
+def _is_refused(name: str, answers: list[list[Any]]) -> bool:
+    """A web server says so in words; ZeroMQ ends the connection, with no more than its greeting."""
+    if name == "evaluation":
+        return all(size < 1000 and how == "closed" for size, how in answers)
+    return all(size <= 64 and how != "TimeoutError" for size, how in answers)
 
 
 # -- a web page ---------------------------------------------------------------------------------------------------
@@ -193,6 +222,20 @@ FETCH = """(async () => {
       const reply = await fetch(url, {...options, signal: AbortSignal.timeout(3000)});
       found[name] = [reply.type, reply.status, (await reply.text()).length];
     } catch (failed) { found[name] = ["failed", 0, 0]; }
+  }
+  return found;
+})()"""
+
+
+CONNECT = """(async () => {
+  const found = {};
+  for (const [name, url] of TARGETS) {
+    found[name] = await new Promise((tell) => {
+      const socket = new WebSocket(url);
+      socket.onopen = () => { socket.close(); tell("open"); };
+      socket.onerror = () => tell("refused");
+      setTimeout(() => tell("silent"), 3000);
+    });
   }
   return found;
 })()"""
@@ -235,10 +278,19 @@ def _web_page(outcome: Outcome, ports: Ports, folder: Path, server: UrlabServer,
             _status(evaluation) == before, "a web page changed the evaluation", f"{before} {_status(evaluation)}"
         )
         web.shutdown()
-    log = evaluation.log.read_text()
-    outcome.check(
-        "origin" in log or "rebound.example" in log or "evil.example" in log, "a refused page is not in the log"
-    )
+    for name, (port, _) in ports.items():
+        log = (evaluation if name == "evaluation" else server).log.read_text()
+        told = [line for line in log.splitlines() if _tells_of_page(name, port, line)]
+        outcome.check(bool(told), "a refused page is not in the log", f"{name}: port {port}")
+
+
+def _tells_of_page(name: str, port: int, line: str) -> bool:
+    """Whether a line of the log tells that a page was refused at that port."""
+    if name == "evaluation":
+        return "refused a request" in line
+    if name == "web":
+        return "a request for the editor was refused" in line
+    return str(port) in line and (" refused" in line or "disconnected" in line) and str(STRANGER_UID) not in line
 
 
 def _fetch_everything(outcome: Outcome, page: Any, ports: Ports, host: str, who: str) -> None:
@@ -249,7 +301,7 @@ def _fetch_everything(outcome: Outcome, page: Any, ports: Ports, host: str, who:
         "plain": {"method": "POST", "mode": "no-cors", "body": body, "headers": {"Content-Type": "text/plain"}},
         "json": {"method": "POST", "body": body, "headers": {"Content-Type": "application/json"}},
     }
-    paths = ("/status", "/start_new_job", "/kill", "/metrics", "/healthz", "/openapi.json")
+    paths = ("/", "/status", "/start_new_job", "/kill", "/metrics", "/healthz", "/openapi.json")
     targets = [
         (f"{name} {path} {way}", f"http://{host}:{port}{path}", options)
         for name, (port, _) in ports.items()
@@ -262,6 +314,10 @@ def _fetch_everything(outcome: Outcome, page: Any, ports: Ports, host: str, who:
         outcome.check(
             not (kind in ("basic", "cors") and status == 200 and size), f"{who} read a reply", f"{name}: {status}"
         )
+    sockets_to = [(name, f"ws://{host}:{port}/") for name, (port, _) in ports.items()]
+    for name, answer in page.evaluate(CONNECT.replace("TARGETS", json.dumps(sockets_to))).items():
+        outcome.tried[f"websockets of {who}"] += 1
+        outcome.check(answer != "open", f"{who} opened a websocket", name)
 
 
 def _status(evaluation: EvalServer) -> Any:

@@ -1,6 +1,7 @@
 """Streams and control: subscriptions without end, subscribers that never read, broken bytes, garbage for the robots.
 
-The server runs live. A subscriber that behaves must go on receiving the state, a client that reads its replies.
+The server runs live. A subscriber that behaves must go on receiving the state, a client that reads its replies; what
+that one waits is compared with what it waits while the same goes to another server.
 """
 
 import contextlib
@@ -16,11 +17,15 @@ import zmq
 
 from tests.campaign import values
 from tests.campaign.fronts.zmtp import GREETING, command, frame, ready, shake_hands
-from tests.campaign.good_client import GoodClient
+from tests.campaign.good_client import ELSEWHERE, HERE, GoodClient
 from tests.campaign.outcome import Outcome, Plan
-from tests.campaign.processes import UrlabServer, scratch, settles
+from tests.campaign.processes import UrlabServer, scratch, settles, two_servers
 
 ABOUT = "subscriptions, subscribers that never read, broken bytes and garbage controls, beside a good subscriber"
+HOSTILE = (
+    "long subscriptions", "subscribers", "connections with broken bytes", "control messages", "large control frames",
+    "control frames with MORE",
+)  # fmt: skip
 TOPIC_BYTES, TOPICS = 3500, 100_000
 LONGEST_GAP_S = 5.0
 ROUND_S = 2.0
@@ -62,7 +67,8 @@ class GoodSubscriber:
 
 def run(plan: Plan, outcome: Outcome) -> None:
     # Two subscribers of every camera, which are drawn by one core, leave little to everything else.
-    with scratch() as folder, UrlabServer(folder / "server", "--step-mode", "live", target="panda") as server:
+    live = ("--step-mode", "live")
+    with scratch() as folder, two_servers(plan, folder, *live, target="panda") as (server, elsewhere):
         subscriber = GoodSubscriber(server.ready["state"])
         good = GoodClient("reader", server.endpoint, folder)
         before: dict[str, int] = {}
@@ -72,15 +78,17 @@ def run(plan: Plan, outcome: Outcome) -> None:
         number = 0
         while plan.left_s > 0 or number < len(attacks):
             attack = attacks[number % len(attacks)]
-            target = _Target(server, outcome)
-            good.phase(attack.__name__.strip("_"))
-            attack(target, random.Random(f"{plan.seed}/streams/{number}"), 0.3 if plan.short else ROUND_S)
+            for phase, attacked in ((ELSEWHERE, elsewhere), (HERE, server))[plan.short :]:
+                good.phase(phase)
+                chance = random.Random(f"{plan.seed}/streams/{number}")
+                attack(_Target(attacked, outcome), chance, 0.3 if plan.short else ROUND_S)
+                good.phase("between")
             number += 1
             if number == len(attacks):  # by now everything has been drawn and subscribed to once
                 before = server.held()
             if not server.is_alive or (plan.short and number == len(attacks)):
                 break
-        good.finish(outcome, is_timed=False)
+        good.finish(outcome, is_timed=not plan.short, name="reader beside streams")
         subscriber.finish(outcome)
         if server.is_alive:
             most = {**before, "threads": before["threads"] + 30, "descriptors": before["descriptors"] + 5}

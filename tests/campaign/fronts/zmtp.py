@@ -1,7 +1,7 @@
 """The RPC port below ZeroMQ: raw bytes, broken handshakes and frames, silent and slow peers, unread bursts.
 
-A good client steps in lockstep beside them. Bursts go to the attacked server and to another one in turns, so that what
-the good client waits can be compared.
+A good client steps in lockstep beside them. Everything goes to the attacked server and to another one in turns, so that
+what the good client waits can be compared.
 
     python -m tests.campaign.fronts.zmtp SEED SECONDS HOST PORT  (one process of bytes)
 """
@@ -15,14 +15,16 @@ import time
 from collections.abc import Callable, Iterator
 
 import msgpack
+import zmq
 
 from tests.campaign import values
-from tests.campaign.good_client import GoodClient
+from tests.campaign.good_client import ELSEWHERE, HERE, GoodClient
 from tests.campaign.outcome import Outcome, Plan
 from tests.campaign.processes import UrlabServer, run_part, scratch, settles, two_servers
 
 ABOUT = "raw bytes, handshakes, frames, silent and slow peers, and bursts on the RPC port, beside a good client"
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
+HOSTILE = ("connections: ", "burst: ", "silent connections", "slow handshakes")
 SENT_AT_MOST = 4 << 20
 SILENT = 1200
 LORISES = 200
@@ -208,6 +210,31 @@ def _burst(server: UrlabServer, data: bytes, is_closed: bool) -> sockets.socket:
     return peer
 
 
+FLOODERS, IN_FLIGHT = 4, 50
+
+
+def _flood(server: UrlabServer, seconds: float) -> int:
+    """Clients that ask far ahead, and do read: so many requests were answered."""
+    with contextlib.ExitStack() as opened:
+        context = opened.enter_context(zmq.Context())
+        dealers = [opened.enter_context(context.socket(zmq.DEALER)) for _ in range(FLOODERS)]
+        poller, answered = zmq.Poller(), 0
+        frames = [b"", msgpack.packb({"op": "meta"})]
+        for dealer in dealers:
+            dealer.setsockopt(zmq.LINGER, 0)
+            dealer.connect(server.endpoint)
+            poller.register(dealer, zmq.POLLIN)
+            for _ in range(IN_FLIGHT):
+                dealer.send_multipart(frames)
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            for dealer, _ in poller.poll(100):
+                dealer.recv_multipart()
+                dealer.send_multipart(frames)
+                answered += 1
+    return answered
+
+
 def ask(address: tuple[str, int], op: str, **fields: object) -> dict[str, object]:
     """One request on a connection of its own, with plain sockets."""
     with sockets.create_connection(address, _CONNECT_S) as peer:
@@ -237,6 +264,10 @@ def _bursts(plan: Plan, outcome: Outcome, here: UrlabServer, elsewhere: UrlabSer
                 good.phase("between")
             if plan.left_s < 0:
                 return
+        for phase, server in (("flood " + ELSEWHERE, elsewhere), ("flood " + HERE, here)):
+            good.phase(phase)
+            outcome.tried["burst: flood of clients that read"] += _flood(server, 0.2 if plan.short else BURST_S)
+            good.phase("between")
         if plan.short:
             return
 
@@ -318,15 +349,17 @@ def run(plan: Plan, outcome: Outcome) -> None:
         before = here.held()
         good = GoodClient("lockstep", here.endpoint, folder)
         _bursts(plan.part(0.4), outcome, here, elsewhere, good)
-        good.phase("endless")
-        _endless(plan, outcome, here)
-        good.phase("silent")
-        _silent(plan, outcome, here)
-        _slow(plan, outcome, here)
-        good.phase("bytes")
-        seconds = 1.0 if plan.short else max(plan.left_s, 10.0)
-        words = (plan.seed, seconds, *here.address)
-        outcome.add_outcome(run_part("fronts.zmtp", *words, folder=folder, limit_s=seconds + 120))
+        for name, attack in (("endless", _endless), ("silent", _silent), ("slow", _slow)):
+            for where, server in ((ELSEWHERE, elsewhere), (HERE, here))[plan.short :]:
+                good.phase(f"{name} {where}")
+                attack(plan, outcome, server)
+                good.phase("between")
+        seconds = 1.0 if plan.short else max(plan.left_s / 2, 10.0)
+        for where, server in ((ELSEWHERE, elsewhere), (HERE, here))[plan.short :]:
+            good.phase(f"bytes {where}")
+            words = (plan.seed, seconds, *server.address)
+            outcome.add_outcome(run_part("fronts.zmtp", *words, folder=folder, limit_s=seconds + 120))
+            good.phase("between")
         good.finish(outcome, is_timed=not plan.short)
         outcome.check(_asked(outcome, here, "unusable afterwards"), "unusable afterwards")
         left = settles(here.held, {**before, "threads": before["threads"] + 30, "descriptors": before["descriptors"]})

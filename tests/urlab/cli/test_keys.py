@@ -6,13 +6,15 @@ import os
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from urlab_client import URLabClient
+from urlab_client import URLabClient, URLabRPCError
 
 NewKey = Callable[..., Path]
 
@@ -87,6 +89,28 @@ def test_streams_and_cameras_come_to_the_holder_of_a_key(serving: Any, keys: Pat
         camera = next(iter(client.articulations["panda"].cameras.values()))
         assert camera.wait_for_frame(timeout_s=20).any()
         assert client.latest_state is not None
+
+
+def figures(server: Any) -> str:
+    with urllib.request.urlopen(f"{server.ready['metrics']}/metrics", timeout=20) as answer:
+        return str(answer.read().decode())
+
+
+def test_a_client_with_a_key_notices_at_once_that_its_server_was_killed(
+    serving: Any, arm: str, keys: Path, new_key: NewKey
+) -> None:
+    ada = new_key(keys, "ada", "driver")
+    server = serving(arm, "--keys", str(keys), "--metrics-port", "0")
+    port, options = int(server.port), {"step_mode": "direct", "key": ada, "local_model": False}
+    with URLabClient("tcp://127.0.0.1", step_port=port, rcv_timeout_ms=60_000, **options) as client:
+        client.discover()
+        with ThreadPoolExecutor(1) as beside:
+            stepping = beside.submit(client.step, 10**9)
+            while 'urlab_rpc{what="running_requests"} 1' not in figures(server):
+                assert not stepping.done(), "the step's own time limit came first"
+            server.process.kill()
+            with pytest.raises(URLabRPCError, match="ended before it answered"):
+                stepping.result(timeout=20)
 
 
 @pytest.fixture

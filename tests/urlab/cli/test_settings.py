@@ -5,7 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 
+from urlab.cli.main import app
+from urlab.cli.settings import listen_to_environment
+
+NO_SETTINGS = {"--config", "--help", "--version", "--install-completion", "--show-completion"}
 FILE = """
 [serve]
 step-port = 6000
@@ -131,3 +136,22 @@ def test_a_command_that_is_none_is_wrong_use(cli_here: Any, words: list[str], co
     done = cli_here("config", *words)
     assert done.returncode == 2
     assert complaint in done.stderr
+
+
+def test_every_option_of_every_command_has_a_variable() -> None:
+    root = typer.main.get_command(app)
+    listen_to_environment(root)
+
+    def without(command: Any) -> list[str]:
+        options = [one for one in command.params if one.opts[0].startswith("--")]
+        own = [f"{command.name} {one.opts[0]}" for one in options if not str(one.envvar).startswith("URLAB_")]
+        return own + [word for below in getattr(command, "commands", {}).values() for word in without(below)]
+
+    assert {word.rpartition(" ")[2] for word in without(root)} <= NO_SETTINGS, without(root)
+
+
+def test_a_server_that_every_machine_may_drive_shouts(serving: Any) -> None:
+    said = serving("--host", "0.0.0.0", "--insecure", "--no-play", "--no-web").end(15)[1]
+    assert "EVERY MACHINE that reaches this address may drive this server, unencrypted (--insecure)" in " ".join(
+        said.split()
+    )

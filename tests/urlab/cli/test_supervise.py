@@ -139,6 +139,37 @@ def test_what_follows_a_server_comes_back_without_help(supervised: Any, arm: str
     follower.close()
 
 
+@pytest.fixture
+def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Starts a command that follows a server; what it returns tells what that has said. It is killed in the end."""
+    for name in ("ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS", "CYCLONEDDS_URI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(server: Supervised, *words: str) -> Callable[[], str]:
+        log = tmp_path / f"said{len(started)}"
+        command = [sys.executable, "-m", "urlab", *words, "--step-port", server.ready["step"].rpartition(":")[2]]
+        with log.open("wb") as said:
+            started.append(subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT))
+        return log.read_text
+
+    yield start
+    for one in started:
+        one.kill()
+        one.wait()
+
+
+def test_watch_and_the_ros_bridge_come_back_with_their_server(supervised: Any, arm: str, follow: Any) -> None:
+    pytest.importorskip("urlab.ros2.dds", reason="the bridge needs the extra ros2", exc_type=ImportError)
+    server = supervised(arm)
+    watch = follow(server, "watch", "--no-cameras", "--seconds", "600")
+    bridge = follow(server, "ros2", "--backend", "dds", "--domain", "103")
+    wait_until(lambda: " x real time" in watch() and "bridging arm" in bridge())
+    server.kill_server()
+    wait_until(lambda: " x real time" in watch().partition(" is back")[2] and "the server is back" in bridge())
+
+
 @pytest.mark.parametrize("stop_signal", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stop_signal_is_passed_on_and_ends_both_cleanly(
     supervised: Any, arm: str, stop_signal: signal.Signals

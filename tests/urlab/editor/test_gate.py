@@ -1,7 +1,10 @@
 import asyncio
 import contextlib
 import http.client
+import os
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -131,3 +134,22 @@ def test_a_server_that_is_not_started_through_the_gate_is_an_error():
     with socket.create_server(("127.0.0.1", 0)) as listener, pytest.raises(RuntimeError, match="another way"):
         with behind(PageGate("127.0.0.1", 1, TOKEN), listener):
             pass
+
+
+AS_ANOTHER_USER = """
+import encodings.idna, os, socket, sys
+os.setuid(65534)
+with socket.create_connection(("127.0.0.1", int(sys.argv[1])), 20) as peer:
+    try:
+        peer.sendall(f"GET /?token={sys.argv[2]} HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n".encode())
+        print(len(peer.recv(100)))
+    except ConnectionError:
+        print(0)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_another_user_of_the_machine_gets_no_answer_even_with_the_token(gated: int, caplog: pytest.LogCaptureFixture):
+    command = [sys.executable, "-c", AS_ANOTHER_USER, str(gated), TOKEN]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "0\n"
+    assert "user 65534 is refused" in caplog.text

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from urlab.errors import BadValue, NoViewport, RateLimited
-from urlab.export.jobs import MAX_UNFINISHED, ExportJobs
+from urlab.export.jobs import MAX_OF_CALLER, MAX_UNFINISHED, ExportJobs
 from urlab_wire.enums import ExportState
 from urlab_wire.errors import ErrorCode
 
@@ -35,8 +35,8 @@ class Held:
         advance()
 
 
-def begin(jobs, work, total=2):
-    return jobs.begin("mp4", "ep.json", OUT, total, work)
+def begin(jobs, work, total=2, caller=""):
+    return jobs.begin("mp4", "ep.json", OUT, total, work, caller)
 
 
 def test_an_export_tells_how_far_it_is(jobs):
@@ -104,13 +104,23 @@ def test_a_failed_export_says_why_and_the_next_one_runs(jobs, caplog):
 
 def test_only_so_many_wait(jobs):
     work = Held()
-    for _ in range(MAX_UNFINISHED):
-        begin(jobs, work)
+    for number in range(MAX_UNFINISHED):
+        begin(jobs, work, caller=str(number))
     with pytest.raises(RateLimited, match="16 exports have not ended yet"):
         begin(jobs, work)
     work.go.set()
     assert jobs.wait(jobs.all()[-1], PATIENCE_S)
     begin(jobs, work)
+
+
+def test_a_caller_with_many_that_wait_keeps_no_other_out(jobs):
+    work = Held()
+    for _ in range(MAX_OF_CALLER):
+        begin(jobs, work, caller="ada")
+    with pytest.raises(RateLimited, match="8 exports of yours have not ended yet"):
+        begin(jobs, work, caller="ada")
+    begin(jobs, work, caller="eve")
+    work.go.set()
 
 
 def test_old_exports_are_forgotten(jobs):

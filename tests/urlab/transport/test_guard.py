@@ -220,6 +220,24 @@ def test_connections_beyond_the_limit_are_refused_and_there_is_room_again_when_s
     subscribe(streams._state, b"hello")
 
 
+@pytest.mark.parametrize("name", ["state", "control", "info"])
+def test_what_is_not_zeromq_is_refused_and_in_the_log_and_who_only_looks_is_not(
+    stream: Any, wait_until: Any, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    endpoint = stream(None).endpoints()[name]
+    address = ("127.0.0.1", int(endpoint.rpartition(":")[2]))
+    with sockets.create_connection(address, 10):
+        pass
+    with sockets.create_connection(address, 10) as page, contextlib.suppress(ConnectionError):
+        page.sendall(b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n")
+        while page.recv(4096):
+            pass
+    wait_until(lambda: caplog.messages)
+    (line,) = caplog.messages
+    assert line.startswith(f"{endpoint}: a client ")
+    assert line.endswith(" is refused: it does not speak ZeroMQ's protocol")
+
+
 def raw_peer(endpoint: str, kind: bytes) -> sockets.socket:
     """A connection that has ended ZeroMQ's handshake; what is sent on it is up to the test."""
     peer = sockets.create_connection(("127.0.0.1", int(endpoint.rpartition(":")[2])), 30)

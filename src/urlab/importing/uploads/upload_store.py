@@ -31,10 +31,14 @@ _HEAD_BYTES = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """``path`` is the model to import, absolute; ``models`` are all that there are, that one first."""
+    """``path`` is the model to import, absolute; ``models`` are all that there are, that one first.
+
+    ``forgotten`` are the folders of older uploads that made room for it.
+    """
 
     path: Path
     models: tuple[Path, ...]
+    forgotten: tuple[Path, ...] = ()
 
 
 def store_upload(project: Project, name: str, data: bytes) -> Upload:
@@ -54,10 +58,10 @@ def store_upload(project: Project, name: str, data: bytes) -> Upload:
     try:
         with locked_folder(project.uploads_dir):
             models = _stored(folder, name, data, archive)
-            _forget_oldest(project.uploads_dir, folder)
+            forgotten = _forget_oldest(project.uploads_dir, folder)
     except OSError as refused:
         raise UploadFailed(f"cannot keep {name} in {project.uploads_dir}: {refused.strerror or refused}") from refused
-    return Upload(folder / models[0], tuple(folder / model for model in models))
+    return Upload(folder / models[0], tuple(folder / model for model in models), forgotten)
 
 
 def _judged_suffix(name: str) -> str:
@@ -120,8 +124,9 @@ def _is_model(file: Path) -> bool:
     return first is not None and first.name in _ROOTS
 
 
-def _forget_oldest(uploads_dir: Path, newest: Path) -> None:
-    """Keep uploads within their bounds: how many there are, and how much."""
+def _forget_oldest(uploads_dir: Path, newest: Path) -> tuple[Path, ...]:
+    """Keep uploads within their bounds, how many there are and how much; the folders that are gone."""
+    forgotten = []
     others = [one for one in uploads_dir.glob("[!.]*") if one != newest and one.is_dir() and not one.is_symlink()]
     left_bytes, left_count = MOST_BYTES - _bytes_in(newest), MOST_UPLOADS - 1
     for folder in sorted(others, key=lambda one: one.stat().st_mtime_ns, reverse=True):
@@ -130,6 +135,8 @@ def _forget_oldest(uploads_dir: Path, newest: Path) -> None:
             doomed = uploads_dir / f".{uuid.uuid4().hex}{DELETED}"
             folder.rename(doomed)
             shutil.rmtree(doomed, ignore_errors=True)
+            forgotten.append(folder)
+    return tuple(forgotten)
 
 
 def _bytes_in(folder: Path) -> int:

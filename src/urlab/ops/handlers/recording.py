@@ -68,7 +68,7 @@ def _recording_block(found: RecordingFile) -> wire.RecordingBlock:
 @handler("recording_export")
 def export(context: Context, request: wire.RecordingExportRequest) -> wire.RecordingExportReply:
     """Begin to write a saved recording in another format."""
-    job, warnings = context.parts.exports.begin(request)
+    job, warnings = context.parts.exports.begin(request, context.caller.name)
     return wire.RecordingExportReply(
         export_id=job.id, absolute_path=str(job.path), total=job.total, warnings=warnings or None
     )

@@ -119,7 +119,7 @@ def _held_block(held: HeldBody) -> wire.HeldBodyBlock:
 
 @handler("editor_address")
 def editor_address(context: Context, request: wire.EditorAddressRequest) -> wire.EditorAddressReply:  # noqa: ARG001
-    """Where the browser editor is; only to callers on this machine, or with a key that may change the world."""
+    """Where the browser editor is; with its token: to callers on this machine, or with the key of an admin."""
     if context.parts.editor is None:
         reason = "this server has no browser editor: start it with --web, or urlab.launch(..., web=True)"
         return wire.EditorAddressReply(reason=reason)

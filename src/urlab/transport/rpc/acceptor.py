@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 
 from urlab import access
+from urlab.monitoring.watchdog import Turns
 from urlab.transport.endpoint import ListeningSocket
 
 log = logging.getLogger("urlab.transport")
@@ -59,19 +60,28 @@ class Acceptor:
             self._reserve = None
 
     def _run(self) -> None:
-        while not self._stopping.is_set():
-            self._poller.poll()
-            try:
-                socket, address = self._listener.socket.accept()
-            except OSError as failed:
-                if not self._stopping.is_set():
-                    self._recover(failed)
-                continue
-            try:
-                self._judge(socket, address)
-            except Exception:
-                log.exception("a connection could not be taken")
-                socket.close()
+        watched = Turns("urlab-zmq-accept").open()
+        try:
+            while not self._stopping.is_set():
+                self._poller.poll()
+                watched.busy()
+                self._accept()
+                watched.idle()
+        finally:
+            watched.close()
+
+    def _accept(self) -> None:
+        try:
+            socket, address = self._listener.socket.accept()
+        except OSError as failed:
+            if not self._stopping.is_set():
+                self._recover(failed)
+            return
+        try:
+            self._judge(socket, address)
+        except Exception:
+            log.exception("a connection could not be taken")
+            socket.close()
 
     def _judge(self, socket: sockets.socket, address: Any) -> None:
         if not access.is_from_this_machine(socket):

@@ -20,6 +20,7 @@ import zmq
 
 from urlab.access import KeysFolder, RpcCaller
 from urlab.config import MAX_REQUEST_BYTES
+from urlab.monitoring.watchdog import Turns
 from urlab.transport.endpoint import listen
 from urlab.transport.guard import Connected, ConnectionGuard, ConnectionUse, key_name, source
 from urlab.transport.repeats import RequestRegistry, RunningRequest
@@ -125,6 +126,7 @@ class CurveRpcServer:
         self._pools = {
             name: ThreadPoolExecutor(threads, thread_name_prefix=f"urlab-op-{name}") for name, threads in POOLS.items()
         }
+        self._watched = Turns("urlab-curve-rpc")
         self._thread = threading.Thread(target=self._run, name="urlab-curve-rpc", daemon=True)
 
     def _open(self) -> Any:
@@ -184,15 +186,19 @@ class CurveRpcServer:
         poller = zmq.Poller()
         poller.register(self._socket, zmq.POLLIN)
         poller.register(self._wake_in.fileno(), zmq.POLLIN)
+        self._watched.open()
         try:
             while not self._stopping:
                 events = dict(poller.poll())
+                self._watched.busy()
                 if self._wake_in.fileno() in events:
                     self._take_finished()
                 if self._socket in events:
                     self._receive()
+                self._watched.idle()
             self._take_finished()
         finally:
+            self._watched.close()
             self._close()
 
     def _close(self) -> None:
@@ -215,6 +221,7 @@ class CurveRpcServer:
                 except Exception:
                     log.exception("a request could not be served; its sender is disconnected")
                     self._guarded.refuse(source(first), "its request could not be served")
+                self._watched.turn()
 
     def _take(self, first: zmq.Frame, frames: list[bytes]) -> None:
         use = self._guarded.use_by(first)
@@ -327,6 +334,7 @@ class CurveRpcServer:
                 request = client.waiting.popleft()
                 client.waiting_bytes -= len(request)
                 self._serve(client, request)
+                self._watched.turn()
 
     def _note_hold(self, client: CurveClient, parsed: ParsedRequest) -> None:
         """After a request was served: what it holds is released when its connection ends, or has ended. Any thread."""

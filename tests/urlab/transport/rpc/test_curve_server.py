@@ -2,6 +2,7 @@
 
 import contextlib
 import queue
+import re
 import socket as sockets
 import struct
 import threading
@@ -15,8 +16,10 @@ import zmq
 
 from urlab.access import KeyPair, KeysFolder, Role, RpcCaller
 from urlab.config import Ports
+from urlab.monitoring import watchdog
 from urlab.transport import CurveRpcServer, Streams
 from urlab.transport.guard import new_pair
+from urlab.transport.repeats import RequestRegistry
 from urlab.transport.rpc import KeyLimits
 
 Serve = Callable[..., CurveRpcServer]
@@ -41,12 +44,14 @@ class Service:
         self.go_on = threading.Event()
         self.served: list[bytes] = []
         self.released: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self.waiting = 0
 
     def read(self, frame: bytes) -> Call:
         return Call(frame)
 
     def serve(self, call: Call, caller: RpcCaller) -> bytes:
         if call.takes_long:
+            self.waiting += 1
             assert self.go_on.wait(10)
         self.served.append(call.frame)
         return f"{caller.name} {caller.role} {caller.address} ".encode() + call.frame
@@ -136,8 +141,14 @@ def test_clients_may_leave_the_delimiter_out(serve_curve: Serve, connect_as: Con
 @pytest.mark.parametrize(
     ("name", "wrong_server"), [(None, False), ("stranger", False), ("ada", True)], ids=["no key", "unknown", "server"]
 )
-def test_nothing_else_is_let_in(
-    serve_curve: Serve, connect_as: Connect, service: Service, caplog: Any, name: str | None, wrong_server: bool
+def test_nothing_else_is_let_in_and_the_log_says_so(
+    serve_curve: Serve,
+    connect_as: Connect,
+    service: Service,
+    caplog: Any,
+    wait_until: Any,
+    name: str | None,
+    wrong_server: bool,
 ) -> None:
     endpoint = serve_curve().endpoint
     refused = connect_as(endpoint, name, zmq.DEALER, new_pair() if wrong_server else None)
@@ -145,8 +156,26 @@ def test_nothing_else_is_let_in(
     assert ask(connect_as(endpoint, "ada"), b"meanwhile")
     assert not refused.poll(300)
     assert service.served == [b"meanwhile"]
-    if name == "stranger":
-        assert "its key is not known" in caplog.text
+    reason = "its key is not known" if name == "stranger" else "it has no key"
+    told = re.compile(rf"{endpoint}: a client (at 127\.0\.0\.1|that has gone meanwhile) is refused: {reason}")
+    wait_until(lambda: any(map(told.fullmatch, caplog.messages)))
+
+
+def test_clients_with_keys_that_come_and_go_without_a_word_are_no_refusals(
+    keys: KeysFolder, connect_as: Connect, wait_until: Any, caplog: Any
+) -> None:
+    streams = Streams("tcp://127.0.0.1", Ports.any(), keys=keys)
+    try:
+        state, guarded = streams.endpoints()["state"], streams._state.socket._guarded
+        for _ in range(3):
+            silent = [connect_as(state, name, zmq.SUB) for name in ("ada", "eve") * 5]
+            wait_until(lambda: sum(one.is_judged for one in list(guarded.connections.values())) == 10)
+            for one in silent:
+                one.close()
+            wait_until(lambda: not guarded.connections)
+        assert "refused" not in caplog.text
+    finally:
+        streams.close()
 
 
 def test_bytes_on_the_way_are_encrypted(serve_curve: Serve, connect_as: Connect) -> None:
@@ -289,6 +318,85 @@ def test_streams_ask_for_keys_too_and_control_for_an_operator_s(
         assert "its role is observer, and operator is needed" in caplog.text
     finally:
         streams.close()
+
+
+def test_a_request_with_an_id_is_served_once_over_another_connection_and_of_another_key_again(
+    serve_curve: Serve, connect_as: Connect, service: Service, wait_until: Any
+) -> None:
+    def registry() -> RequestRegistry:
+        return RequestRegistry(identify=lambda frame: ("session", frame[-1]))
+
+    endpoint = serve_curve(make_registry=registry).endpoint
+    first, again, other = connect_as(endpoint, "ada"), connect_as(endpoint, "ada"), connect_as(endpoint, "eve")
+    first.send(b"slow 1")
+    wait_until(lambda: service.waiting)
+    again.send(b"slow 1")
+    service.go_on.set()
+    assert first.recv() == again.recv() == ask(connect_as(endpoint, "ada"), b"slow 1")
+    assert service.served == [b"slow 1"]
+    assert ask(other, b"slow 1").startswith(b"eve")
+    assert service.served == [b"slow 1"] * 2
+
+
+class Stuck(Service):
+    """Serves requests that it calls quick, and holds the socket's thread with one of them."""
+
+    def serve_now(self, call: Call, caller: RpcCaller) -> bytes:
+        if call.frame == b"stuck":
+            assert self.go_on.wait(10)
+        return self.serve(call, caller)
+
+
+def test_a_thread_that_does_not_turn_is_named_until_it_does(
+    keys: KeysFolder, connect_as: Connect, wait_until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "LATE_S", 0.05)
+
+    def stalled() -> dict[str, str]:
+        watchdog._watchdog.look()
+        return {one.thread: one.doing for one in watchdog.stalled()}
+
+    stuck = Stuck()
+    server = CurveRpcServer("tcp://127.0.0.1", 0, stuck, keys)
+    server.start()
+    try:
+        ada = connect_as(server.endpoint, "ada")
+        assert ask(ada, b"quick")
+        assert "urlab-curve-rpc" not in stalled()
+        ada.send(b"stuck")
+        wait_until(lambda: "urlab-curve-rpc" in stalled())
+        assert "_serve" in stalled()["urlab-curve-rpc"]
+        stuck.go_on.set()
+        assert ada.recv()
+        wait_until(lambda: "urlab-curve-rpc" not in stalled())
+    finally:
+        stuck.go_on.set()
+        server.stop()
+    assert "urlab-curve-rpc" not in {one.name for one in watchdog._watchdog._watched}
+
+
+def test_a_guard_that_does_not_turn_is_named_too(
+    keys: KeysFolder, connect_as: Connect, service: Service, wait_until: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watchdog, "LATE_S", 0.05)
+    go_on = threading.Event()
+    server = CurveRpcServer("tcp://127.0.0.1", 0, service, keys, on_connected=lambda *_: go_on.wait(10) and None)
+    server.start()
+
+    def stalled() -> set[str]:
+        watchdog._watchdog.look()
+        return {one.thread for one in watchdog.stalled()}
+
+    try:
+        ada = connect_as(server.endpoint, "ada")
+        ada.send(b"hello")
+        wait_until(lambda: "urlab-guard" in stalled())
+        go_on.set()
+        assert ada.recv()
+        wait_until(lambda: "urlab-guard" not in stalled())
+    finally:
+        go_on.set()
+        server.stop()
 
 
 def test_closing_leaves_no_thread_and_gives_the_port_back(serve_curve: Serve, connect_as: Connect) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from urlab import access
+from urlab.monitoring import watchdog
 from urlab.transport.rpc import RpcLimits, zmtp
 
 READY = b"\x04\x19\x05READY\x0bSocket-Type\x00\x00\x00\x03REQ"
@@ -284,6 +286,24 @@ def test_without_descriptors_a_client_is_turned_away_and_later_ones_are_served(
         good.send(b"meanwhile")
         assert good.recv() == b"MEANWHILE"
     open_raw(server)
+
+
+def test_a_thread_that_takes_connections_and_does_not_turn_is_named(
+    serve: Any, open_raw: Any, wait_until: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(watchdog, "LATE_S", 0.05)
+    go_on, uid_of = threading.Event(), access.peer_uid
+    monkeypatch.setattr(access, "peer_uid", lambda socket: uid_of(socket) if go_on.wait(10) else None)
+
+    def stalled() -> set[str]:
+        watchdog._watchdog.look()
+        return {one.thread for one in watchdog.stalled()}
+
+    server = serve(bytes.upper)
+    open_raw(server, introduced=False)
+    wait_until(lambda: "urlab-zmq-accept" in stalled())
+    go_on.set()
+    wait_until(lambda: "urlab-zmq-accept" not in stalled())
 
 
 # -- other users of this machine ------------------------------------------------------------------------------------
