@@ -265,8 +265,20 @@ class ReplaySession(ShortRepr):
 
 
 @dataclass(repr=False)
+class ConversionProgress(ShortRepr):
+    """How far the decomposition of a mesh is (extension): ``state`` is waiting, running, ready or failed."""
+
+    state: str
+    elapsed_s: float
+    message: str
+
+
+@dataclass(repr=False)
 class ActorInfo(ShortRepr):
-    """One actor. The fields from ``static`` on describe its quick convert, and are None without one."""
+    """One actor. The fields from ``static`` on describe its quick convert, and are None without one.
+
+    ``conversion`` (extension) says how far a mesh is that is being cut into hulls.
+    """
 
     name: str
     actor_class: str
@@ -284,6 +296,7 @@ class ActorInfo(ShortRepr):
     friction: Vec3 | None = None
     label: str = ""
     selected: bool = False
+    conversion: ConversionProgress | None = None
 
 
 @dataclass(repr=False)

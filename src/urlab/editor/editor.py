@@ -12,6 +12,7 @@ from typing import Any
 
 import viser
 
+from urlab.editor.appearance import SCRIPT as APPEARANCE
 from urlab.editor.controls import Controls
 from urlab.editor.decorations import Decorations
 from urlab.editor.dragging import BodyDrag
@@ -71,7 +72,7 @@ class Editor:
         self._hotkeys: Hotkeys | None = None
         self._recording = ""
         keyboard = PageKeys(self)
-        with behind(gate, listener, tls, routes={PATH: keyboard.serve}, script=SCRIPT):
+        with behind(gate, listener, tls, routes={PATH: keyboard.serve}, script=SCRIPT + APPEARANCE):
             self._viser = viser.ViserServer(host="127.0.0.1", port=0, label="URLab", verbose=False)
         self._viser.scene.set_up_direction("+z")
         self._viser.scene.world_axes.visible = False
