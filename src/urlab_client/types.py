@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from urlab_client.results import IDENTITY_XYZW, ShortRepr
 from urlab_wire.enums import ExportState, PIEState
+from urlab_wire.ops.outliner import ConversionBlock
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -265,15 +266,6 @@ class ReplaySession(ShortRepr):
 
 
 @dataclass(repr=False)
-class ConversionProgress(ShortRepr):
-    """How far the decomposition of a mesh is (extension): ``state`` is waiting, running, ready or failed."""
-
-    state: str
-    elapsed_s: float
-    message: str
-
-
-@dataclass(repr=False)
 class ActorInfo(ShortRepr):
     """One actor. The fields from ``static`` on describe its quick convert, and are None without one.
 
@@ -296,7 +288,7 @@ class ActorInfo(ShortRepr):
     friction: Vec3 | None = None
     label: str = ""
     selected: bool = False
-    conversion: ConversionProgress | None = None
+    conversion: ConversionBlock | None = None
 
 
 @dataclass(repr=False)

@@ -12,15 +12,15 @@ from typing import Any
 
 import viser
 
-from urlab.editor.appearance import SCRIPT as APPEARANCE
 from urlab.editor.controls import Controls
 from urlab.editor.decorations import Decorations
 from urlab.editor.dragging import BodyDrag
 from urlab.editor.feed import ShownWorld, WorldFeed
 from urlab.editor.gate import PageGate, behind
-from urlab.editor.keys import PATH, SCRIPT, PageKeys
 from urlab.editor.page import Page
 from urlab.editor.pictures import BlueprintPictures, CameraFrames
+from urlab.editor.scripts.appearance import SCRIPT as APPEARANCE
+from urlab.editor.scripts.keys import PATH, SCRIPT, PageKeys
 from urlab.editor.server_link import FAILURES, ServerLink
 from urlab.editor.shared_camera import SharedCamera
 from urlab.editor.soft_bodies import SoftBodies

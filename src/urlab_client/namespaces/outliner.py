@@ -3,7 +3,7 @@
 from urlab_client.checks import Vector, numbers
 from urlab_client.namespaces.base import RpcNamespace, Target, targeted
 from urlab_client.results import result_of
-from urlab_client.types import ActorBounds, ActorInfo, BlueprintInfo, ConversionProgress, URLabBlueprint
+from urlab_client.types import ActorBounds, ActorInfo, BlueprintInfo, URLabBlueprint
 from urlab_wire.ops import outliner as wire
 
 
@@ -92,5 +92,6 @@ def _actor_info(block: wire.ActorBlock) -> ActorInfo:
         return result_of(ActorInfo, block, actor_class=block.class_)
     shape = {name: getattr(quick, name) for name in ("static", "complex_mesh", "coacd_threshold", "driven_by_unreal")}
     friction = tuple(numbers("friction", quick.friction)) if quick.friction else None
-    conversion = None if quick.conversion is None else result_of(ConversionProgress, quick.conversion)
-    return result_of(ActorInfo, block, actor_class=block.class_, friction=friction, conversion=conversion, **shape)
+    return result_of(
+        ActorInfo, block, actor_class=block.class_, friction=friction, conversion=quick.conversion, **shape
+    )

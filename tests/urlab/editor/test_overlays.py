@@ -7,10 +7,10 @@ from typing import Any
 import mujoco
 import pytest
 
-from urlab.editor.appearance import texts_html
 from urlab.editor.decorations import DRAWN, Decorations, not_drawn
-from urlab.editor.keys import twist_pad
 from urlab.editor.panels.inspector import contacts_html, masses_html
+from urlab.editor.scripts.appearance import texts_html
+from urlab.editor.scripts.keys import twist_pad
 from urlab.viewport.visual_flags import OVERLAY_WORDS, VisualFlags
 from urlab_client.types import Contact, ContactsResult
 

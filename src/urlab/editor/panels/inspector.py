@@ -13,9 +13,9 @@ import numpy as np
 from viser import Icon, uplot
 
 from urlab.editor.feed import ShownWorld
-from urlab.editor.keys import twist_pad
 from urlab.editor.panels.base import Panel
 from urlab.editor.panels.place import ActorPlace
+from urlab.editor.scripts.keys import twist_pad
 from urlab.editor.server_link import FAILURES
 from urlab_client import URLabClient
 from urlab_client.types import ContactsResult

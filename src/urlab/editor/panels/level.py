@@ -9,7 +9,7 @@ from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
 from urlab.editor.server_link import FAILURES
 from urlab_client import URLabClient
-from urlab_client.types import ConversionProgress
+from urlab_wire.ops.outliner import ConversionBlock
 
 _MOST_UPLOAD_MB = 60
 _PICTURE = (224, 168)
@@ -180,7 +180,7 @@ class LevelPanel(Panel):
         self._picture.content = picture or ""
 
 
-def conversion_line(one: ConversionProgress) -> str:
+def conversion_line(one: ConversionBlock) -> str:
     """How far a mesh is, in a line."""
     seconds = f", {one.elapsed_s:.0f} s" if one.state in ("waiting", "running") else ""
     return f"{'**failed** ' if one.state == 'failed' else ''}{one.message}{seconds}"

@@ -11,7 +11,7 @@ _LINES = 40
 
 
 class LogPanel(Panel):
-    """Ops that changed the world, whoever called them, warnings and errors."""
+    """Ops that changed the world, those of every client, warnings and errors."""
 
     title = "Log"
     icon = Icon.LIST_DETAILS

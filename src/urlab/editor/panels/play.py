@@ -6,9 +6,9 @@ from typing import Any
 
 from viser import Icon
 
-from urlab.editor.appearance import texts_html
 from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
+from urlab.editor.scripts.appearance import texts_html
 from urlab_client import URLabClient
 from urlab_client.enums import PIEState, StepMode
 from urlab_client.hotkeys import Hotkeys

@@ -1,4 +1,4 @@
-"""What the workers simulate now, for those who watch: a small file for each worker, which nobody waits for.
+"""What the workers simulate now, for those who watch: a small file for each worker, which holds up no worker.
 
 A worker replaces its file at most thirty times a second. Neither that it does so nor that the file is read changes
 anything in its episode.
@@ -58,7 +58,7 @@ _decoder = msgspec.msgpack.Decoder(LiveEpisode)
 
 
 class LiveFile:
-    """This process's file. A folder that cannot be written costs the watchers their view, and nobody else anything."""
+    """This process's file. A folder that cannot be written costs the watchers their view, and the episode nothing."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / f"{os.getpid()}{_SUFFIX}"
