@@ -32,8 +32,8 @@ WORK = "watch-"
 """What the name of its temporary folder has behind its process."""
 
 _PERIOD_S = 1 / 30
-_FIRST_VIEW: Mapping[str, Any] = {"rotation_euler": (0.0, 28.0, 215.0), "fov": 60.0}
-_AWAY_M = (1.1, 0.8, 0.75)
+_FIRST_VIEW: Mapping[str, Any] = {"rotation_euler": (0.0, 20.0, 203.0), "fov": 65.0}
+_AWAY_M = (1.4, 1.0, 0.9)
 _MOST_RUNNING, _MOST_RESULTS = 8, 8
 _FAILURES = (RuntimeError, LookupError, ValueError, OSError)
 

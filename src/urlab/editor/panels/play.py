@@ -79,7 +79,7 @@ class PlayBar(Panel):
             words.append(f"{status.mode}" + (f" at {status.speed_percent:g} %" if status.mode == "live" else ""))
         marks = f'id="urlab-status" data-state="{state}" data-urlab-page="{self.page.key}"'
         marks += f' data-dark="{self.page.chosen_colour}"'
-        style = "padding:0.2em 1em;font-variant-numeric:tabular-nums"
+        style = "padding:0.2em 1em;font-variant-numeric:tabular-nums;overflow-wrap:anywhere"
         self._figures.content = f'<div {marks} style="{style}">{" · ".join(words)}</div>'
         problem = _problem(world, status)
         self._error.visible = bool(problem)
