@@ -447,6 +447,7 @@ def _sweep(project: Project) -> None:
     sweep([project.levels_dir, project.converted_meshes_dir, *replays])
     sweep([Path(tempfile.gettempdir())], f"urlab-*-{WORK}*")
     sweep([Path(tempfile.gettempdir())], "urlab-*-supervise-*")
+    sweep([Path(tempfile.gettempdir())], "urlab-*-watch-*")
     sweep([Path(tempfile.gettempdir())], f"urlab-*-{EDITOR_WORK}*")
     sweep_stored(project.imports_dir)
     sweep_stored(project.uploads_dir)

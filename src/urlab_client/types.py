@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from urlab_client.results import IDENTITY_XYZW, ShortRepr
 from urlab_wire.enums import ExportState, PIEState
+from urlab_wire.ops.outliner import ConversionBlock
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
@@ -266,7 +267,10 @@ class ReplaySession(ShortRepr):
 
 @dataclass(repr=False)
 class ActorInfo(ShortRepr):
-    """One actor. The fields from ``static`` on describe its quick convert, and are None without one."""
+    """One actor. The fields from ``static`` on describe its quick convert, and are None without one.
+
+    ``conversion`` (extension) says how far a mesh is that is being cut into hulls.
+    """
 
     name: str
     actor_class: str
@@ -284,6 +288,7 @@ class ActorInfo(ShortRepr):
     friction: Vec3 | None = None
     label: str = ""
     selected: bool = False
+    conversion: ConversionBlock | None = None
 
 
 @dataclass(repr=False)

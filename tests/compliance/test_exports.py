@@ -197,3 +197,26 @@ def test_saved_recordings_are_listed_without_a_play_by_the_names_that_load_them(
     }  # fmt: skip
     slider.play()
     assert slider.wire.ok("replay_load", path=slide["name"])["total_frames"] == 1000
+
+
+FLYER = """
+<mujoco model="flyer"><option gravity="0 0 0"/><worldbody><body name="flyer"><freejoint/>
+  <geom size=".15" rgba="1 0 0 1" mass="1"/></body></worldbody></mujoco>"""
+
+
+def test_a_film_follows_the_actor_that_the_viewport_tracks(builder: Any) -> None:
+    builder.spawn("flyer", builder.write("flyer.xml", FLYER))
+    builder.play()
+    builder.wire.ok("set_qpos", target="flyer", qpos=[0, -4, 0, 1, 0, 0, 0], qvel=[0, 4, 0, 0, 0, 0])
+    builder.wire.ok("recording_start", name="slide")
+    builder.wire.ok("step", n_steps=1000)
+    builder.wire.ok("recording_stop")
+    builder.wire.ok("recording_save")
+    builder.wire.ok("track_actor", target="flyer", offset=[-2, 0, 0])
+    size = {"width": WIDTH, "height": HEIGHT, "fps": 4}
+    followed = pictures(export(builder, out="followed.mp4", **size)["absolute_path"])
+    assert places(followed) == pytest.approx([0.5] * len(followed), abs=0.05)
+    builder.wire.ok("untrack")
+    stays = pictures(export(builder, out="stays.mp4", **size)["absolute_path"])
+    red = (stays[..., 0] > 100) & (stays[..., 1] < 80)
+    assert not red[0].any(), "the camera stays where the flyer is now, and cannot see where it began"

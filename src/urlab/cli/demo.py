@@ -219,6 +219,14 @@ def _report(run: Demo, console: Console, out: Path) -> None:
     console.print(f"no cameras: {run.dark}" if run.dark else f"cameras:   {out / 'cameras.png'}")
     console.print(f"recording: {out / 'pick.json'}")
     console.print("next: `urlab serve` in one terminal, examples/01_connect.py in another")
+    console.print(_page())
+
+
+def _page() -> str:
+    """How to see it move."""
+    from urlab.editor_process import MISSING, is_installed
+
+    return "in a browser: open the address that `urlab serve` prints as web" if is_installed() else MISSING
 
 
 def _joints_above(

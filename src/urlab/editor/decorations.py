@@ -6,7 +6,7 @@ few meshes. Their number changes from state to state, so there is room for more,
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import mujoco
@@ -29,17 +29,35 @@ _SHAPES = {
     int(_GEOM.mjGEOM_BOX): "box",
     int(_GEOM.mjGEOM_LINEBOX): "box",
 }
+_DECOR = int(mujoco.mjtCatBit.mjCAT_DECOR)
 _MOST_GEOMS, _MOST_LABELS = 5000, 200
 _HEAD_SHARE, _HEAD_WIDTH = 0.25, 2.0
 _LINE_M = 0.004
 _MARKER_M = 0.05
 _CLEAR = "-clear"
 """What is seen through is drawn in another, slower way, so it is a batch of its own."""
-_ALWAYS = ("tendons",)
-"""Overlays that MuJoCo draws unless they are switched off."""
+_OVERLAYS = frozenset(
+    {
+        "contacts", "contact_forces", "split_contact_forces", "joints", "com", "frames", "inertia", "scaled_inertia",
+        "names", "perturbation", "actuators", "activations", "cameras", "lights", "constraints", "rangefinders",
+        "skeleton", "body_boxes", "mesh_boxes", "sdf_iterations",
+    }
+)  # fmt: skip
+"""Those that are laid out here when they are switched on."""
+DRAWN = _OVERLAYS | {"tendons", "transparent"}
+"""Overlays that the page draws; MuJoCo has tendons unless they are switched off, `world_scene` what is seen through."""
+_PARTS = tuple(int(kind) for kind in (mujoco.mjtObj.mjOBJ_GEOM, mujoco.mjtObj.mjOBJ_SITE))
+"""Elements of the model itself: `world_scene` draws them, and only their labels and frames are ours."""
 
 Row = tuple[Any, Any, Any, Any]
 """Position, quaternion (w first), scale, colour with opacity."""
+
+
+def not_drawn(mode: str, overlays: Mapping[str, bool | str]) -> list[str]:
+    """What the viewport's pictures show, or leave out, as the page cannot: a mode, and overlays that were switched."""
+    at_first = VisualFlags().in_force()
+    switched = [word for word, value in overlays.items() if word not in DRAWN and value != at_first.get(word)]
+    return [*(["reflections"] if mode == "reflections" else []), *(word.replace("_", " ") for word in switched)]
 
 
 class Decorations:
@@ -83,8 +101,10 @@ class Decorations:
             self._option = mujoco.MjvOption()
         flags = VisualFlags().changed(dict(world.view.overlays))
         flags.apply(self._option)
-        self._option.geomgroup[:] = 0
-        self._option.sitegroup[:] = 0
+        kinds = {world.view.overlays.get("frames"), world.view.overlays.get("names")}
+        default = mujoco.MjvOption()
+        self._option.geomgroup[:] = default.geomgroup if "geom" in kinds else 0
+        self._option.sitegroup[:] = default.sitegroup if "site" in kinds else 0
         if flags.needs_dynamics:
             mujoco.mj_forward(model, data)
         everything = mujoco.mjtCatBit.mjCAT_ALL.value
@@ -93,7 +113,8 @@ class Decorations:
             label = geom.label
             if label:
                 labels.append((label, geom.pos.copy()))
-            _add_geom(geom, rows)
+            if int(geom.objtype) not in _PARTS or int(geom.category) == _DECOR:
+                _add_geom(geom, rows)
 
     # -- debug drawings ---------------------------------------------------------------------------------------------
 
@@ -163,15 +184,6 @@ class Decorations:
                 self._labels[key] = self._server.scene.add_label(
                     f"/names/{number}-{abs(hash(key))}", text, position=place
                 )
-
-
-_OVERLAYS = frozenset(
-    {
-        "contacts", "contact_forces", "split_contact_forces", "joints", "com", "frames", "inertia", "scaled_inertia",
-        "names", "perturbation", "actuators", "activations", "cameras", "lights", "constraints", "rangefinders",
-        "islands", "skeleton", "body_boxes", "mesh_boxes",
-    }
-)  # fmt: skip
 
 
 def _perturb(world: ShownWorld) -> Any:

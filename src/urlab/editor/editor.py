@@ -17,9 +17,10 @@ from urlab.editor.decorations import Decorations
 from urlab.editor.dragging import BodyDrag
 from urlab.editor.feed import ShownWorld, WorldFeed
 from urlab.editor.gate import PageGate, behind
-from urlab.editor.keys import PATH, SCRIPT, PageKeys
 from urlab.editor.page import Page
 from urlab.editor.pictures import BlueprintPictures, CameraFrames
+from urlab.editor.scripts.appearance import SCRIPT as APPEARANCE
+from urlab.editor.scripts.keys import PATH, SCRIPT, PageKeys
 from urlab.editor.server_link import FAILURES, ServerLink
 from urlab.editor.shared_camera import SharedCamera
 from urlab.editor.soft_bodies import SoftBodies
@@ -71,7 +72,7 @@ class Editor:
         self._hotkeys: Hotkeys | None = None
         self._recording = ""
         keyboard = PageKeys(self)
-        with behind(gate, listener, tls, routes={PATH: keyboard.serve}, script=SCRIPT):
+        with behind(gate, listener, tls, routes={PATH: keyboard.serve}, script=SCRIPT + APPEARANCE):
             self._viser = viser.ViserServer(host="127.0.0.1", port=0, label="URLab", verbose=False)
         self._viser.scene.set_up_direction("+z")
         self._viser.scene.world_axes.visible = False

@@ -42,6 +42,9 @@ class Page:
         self._used_s: dict[int, float] = {}
         """When its user last set a widget, by the widget's `id`."""
         self.gizmo = Gizmo(self)
+        self.is_dark = False
+        self.chosen_colour = ""
+        """``dark`` or ``light`` once the page's user has said so; the browser remembers it."""
         self.set_dark(False)
         self.gui.set_panel_label("URLab")
         self._controls_note = self.gui.add_markdown("")
@@ -115,8 +118,13 @@ class Page:
             with self._inputs_lock:
                 self._inputs.append(widget)
                 widget.disabled = self.editor.controls.holder != self.number
-            if isinstance(widget, viser.GuiInputHandle):
-                widget.on_update(self._note_use)
+            self.followed(widget)
+        return widget
+
+    def followed(self, widget: Any) -> Any:
+        """A widget that `follow` lets show what is in force."""
+        if isinstance(widget, viser.GuiInputHandle):
+            widget.on_update(self._note_use)
         return widget
 
     def follow(self, widget: Any, value: Any) -> None:
@@ -143,6 +151,7 @@ class Page:
 
     def set_dark(self, dark: bool) -> None:
         """Light or dark, for this page alone."""
+        self.is_dark = dark
         self.gui.configure_theme(
             control_width="large", dark_mode=dark, show_logo=False, show_share_button=False, brand_color=(28, 100, 180)
         )

@@ -115,9 +115,12 @@ def _at_start(scene: CompiledScene) -> PosedModel:
     )
 
 
-def actor_poses(manager: Manager) -> dict[str, Pose]:
-    """The pose of every actor that can move as a whole: those whose first body is free or a mocap body."""
-    model, snapshot = manager.engine.model, manager.engine.snapshot
+def actor_poses(manager: Manager, state: Any = None) -> dict[str, Pose]:
+    """The pose of every actor that can move as a whole: those whose first body is free or a mocap body.
+
+    ``state`` has ``xpos`` and ``xquat`` of the bodies; None is now.
+    """
+    model, snapshot = manager.engine.model, manager.engine.snapshot if state is None else state
     poses = {}
     for placed in manager.scene.placed:
         root = _movable_root(model, placed)

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,10 +109,16 @@ class ActorTracker:
     clock: Callable[[], float]
     seen_at_s: float | None = None
     """When the camera was last moved."""
+    states: Callable[[], Callable[[Any], Pose | None]] | None = None
+    """Makes a function that tells where the actor is in another state of the scene that is shown now, given an object
+    with ``xpos`` and ``xquat`` of its bodies."""
 
     def follow(self, camera: ViewCamera) -> ViewCamera:
         """The camera, as much nearer to its place as time has passed, looking at the actor."""
-        actor, now_s = self.pose(), self.clock()
+        return self.follow_to(camera, self.pose(), self.clock())
+
+    def follow_to(self, camera: ViewCamera, actor: Pose | None, now_s: float) -> ViewCamera:
+        """The same for an actor that is there at that time."""
         if actor is None:
             return camera
         seen_at_s, self.seen_at_s = self.seen_at_s, now_s

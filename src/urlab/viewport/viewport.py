@@ -3,7 +3,8 @@
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from urlab.cameras import GlThread, rendering, shared_gl
 from urlab.cameras.profile import effective_profile
@@ -198,18 +199,22 @@ class Viewport:
         offset: Vec3 | None = None,
         smoothing: float = 0.0,
         clock: Callable[[], float] | None = None,
+        states: Callable[[], Callable[[Any], Pose | None]] | None = None,
     ) -> None:
         """Follow an actor from ``offset`` (its frame, metres), looking at it, instead of the one before.
 
         ``smoothing`` in [0, 1): 0 follows at once. ``actor_pose`` is called by `camera`, on the thread that reads it,
-        and so is ``clock``, in whose seconds the camera moves.
+        and so is ``clock``, in whose seconds the camera moves. ``states``, as in `ActorTracker`, is for films; without
+        it they do not follow.
         """
         if not 0 <= smoothing < 1:
             raise BadValue(f"smoothing must be at least 0 and below 1, but is {smoothing}")
         with self._lock:
             self._camera = self.camera
             self._is_placed, self._through = True, None
-            self._tracker = ActorTracker(actor_pose, offset or DEFAULT_OFFSET_M, smoothing, clock or self._clock)
+            self._tracker = ActorTracker(
+                actor_pose, offset or DEFAULT_OFFSET_M, smoothing, clock or self._clock, states=states
+            )
 
     def untrack(self) -> bool:
         """Stop following, where the camera is now, or go back from a camera of the model; whether it did either."""
@@ -255,13 +260,17 @@ class Viewport:
         return Screenshot(png, width, height, mode, posed.sim_time, rendering(self._profile, self._gl))
 
     def pictures(self, width: int, height: int) -> "ViewPictures":
-        """For pictures of other states, through the camera where it is now, in this mode and with these overlays."""
+        """For pictures of other states, in this mode and with these overlays.
+
+        They are seen through the camera where it is now; if it follows an actor, it does so in these states.
+        """
         check_size(width, height)
         posed = self._posed_model()
         with self._lock:
             self._aspect = width / height
-            camera, flags = self._moved(posed), self._flags
-        return ViewPictures(self._gl, self._profile, camera, STYLES[self.mode], flags, (width, height))
+            camera, flags, tracker = self._moved(posed), self._flags, self._tracker
+        follow = None if tracker is None else _StateTracker.of(tracker)
+        return ViewPictures(self._gl, self._profile, camera, STYLES[self.mode], flags, (width, height), follow)
 
     def close(self) -> None:
         """Give back what the pictures needed; the next one makes it anew."""
@@ -270,6 +279,23 @@ class Viewport:
         self._posed_data.free()
         if self._renderer.is_in_use:
             self._gl.run(self._renderer.free)
+
+
+class _StateTracker:
+    """Lets a camera follow an actor through states of one scene, in their own time."""
+
+    def __init__(self, tracker: ActorTracker, pose_in: Callable[[Any], Pose | None]) -> None:
+        self._tracker, self._pose_in = tracker, pose_in
+        self._data = PosedData()
+
+    @classmethod
+    def of(cls, tracker: ActorTracker) -> "_StateTracker | None":
+        """None if the actor's place in other states is not known."""
+        return None if tracker.states is None else cls(replace(tracker, seen_at_s=None), tracker.states())
+
+    def follow(self, camera: ViewCamera, posed: PosedModel) -> ViewCamera:
+        """The camera for that state."""
+        return self._tracker.follow_to(camera, self._pose_in(self._data.of(posed)), posed.sim_time or 0.0)
 
 
 class ViewPictures:
@@ -283,8 +309,9 @@ class ViewPictures:
         style: ViewStyle,
         flags: VisualFlags,
         size: tuple[int, int],
+        tracker: _StateTracker | None = None,
     ) -> None:
-        self._gl, self._profile = gl, profile
+        self._gl, self._profile, self._tracker = gl, profile, tracker
         self._camera, self._style, self._flags = camera, style, flags
         self.size = size
         """(width, height) in pixels."""
@@ -294,6 +321,8 @@ class ViewPictures:
 
     def draw(self, posed: PosedModel) -> Bytes:
         """The picture of a state, RGB (height, width, 3), without drawings and outlines; NoViewport without GL."""
+        if self._tracker is not None:
+            self._camera = self._tracker.follow(self._camera, posed)
         request = ViewRequest(posed, self._camera, self._style, *self.size, self._flags)
         return self._gl.run(lambda: self._renderer.draw(request, effective_profile(self._profile, self._gl.gl_name())))
 

@@ -92,4 +92,6 @@ def _actor_info(block: wire.ActorBlock) -> ActorInfo:
         return result_of(ActorInfo, block, actor_class=block.class_)
     shape = {name: getattr(quick, name) for name in ("static", "complex_mesh", "coacd_threshold", "driven_by_unreal")}
     friction = tuple(numbers("friction", quick.friction)) if quick.friction else None
-    return result_of(ActorInfo, block, actor_class=block.class_, friction=friction, **shape)
+    return result_of(
+        ActorInfo, block, actor_class=block.class_, friction=friction, conversion=quick.conversion, **shape
+    )

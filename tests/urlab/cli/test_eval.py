@@ -191,15 +191,26 @@ def test_one_command_runs_a_policy_and_writes_a_report(place: Workplace, here: A
     assert "0/4" in again.stdout
 
 
-def test_a_policy_of_ones_own_runs_and_may_print(here: Any):
+def test_a_policy_of_ones_own_runs_may_print_and_is_watched(here: Any):
     done = here(
         "run", "--policy", "own:Still", "--tasks", "hurried.toml", "--episodes", "2", "--run-id", "own", "--json",
-        "--min-success", "0.5",
+        "--min-success", "0.5", "--watch",
     )  # fmt: skip
     assert done.returncode == 1
+    assert "watch: http://127.0.0.1:" in done.stderr
     assert json.loads(done.stdout)["runs"][0]["policy"] == "own:Still"
     assert done.stderr.count("told to") == 2
     assert "0.0 % of the episodes succeeded; --min-success asks for 50 %" in done.stderr
+
+
+def test_what_cannot_be_watched_is_said_at_once(here: Any, monkeypatch: pytest.MonkeyPatch):
+    far = here("run", "--policy", "own:Still", "--url", "localhost:1", "--watch")
+    assert far.returncode == 2
+    assert "--watch shows the workers of this machine" in far.stderr
+    monkeypatch.setitem(sys.modules, "viser", None)
+    without = here("run", "--policy", "own:Still", "--tasks", "hurried.toml", "--watch")
+    assert without.returncode == 1
+    assert "the browser editor is not installed: pip install 'urlab-headless[editor]'" in without.stderr
 
 
 @pytest.mark.parametrize(

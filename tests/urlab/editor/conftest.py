@@ -73,15 +73,20 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(client: URLabClient, browser: Any) -> Iterator[Callable[..., Any]]:
-    """Opens an `EditorPage` in a tab of its own, of any size; all are closed with the test."""
+    """Opens an `EditorPage` in a tab of its own, of any size, on a system that is set to dark or light.
+
+    All are closed with the test. ``url`` is that of another server.
+    """
     opened = []
 
-    def start(size: tuple[int, int] | None = None) -> Any:
+    def start(size: tuple[int, int] | None = None, *, dark: bool = False, url: str | None = None) -> Any:
         tab = browser.open("about:blank")
         opened.append(tab)
         if size is not None:
             tab.resize(*size)
-        tab.go_to(f"{client.viewport.editor_url()}&fixedDpr=0.5")  # coarse pictures: there is no GPU
+        if dark:
+            tab.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        tab.go_to(f"{url or client.viewport.editor_url()}&fixedDpr=0.5")  # coarse pictures: there is no GPU
         return EDITOR_PAGE.EditorPage(tab)
 
     yield start

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from urlab.evaluation.episode_result import EpisodeResult
     from urlab.evaluation.policies import PolicySource
     from urlab.evaluation.runs.plan import RunPlan
-    from urlab.evaluation.runs.runner import RunOutcome
+    from urlab.evaluation.runs.runner import RunObserver, RunOutcome
 
 INTERRUPTED = 130
 _MOST_WARNINGS = 3
@@ -93,6 +93,12 @@ MaxPolicyFailures = Annotated[
         "--max-policy-failures", min=1, metavar="N", help="Stop after N episodes in a row that the policy failed in."
     ),
 ]
+Watch = Annotated[
+    bool,
+    typer.Option(
+        "--watch", help="Show the episodes on a page of the browser editor while they run; its address is printed."
+    ),
+]
 _SECRETS = ("key", "token", "password")
 _NOT_THE_POLICY = (*_SECRETS, "timeout_s")
 """How arguments end that leave a policy what it is."""
@@ -117,6 +123,7 @@ def run(
     report: Report = None,
     min_success: MinSuccess = None,
     max_policy_failures: MaxPolicyFailures = 3,
+    watch: Watch = False,
     as_json: AsJson = False,
     log_level: Log = LogLevel.WARNING,
 ) -> None:
@@ -134,6 +141,8 @@ def run(
     opt.need_packages(opt.FOR_A_SERVER if url is None else opt.FOR_TASKS if policy == "oracle" else ())
     opt.check_folder("--results", results)
     opt.check_file("--report", report)
+    if watch:
+        _check_watch(url)
     options = RunOptions(
         policy,
         policy_arg or [],
@@ -154,18 +163,46 @@ def run(
         plan = plan_of(options)
         if plan.url is None and plan.cameras:
             opt.check_drawing()
-        outcome = _evaluate(plan)
+        with _watched(plan, watch) as (plan, observers):
+            outcome = _evaluate(plan, observers)
     _show_results(outcome, report, as_json)
     _warn(outcome)
     _judge(outcome, min_success)
 
 
-def _evaluate(plan: "RunPlan") -> "RunOutcome":
+def _check_watch(url: str | None) -> None:
+    """What --watch cannot do is said before anything is started."""
+    from urlab.editor_process import MISSING, is_installed
+
+    if url is not None:
+        raise CommandError(f"--watch shows the workers of this machine, and those of {url} are its own", WRONG_USE)
+    if not is_installed():
+        raise CommandError(f"--watch: {MISSING}")
+
+
+@contextlib.contextmanager
+def _watched(plan: "RunPlan", watch: bool) -> Iterator[tuple["RunPlan", list["RunObserver"]]]:
+    """The plan, and who else gets to know how it goes: with ``watch`` the page, until the run has ended."""
+    if not watch:
+        yield plan, []
+        return
+    from urlab.evaluation.watching import RunWatch, tasks_of
+
+    with RunWatch(tasks_of(plan.tasks or ())) as page:
+        stderr().print(f"watch: {page.url}", markup=False, soft_wrap=True)
+        yield replace(plan, live_folder=page.folder), [page]
+
+
+def _evaluate(plan: "RunPlan", others: Sequence["RunObserver"] = ()) -> "RunOutcome":
     from urlab.evaluation.policies import PolicyError, PolicyNotFound
     from urlab.evaluation.runs.runner import run_plan
 
     try:
-        with client_errors_as_command_errors(plan.url or ""), stop_event() as stop, RunProgress(stderr()) as progress:
+        with (
+            client_errors_as_command_errors(plan.url or ""),
+            stop_event() as stop,
+            RunProgress(stderr(), others) as progress,
+        ):
             return run_plan(plan, progress, stop)
     except PolicyNotFound as missing:
         raise CommandError(str(missing), WRONG_USE) from missing
@@ -351,10 +388,14 @@ def policy_arguments(words: Sequence[str]) -> dict[str, Any]:
 
 
 class RunProgress:
-    """A bar with the running success, a line for each episode above it; without a terminal the lines alone."""
+    """A bar with the running success, a line for each episode above it; without a terminal the lines alone.
 
-    def __init__(self, console: Console) -> None:
+    ``others`` are told as well.
+    """
+
+    def __init__(self, console: Console, others: Sequence["RunObserver"] = ()) -> None:
         self._console = console
+        self._others = others
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=30),
@@ -378,6 +419,8 @@ class RunProgress:
 
     def begin(self, run_id: str, total: int, completed: int, solved: int) -> None:
         """The server is there."""
+        for other in self._others:
+            other.begin(run_id, total, completed, solved)
         self._total, self._done, self._solved = total, completed, solved
         self._progress.update(self._bar, description="episodes", total=total, completed=completed)
         again = f", {completed} of them done before and {solved} of these solved" if completed else ""
@@ -386,6 +429,8 @@ class RunProgress:
 
     def episode(self, result: "EpisodeResult") -> None:
         """An episode has ended."""
+        for other in self._others:
+            other.episode(result)
         self._done += 1
         self._solved += result.success
         rate = f"{self._solved}/{self._done} solved, {100 * self._solved / self._done:.0f} %"

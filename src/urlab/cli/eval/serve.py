@@ -84,6 +84,9 @@ ReadyFile = Annotated[
     typer.Option("--ready-file", metavar="FILE", help="Write pid and url there once requests are answered."),
 ]
 EndWithStdin = Annotated[bool, typer.Option("--end-with-stdin", hidden=True, help="Stop when stdin ends.")]
+LiveFolder = Annotated[
+    Path | None, typer.Option("--live-folder", hidden=True, help="Workers tell there what they simulate.")
+]
 
 
 def serve(
@@ -112,6 +115,7 @@ def serve(
     ready_file: ReadyFile = None,
     log_level: Log = LogLevel.INFO,
     end_with_stdin: EndWithStdin = False,
+    live_folder: LiveFolder = None,
 ) -> None:
     """Serve tasks to a controller of yours until Ctrl-C or SIGTERM. GenManip's clients work unchanged.
 
@@ -144,7 +148,11 @@ def serve(
             camera_choice=opt.camera_choice(camera_config or (), draw or (), depth=depth),
         )
         settings = replace(
-            settings, share=share, allowed_hosts=tuple(allow_host or ()), tls=tls_files(tls_cert, tls_key)
+            settings,
+            share=share,
+            allowed_hosts=tuple(allow_host or ()),
+            tls=tls_files(tls_cert, tls_key),
+            live_folder=live_folder,
         )
         _serve_until_stopped(replace(settings, token=_token(host, token, insecure)), end_with_stdin)
     log.info("stopped")

@@ -1,9 +1,11 @@
-"""The inspector: pose, joints, actuators, sensors, gains and masses of the selected actor, live."""
+"""The inspector: what the selected actor is and does, live: joints, actuators, sensors, contacts; and a twist pad."""
 
+import contextlib
 import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
+from html import escape
 from typing import Any
 
 import mujoco
@@ -13,13 +15,18 @@ from viser import Icon, uplot
 from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
 from urlab.editor.panels.place import ActorPlace
+from urlab.editor.scripts.keys import twist_pad
+from urlab.editor.server_link import FAILURES
 from urlab_client import URLabClient
+from urlab_client.types import ContactsResult
 
 _PLOT_S = 10.0
 _MOST_SLIDERS = 40
 _HINGE, _SLIDE = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
 _ENDLESS_TURN = 3.1416
 _ENDLESS_WAY = 5.0
+_ASKED, _MOST_ROWS = 256, 20
+_ROWS_STYLE = "padding:0 1em 0.5em;font-size:0.85em;font-variant-numeric:tabular-nums;overflow-wrap:anywhere"
 
 
 class InspectorPanel(Panel):
@@ -68,7 +75,10 @@ class InspectorPanel(Panel):
             self._write_actuators(world, actor, source)
             self._write_sensors(world, actor)
             if world.view.playing:
+                self._write_twist_pad(actor)
+                self._write_contacts(world, actor)
                 self._write_gains(actor)
+            self._write_masses(world, actor)
 
     def close(self) -> None:
         """An edit that waits is not made any more."""
@@ -215,6 +225,35 @@ class InspectorPanel(Panel):
 
         self._live.append(refresh)
 
+    # -- contacts, masses, driving -----------------------------------------------------------------------------------
+
+    def _write_contacts(self, world: ShownWorld, actor: str) -> None:
+        bodies = {world.model.body(body).name for body in world.actors[actor]}
+        with self._add_folder("Contacts"):
+            text = self.gui.add_html("")
+
+        def refresh(world: ShownWorld) -> None:
+            if world.view.playing:
+                with contextlib.suppress(*FAILURES):  # the level was stopped since the view was read
+                    found = self.page.editor.link.read(lambda client: client.runtime.get_contacts(max_contacts=_ASKED))
+                    text.content = contacts_html(found, bodies)
+
+        self._live.append(refresh)
+
+    def _write_masses(self, world: ShownWorld, actor: str) -> None:
+        model, bodies = world.model, list(world.actors[actor])
+        if len(bodies) < 2:
+            return  # the heading has it
+        with self._add_folder("Masses", expand_by_default=False):
+            self.gui.add_html(
+                masses_html({_short(model.body(one).name, actor): model.body_mass[one] for one in bodies})
+            )
+
+    def _write_twist_pad(self, actor: str) -> None:
+        if self.page.read(lambda client: actor in client.articulations):
+            with self._add_folder("Drive", expand_by_default=False):
+                self.gui.add_html(twist_pad())
+
     # -- gains ------------------------------------------------------------------------------------------------------
 
     def _write_gains(self, actor: str) -> None:
@@ -236,6 +275,33 @@ class InspectorPanel(Panel):
                 f"{kind} of {joint} = {value:g}",
                 lambda client: _configure(client, actor, {kind: {joint: value}}),
             )
+
+
+def contacts_html(found: ContactsResult, bodies: Collection[str]) -> str:
+    """The contacts that these bodies have a part in: what touches what, and with which force."""
+    rows = [
+        f"<div>{escape(one.geom1 or one.body1)} \u2013 {escape(one.geom2 or one.body2)}"
+        f'<span style="float:right">{math.hypot(*one.force[:3]):.3g} N</span></div>'
+        for one in found.contacts
+        if one.body1 in bodies or one.body2 in bodies
+    ]
+    more = f"<div>and {len(rows) - _MOST_ROWS} more</div>" if len(rows) > _MOST_ROWS else ""
+    more += f"<div>looked at {_ASKED} of {found.n_contacts} contacts</div>" if found.truncated else ""
+    return f'<div style="{_ROWS_STYLE}">{"".join(rows[:_MOST_ROWS]) or "touches nothing"}{more}</div>'
+
+
+def masses_html(masses: Mapping[str, float]) -> str:
+    """Each body's mass, the heaviest first, and their sum."""
+    ordered = sorted(masses.items(), key=lambda one: -one[1])
+    rows = (
+        f'<div>{escape(name)}<span style="float:right">{mass:.3g} kg</span></div>'
+        for name, mass in (*ordered, ("all", sum(masses.values())))
+    )
+    return f'<div style="{_ROWS_STYLE}">{"".join(rows)}</div>'
+
+
+def _short(name: str, actor: str) -> str:
+    return name.removeprefix(f"{actor}_") or name
 
 
 def _configure(client: URLabClient, actor: str, params: dict[str, dict[str, float]]) -> None:

@@ -9,6 +9,7 @@ from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
 from urlab.editor.server_link import FAILURES
 from urlab_client import URLabClient
+from urlab_wire.ops.outliner import ConversionBlock
 
 _MOST_UPLOAD_MB = 60
 _PICTURE = (224, 168)
@@ -59,9 +60,11 @@ class LevelPanel(Panel):
             self._complex = page.acting(gui.add_checkbox("Follow the shape closely", False))
             self._static = page.acting(gui.add_checkbox("Stands still", False))
             page.button("Convert the selected mesh", "convert a mesh", self._convert, icon=Icon.TRANSFORM)
+            self._conversions = gui.add_markdown("", visible=False)
         self._paths: dict[str, str] = {}
         self._numbers = itertools.count(1)
-        self._shown: tuple[Any, ...] = ()
+        self._is_converting = True
+        """Whether a mesh is being cut up, as far as is known."""
 
     # -- levels -----------------------------------------------------------------------------------------------------
 
@@ -119,6 +122,7 @@ class LevelPanel(Panel):
         client.outliner.add_quick_convert(
             selected, by_name=True, complex_mesh=bool(self._complex.value), static=bool(self._static.value)
         )
+        self._is_converting = True
 
     def _import(self, file: Any) -> None:
         megabytes = len(file.content) / 1e6
@@ -137,10 +141,21 @@ class LevelPanel(Panel):
                 self._blueprint.value = blueprint.short_name
             self.page.tell(f"{blueprint.short_name} is imported", "Press Add to put it into the level.")
 
+    def show_status(self, world: ShownWorld) -> None:  # noqa: ARG002 - for every panel
+        """How far the meshes are that are being cut up; asked for until all are done."""
+        if not self._is_converting:
+            return
+        actors = self.page.read(lambda client: client.outliner.list_actors())
+        going = [one.conversion for one in actors or () if one.conversion is not None]
+        self._is_converting = any(one.state in ("waiting", "running") for one in going)
+        self._conversions.visible = bool(going)
+        self._conversions.content = "  \n".join(conversion_line(one) for one in going)
+
     # -- what is there ----------------------------------------------------------------------------------------------
 
     def show_model(self, world: ShownWorld) -> None:  # noqa: ARG002 - for every panel
         """An edit, or another level."""
+        self._is_converting = True
         self._list()
 
     def _list(self) -> None:
@@ -163,6 +178,12 @@ class LevelPanel(Panel):
         path = self._paths.get(self._blueprint.value)
         picture = None if path is None else self.page.editor.pictures.get(path, *_PICTURE)
         self._picture.content = picture or ""
+
+
+def conversion_line(one: ConversionBlock) -> str:
+    """How far a mesh is, in a line."""
+    seconds = f", {one.elapsed_s:.0f} s" if one.state in ("waiting", "running") else ""
+    return f"{'**failed** ' if one.state == 'failed' else ''}{one.message}{seconds}"
 
 
 def _lists(client: URLabClient) -> tuple[list[str], Any, Any]:

@@ -8,6 +8,7 @@ from viser import Icon
 
 from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
+from urlab.editor.scripts.appearance import texts_html
 from urlab_client import URLabClient
 from urlab_client.enums import PIEState, StepMode
 from urlab_client.hotkeys import Hotkeys
@@ -30,6 +31,7 @@ class PlayBar(Panel):
         self._run = page.acting(self.gui.add_button_group("Time", ("Pause", "Step", "10 steps")))
         self._run.on_click(lambda _: self._press(self._run.value))
         self._error = self.gui.add_html("", visible=False)
+        self._texts = self.gui.add_html(texts_html({}))
         self._failed: tuple[str, str] | None = None
         """Why the level could not be played, and the model that was shown when that was first told."""
 
@@ -61,7 +63,8 @@ class PlayBar(Panel):
         return replace(status, state=PIEState.OFF, compile_error="") if is_old else status
 
     def show_status(self, world: ShownWorld) -> None:
-        """State, time, real-time factor."""
+        """State, time, real-time factor; overlay texts."""
+        self._texts.content = texts_html(world.view.texts)
         status = world.status
         if status is None:
             return
@@ -75,7 +78,8 @@ class PlayBar(Panel):
             words += [] if status.paused else [f"{world.realtime_factor:.2f} x real time"]
             words.append(f"{status.mode}" + (f" at {status.speed_percent:g} %" if status.mode == "live" else ""))
         marks = f'id="urlab-status" data-state="{state}" data-urlab-page="{self.page.key}"'
-        style = "padding:0.2em 1em;font-variant-numeric:tabular-nums"
+        marks += f' data-dark="{self.page.chosen_colour}"'
+        style = "padding:0.2em 1em;font-variant-numeric:tabular-nums;overflow-wrap:anywhere"
         self._figures.content = f'<div {marks} style="{style}">{" · ".join(words)}</div>'
         problem = _problem(world, status)
         self._error.visible = bool(problem)

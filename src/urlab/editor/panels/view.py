@@ -4,14 +4,14 @@ from typing import Any
 
 from viser import Icon
 
+from urlab.editor.decorations import DRAWN, not_drawn
 from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
+from urlab.viewport.visual_flags import OVERLAY_WORDS
 from urlab_client.namespaces.viewport import MODES
 
-_OVERLAYS = (
-    "contacts", "contact_forces", "joints", "com", "frames", "inertia", "tendons", "names", "transparent",
-    "perturbation", "actuators", "cameras", "lights", "constraints", "rangefinders", "islands",
-)  # fmt: skip
+_FIRST = ("contacts", "contact_forces", "joints", "com", "frames", "inertia", "tendons", "names", "transparent")
+"""Overlays that are asked for most; the others that this page draws follow them."""
 
 
 class ViewPanel(Panel):
@@ -30,10 +30,12 @@ class ViewPanel(Panel):
         self._track = page.acting(gui.add_checkbox("Track the selected actor", False))
         self._track.on_update(self._change_tracking)
         self._shares = gui.add_checkbox("Camera as in client.viewport", True, hint="Both ways: this page and Python.")
-        dark = gui.add_checkbox("Dark", False, hint="For this page alone.")
-        dark.on_update(lambda _: page.set_dark(bool(dark.value)))
+        self._dark = page.followed(gui.add_checkbox("Dark", False, hint="For this page alone; at first as the system."))
+        self._dark.on_update(self._change_colour)
+        words = (*_FIRST, *(word for word in OVERLAY_WORDS if word in DRAWN and word not in _FIRST))
         with gui.add_folder("Overlays"):
-            self._overlays = {word: page.acting(gui.add_checkbox(word.replace("_", " "), False)) for word in _OVERLAYS}
+            self._missing = gui.add_markdown("", visible=False)
+            self._overlays = {word: page.acting(gui.add_checkbox(word.replace("_", " "), False)) for word in words}
         for word, box in self._overlays.items():
             box.on_update(lambda event, word=word: self._change_overlay(event, word))
 
@@ -52,6 +54,11 @@ class ViewPanel(Panel):
         if event.client is not None:
             mode = self._mode.value
             self.page.change(f"view {mode}", lambda client: client.viewport.set_mode(mode))
+
+    def _change_colour(self, event: Any) -> None:
+        if event.client is not None:
+            self.page.chosen_colour = "dark" if self._dark.value else "light"
+            self.page.set_dark(bool(self._dark.value))
 
     def _change_tracking(self, event: Any) -> None:
         if event.client is None:
@@ -72,5 +79,9 @@ class ViewPanel(Panel):
         """What is in force, also if Python switched it."""
         self.page.follow(self._mode, world.view.mode)
         self.page.follow(self._track, world.view.tracking)
+        self.page.follow(self._dark, self.page.is_dark)
+        missing = not_drawn(world.view.mode, world.view.overlays)
+        self._missing.visible = bool(missing)
+        self._missing.content = f"Shown in pictures, not on this page: {', '.join(missing)}." if missing else ""
         for word, box in self._overlays.items():
             self.page.follow(box, bool(world.view.overlays.get(word, False)))

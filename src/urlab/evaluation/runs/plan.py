@@ -27,7 +27,8 @@ class RunPlan:
     Without ``url`` a server is started for it and ended after it. With ``url`` that server is asked to run ``tasks``;
     None goes on with the job that it has. ``cameras``, ``videos`` and ``camera_files`` are for our own server only.
     ``policy_arguments`` are those, as they were written, that make the policy another one. An episode that the policy
-    fails in counts as failed; after ``max_policy_failures`` of them in a row the run ends.
+    fails in counts as failed; after ``max_policy_failures`` of them in a row the run ends. In ``live_folder`` the
+    workers of our own server tell what they simulate, for those who watch.
     """
 
     policy: PolicySource
@@ -45,6 +46,7 @@ class RunPlan:
     policy_arguments: tuple[str, ...] = ()
     camera_files: tuple[Path, ...] = ()
     max_policy_failures: int = 3
+    live_folder: Path | None = None
 
 
 def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:

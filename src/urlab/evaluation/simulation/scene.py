@@ -65,9 +65,17 @@ def build_scene(task: Task, embodiment: Embodiment, *, cameras: bool) -> Compile
     """Compile the scene; the embodiment's cameras are in it if wanted. Nothing is left on disk."""
     mounts = embodiment.cameras if cameras else ()
     with tempfile.TemporaryDirectory(prefix="urlab-task-") as folder:
-        robot = Actor(ROBOT, str(model_path(embodiment.model)), pose=Pose(embodiment.base_pos_w))
-        others = tuple(Actor(name, str(file)) for name, file in _written(Path(folder), _texts(task)).items())
-        return compile_scene(Level(task.name, (robot, *others), options=_OPTIONS), _TaskLibrary(mounts))
+        return compile_scene(task_level(task, embodiment, Path(folder)), _TaskLibrary(mounts))
+
+
+def task_level(task: Task, embodiment: Embodiment, folder: Path) -> Level:
+    """What stands in the scene; the models of what is not the robot are written into ``folder``.
+
+    Compiled by any library it has the same bodies, joints and motors as `build_scene`, in the same order.
+    """
+    robot = Actor(ROBOT, str(model_path(embodiment.model)), pose=Pose(embodiment.base_pos_w))
+    others = tuple(Actor(name, str(file)) for name, file in _written(folder, _texts(task)).items())
+    return Level(task.name, (robot, *others), options=_OPTIONS)
 
 
 def _texts(task: Task) -> dict[str, str]:

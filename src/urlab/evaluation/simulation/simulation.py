@@ -170,6 +170,12 @@ class Simulation:
                 self._engine.step_once()
             self._engine.publish()
 
+    def state(self) -> tuple[float, Array, Array, Array, Array]:
+        """Simulated time (s), qpos, qvel, ctrl and the poses of mocap bodies, of the whole scene; copies."""
+        data = self._data
+        fixed = np.hstack([data.mocap_pos, data.mocap_quat])
+        return float(data.time), data.qpos.copy(), data.qvel.copy(), data.ctrl.copy(), fixed
+
     @property
     def joints(self) -> Array:
         """The measured joints."""

@@ -24,12 +24,13 @@ _JOINED_BYTES = 64 << 10
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """The first message: how the worker runs all its episodes."""
+    """The first message: how the worker runs all its episodes. What it simulates is told in ``live_folder``, if any."""
 
     cameras: bool
     privileged: bool
     videos: bool
     camera_choice: CameraChoice = CameraChoice()
+    live_folder: str | None = None
 
 
 class Begin(msgspec.Struct, frozen=True, array_like=True, tag=True):

@@ -454,7 +454,9 @@ class WorkerPool:
         cameras = self._settings.cameras
         videos = self._settings.videos and cameras
         choice = self._settings.camera_choice or CameraChoice()
-        settings = WorkerSettings(cameras, self._settings.privileged, videos, choice)
+        folder = self._settings.live_folder
+        live_folder = None if folder is None else str(folder)
+        settings = WorkerSettings(cameras, self._settings.privileged, videos, choice, live_folder)
         for one in missing:
             self._slots[one] = WorkerSlot(one, self.run, settings, self._settings.limits)
 

@@ -26,6 +26,7 @@ from urlab.evaluation.simulation.episode import Episode, Observation
 from urlab.evaluation.simulation.simulation import Simulation
 from urlab.evaluation.tasks.task import Task
 from urlab.evaluation.workers.evidence import Evidence, EvidenceWriter
+from urlab.evaluation.workers.live import LiveFile
 from urlab.evaluation.workers.messages import (
     Begin,
     Failed,
@@ -55,6 +56,7 @@ class Worker:
         self._episode: Episode | None = None
         self._evidence: Evidence | None = None
         self._retries = Retries()
+        self._live = None if settings.live_folder is None else LiveFile(Path(settings.live_folder))
 
     def answer(self, frame: WorkerFrame) -> WorkerFrame:
         """Do what ``frame`` says. Whatever goes wrong in an episode becomes `Failed`, and the next may begin."""
@@ -71,6 +73,8 @@ class Worker:
         self._give_up()
         self._writer.close()
         self._close_simulation()
+        if self._live is not None:
+            self._live.remove()
 
     def _do(self, frame: WorkerFrame) -> WorkerFrame:
         match frame.message:
@@ -104,6 +108,7 @@ class Worker:
         self._episode, self._evidence = episode, Evidence(episode, Path(begin.folder), self._writer, videos=videos)
         self._evidence.add_pictures(observation)
         self._retries = begin.retries
+        self._tell()
         return self._observed(observation, begin.body_format)
 
     def _step(self, step: Step) -> WorkerFrame:
@@ -114,6 +119,7 @@ class Worker:
             episode.advance(action)
             executed += 1
             evidence.add(action)
+            self._tell()
             warning = warning or _beyond_range(episode, action)
             if episode.done:
                 break
@@ -126,8 +132,14 @@ class Worker:
         evidence.add_pictures(observation)
         return self._observed(observation, step.body_format, executed, warnings)
 
+    def _tell(self) -> None:
+        """Those who watch see the step that was just made."""
+        if self._live is not None and self._episode is not None:
+            self._live.tell(self._episode)
+
     def _fail(self, given_up: GiveUp) -> WorkerFrame:
         self._running()[0].fail(given_up.reason)
+        self._tell()
         return self._ended(given_up, 0, detail=given_up.detail)
 
     def _running(self) -> tuple[Episode, Evidence]:

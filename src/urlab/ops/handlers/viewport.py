@@ -1,11 +1,13 @@
 """The viewport over the wire. It shows the running level, or the edited one while nothing plays."""
 
+from collections.abc import Callable
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from urlab.authoring.placement import read_rotation, vector
 from urlab.errors import CompileError, UrlabError
 from urlab.geometry import Pose, euler_deg_from_wxyz, xyzw_from_wxyz
+from urlab.manager.scene_view import actor_poses
 from urlab.numbers import finite_number
 from urlab.ops.context import Context, handler
 from urlab.ops.handlers.debug import drawing_block
@@ -66,7 +68,10 @@ def track_actor(context: Context, request: wire.TrackActorRequest) -> wire.Track
     offset = None if request.offset is None else vector("offset", request.offset)
     smoothing = 0.0 if request.smoothing is None else finite_number("smoothing", request.smoothing)
     path = shown.level.path_of(actor.name)
-    context.parts.viewport.track(lambda: _pose_now(context, actor.name), offset, smoothing, lambda: _seconds(context))
+    context.parts.viewport.track(
+        lambda: _pose_now(context, actor.name), offset, smoothing, lambda: _seconds(context),
+        lambda: _pose_in_states(context, actor.name),
+    )  # fmt: skip
     return wire.TrackActorReply(tracked_actor_path=path)
 
 
@@ -149,6 +154,15 @@ def _pose_now(context: Context, actor_name: str) -> Pose | None:
         return shown.pose_of(shown.find(actor_name, by_name=True))
     except UrlabError:
         return None
+
+
+def _pose_in_states(context: Context, name: str) -> Callable[[Any], Pose | None]:
+    """Where an actor is in other states of the scene that is shown now; one that cannot move is where it stands."""
+    stands = _pose_now(context, name)
+    if not context.play.is_playing:
+        return lambda _: stands
+    manager = context.play.manager
+    return lambda state: actor_poses(manager, state).get(name, stands)
 
 
 def _seconds(context: Context) -> float:

@@ -1,7 +1,8 @@
 """The keyboard on the page: the one table of hotkeys, told key by key, so that a key that is held is also let go.
 
 viser has hotkeys of its own, but tells nothing of a key's release. So the page gets a script of ours, which opens a
-second websocket at `PATH` and sends every key of the table, down and up, that is not typed into a field.
+second websocket at `PATH` and sends every key of the table, down and up, that is not typed into a field. Buttons with
+``data-urlab-key`` are such keys for a pointer or a finger. `appearance` uses the same websocket.
 """
 
 import asyncio
@@ -40,9 +41,13 @@ SCRIPT = """<script>(() => {
     socket = new WebSocket(base + "PATH" + (query ? "?token=" + encodeURIComponent(query) : ""));
     socket.onclose = () => { held.clear(); setTimeout(open, 2000); };
   };
-  const send = (key, down) => {
-    if (page() && socket.readyState === 1) socket.send(JSON.stringify({page: page(), key, down}));
+  const tell = (what) => {
+    if (!page() || socket.readyState !== 1) return false;
+    socket.send(JSON.stringify({page: page(), ...what}));
+    return true;
   };
+  const send = (key, down) => tell({key, down});
+  window.urlabTell = tell;
   const isTyped = (target) => target instanceof HTMLElement &&
     (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) ||
      target.getAttribute("role") === "slider" || target.closest("[role=dialog]"));
@@ -53,10 +58,31 @@ SCRIPT = """<script>(() => {
     if (down && (isTyped(event.target) || key === "tab" || (isButton && key === "space"))) return;
     event.stopImmediatePropagation();
     event.preventDefault();
+    hold(key, down);
+  };
+  const hold = (key, down) => {
     if (down === held.has(key)) return;
     if (down) held.add(key); else held.delete(key);
     send(key, down);
   };
+  const pad = new Map();
+  const padKey = (event) => event.target instanceof Element &&
+    event.target.closest("button[data-urlab-key]")?.dataset.urlabKey;
+  const letGo = (by) => { if (pad.has(by)) { hold(pad.get(by), false); pad.delete(by); } };
+  addEventListener("pointerdown", (event) => {
+    const key = padKey(event);
+    if (!key || event.button !== 0) return;
+    pad.set(event.pointerId, key);
+    hold(key, true);
+  }, true);
+  for (const end of ["pointerup", "pointercancel"])
+    addEventListener(end, (event) => letGo(event.pointerId), true);
+  addEventListener("keydown", (event) => {
+    const key = [" ", "Enter"].includes(event.key) && padKey(event);
+    if (key && !event.repeat) { pad.set(event.key, key); hold(key, true); }
+  }, true);
+  addEventListener("keyup", (event) => letGo(event.key), true);
+  addEventListener("contextmenu", (event) => { if (padKey(event)) event.preventDefault(); }, true);
   addEventListener("keydown", (event) => on(event, true), true);
   addEventListener("keyup", (event) => on(event, false), true);
   addEventListener("blur", () => { for (const key of [...held]) { held.delete(key); send(key, false); } });
@@ -72,6 +98,20 @@ def key_table() -> str:
     return f'<div style="columns:2;padding:0 1em">{"".join(rows)}</div>'
 
 
+def twist_pad() -> str:
+    """Buttons that drive the selected robot while they are held, as HTML."""
+    cells = (("q", "\u21ba"), ("w", "\u2191"), ("e", "\u21bb"), ("a", "\u2190"), ("s", "\u2193"), ("d", "\u2192"))
+    words = {one.key: one.help for one in TWIST_KEYS}
+    style = "min-height:2.6em;font-size:1.1em;touch-action:none;user-select:none;cursor:pointer"
+    buttons = (
+        f'<button type="button" data-urlab-key="{key}" aria-label="{words[key]}" title="{words[key]} ({key.upper()})" '
+        f'style="{style}">{sign}</button>'
+        for key, sign in cells
+    )
+    columns = "display:grid;grid-template-columns:repeat(3,1fr);gap:0.4em;padding:0 1em 0.6em"
+    return f'<div role="group" aria-label="drive" style="{columns}">{"".join(buttons)}</div>'
+
+
 class PageKeys:
     """Does what the keys of pages say."""
 
@@ -83,10 +123,16 @@ class PageKeys:
         held: list[str] = []
         try:
             async for message in connection:
-                page, key, is_down = self._read(message)
+                page, told = self._read(message)
                 if page is None:
                     continue
-                if is_down:
+                if "dark" in told:
+                    await asyncio.to_thread(page.set_dark, bool(told["dark"]))
+                    continue
+                key = str(told.get("key"))
+                if key not in _KEYS:
+                    continue
+                if told.get("down"):
                     if key in _TWIST and key != _STOP_KEY:
                         held.append(key)
                     await asyncio.to_thread(self._do, page, key)
@@ -99,14 +145,13 @@ class PageKeys:
             if held:
                 await asyncio.to_thread(self._stop)
 
-    def _read(self, message: Any) -> "tuple[Page | None, str, bool]":
+    def _read(self, message: Any) -> "tuple[Page | None, dict[str, Any]]":
+        """Which page said what; None where it cannot be read, or names no page that is open."""
         try:
             told = json.loads(message)
-            page = next((one for one in self._editor.pages if one.key == told["page"]), None)
-            key, is_down = str(told["key"]), bool(told["down"])
+            return next((one for one in self._editor.pages if one.key == told["page"]), None), told
         except (ValueError, TypeError, KeyError):
-            return None, "", False
-        return (page, key, is_down) if key in _KEYS else (None, "", False)
+            return None, {}
 
     def _stop(self) -> None:
         """The page may have lost its right to change things, or be gone; the robot stops all the same."""

@@ -1,0 +1,133 @@
+"""Who can use the page, and how: by Tab alone, in the dark, on a telephone, with a finger on the pad."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from urlab_client import URLabClient
+
+pytestmark = pytest.mark.page
+
+TELEPHONE = (390, 844)
+SMALL = (600, 420)
+MOST_TABS = 90
+
+CONTROLS = """[...document.querySelectorAll("button, input, [role=slider], [role=tab], [role=button]")].filter(one =>
+    one.closest("[data-urlab-panel]") && !one.disabled && one.offsetParent && one.type !== "file"
+    && one.checkVisibility({visibilityProperty: true}) && one.getAttribute("aria-disabled") !== "true")"""
+"""What a person can use in the panel."""
+
+MARK_PANEL = """(() => {
+    const status = document.querySelector("#urlab-status"), tabs = document.querySelector("[role=tab]");
+    let panel = status;
+    while (!panel.contains(tabs)) panel = panel.parentElement;
+    panel.dataset.urlabPanel = "";
+    window.reached = new Map();
+    addEventListener("focusin", (event) => {
+        const style = getComputedStyle(event.target);
+        reached.set(event.target, style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2);
+    });
+})()"""
+NAMED = "one => (one.innerText || one.ariaLabel || one.id || one.outerHTML).trim().slice(0, 40)"
+
+
+@pytest.fixture(autouse=True)
+def running(client: URLabClient) -> None:
+    """A test begins with a level that plays from its start."""
+    client.reset()
+    client.runtime.set_paused(False)
+
+
+def press_tab(page: Any) -> None:
+    for kind in ("rawKeyDown", "keyUp"):
+        page.tab.ask("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab", windowsVirtualKeyCode=9)
+
+
+def twist_of_arm(client: URLabClient) -> list[float]:
+    client.step(0)
+    return [float(one) for one in client.articulations["arm"].twist_linear[:2]]
+
+
+def is_dark(page: Any) -> bool:
+    return bool(page.tab.evaluate("document.documentElement.dataset.mantineColorScheme === 'dark'"))
+
+
+def test_tab_reaches_every_control_and_shows_where_it_is(client: URLabClient, open_page: Callable[..., Any]):
+    client.outliner.select_actor("arm", by_name=True)
+    page = open_page(size=SMALL)
+    page.open_tab("Inspect")
+    page.until(lambda: page.says("Contacts"))
+    page.until(lambda: page.tab.evaluate("[...document.querySelectorAll('[role=tab]')].every(one => !one.tabIndex)"))
+    page.tab.evaluate(MARK_PANEL)
+    missing = f"{CONTROLS}.filter(one => !reached.has(one))"
+    for _ in range(MOST_TABS):
+        press_tab(page)
+        if not page.tab.evaluate(f"{missing}.length"):
+            break
+    assert page.tab.evaluate(f"{missing}.map({NAMED})") == []
+    assert page.tab.evaluate(f"[...reached].filter(([one, seen]) => !seen).map(([one]) => one).map({NAMED})") == []
+
+
+def test_a_folder_opens_with_enter(client: URLabClient, open_page: Callable[..., Any]):
+    client.outliner.select_actor("arm", by_name=True)
+    page = open_page(size=SMALL)
+    page.open_tab("Inspect")
+    folder = "[...document.querySelectorAll('div[role=button]')].find(one => one.innerText.trim() === 'Drive')"
+    page.until(lambda: page.tab.evaluate(f"!!{folder}"))
+    page.tab.evaluate(f"{folder}.focus()")
+    assert page.tab.evaluate(f"{folder}.parentElement.getBoundingClientRect().height < 80")
+    pad = "document.querySelector('[data-urlab-key=w]')"
+    page.tab.key("Enter")
+    page.until(lambda: page.tab.evaluate(f"!!{pad} && {pad}.getBoundingClientRect().height > 20"))
+
+
+@pytest.mark.parametrize("size", [SMALL, TELEPHONE])
+def test_the_pad_drives_while_it_is_held_and_not_without_its_page(
+    client: URLabClient, open_page: Callable[..., Any], size: tuple[int, int]
+):
+    client.outliner.select_actor("arm", by_name=True)
+    page = open_page(size=size)
+    page.open_tab("Inspect")
+    page.until(lambda: page.says("Drive"))
+    page.open_folder("Drive")
+    forward = "document.querySelector('[data-urlab-key=w]')"
+    page.until(lambda: page.tab.evaluate(f"!!{forward} && {forward}.getBoundingClientRect().height > 20"))
+    page.tab.evaluate(f"{forward}.scrollIntoView({{block: 'center'}})")
+    box = page.tab.box(forward)
+    place = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.tab.mouse("mousePressed", place)
+    page.until(lambda: twist_of_arm(client) == [0.5, 0.0])
+    page.tab.mouse("mouseReleased", place, buttons=0)
+    page.until(lambda: twist_of_arm(client) == [0.0, 0.0])
+    page.tab.mouse("mousePressed", place)
+    page.until(lambda: twist_of_arm(client) == [0.5, 0.0])
+    page.tab.end()
+    page.until(lambda: twist_of_arm(client) == [0.0, 0.0])
+
+
+def test_the_page_shows_texts_and_what_the_selected_actor_touches(client: URLabClient, open_page: Callable[..., Any]):
+    client.outliner.select_actor("brick", by_name=True)
+    page = open_page(size=SMALL)
+    over = "document.querySelector('#urlab-over > [data-anchor=top_left]')?.innerText"
+
+    def shown() -> bool:
+        client.debug.set_overlay_text("two\nlines")
+        return bool(page.tab.evaluate(f"{over} === 'two\\nlines'"))
+
+    page.until(shown)
+    client.debug.set_overlay_text("")
+    page.until(lambda: page.tab.evaluate(f"{over} === undefined"))
+    page.open_tab("Inspect")
+    page.until(lambda: page.says(" N"))
+    assert page.says("brick")
+
+
+def test_the_page_is_dark_where_the_system_is_until_its_user_says_otherwise(open_page: Callable[..., Any]):
+    page = open_page(size=SMALL, dark=True)
+    page.until(lambda: is_dark(page))
+    page.open_tab("View")
+    page.until(lambda: page.says("Camera as in"))
+    page.tick("Dark")
+    page.until(lambda: not is_dark(page))
+    page.until(lambda: page.tab.evaluate("localStorage.getItem('urlab-dark') === 'light'"))
