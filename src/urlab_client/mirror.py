@@ -18,6 +18,7 @@ from urlab_client.handles.entity import URLabEntity
 from urlab_client.lookup import FixedAttributes
 from urlab_client.transports.repeated_blocks import KnownEntities
 from urlab_wire.codec import Tree
+from urlab_wire.ops.stepping import ModelWrites
 
 Blocks = Mapping[str, Tree]
 """What a reply tells of articulations or entities, by name."""
@@ -347,6 +348,21 @@ class Mirror:
                 self._data.eq_active[found] = on
         mujoco.mj_forward(self._model, self._data)
 
+    def write_model(self, changed: ModelWrites) -> None:
+        """Bring the local model up to date with what was changed in the server's, and evaluate."""
+        self.settle()
+        model = self._model
+        for write in changed.writes:
+            option = write.array.removeprefix("opt.")
+            if option != write.array and len(write.values) == 1:
+                setattr(model.opt, option, write.values[0])
+            else:
+                array = getattr(model.opt, option) if option != write.array else getattr(model, write.array)
+                array.reshape(-1)[write.start : write.start + len(write.values)] = write.values
+        if changed.derive:
+            mujoco.mj_setConst(model, mujoco.MjData(model))
+        mujoco.mj_forward(model, self._data)
+
     def write_qpos(self, index: Index, qpos: Sequence[float]) -> None:
         """Write part of qpos and evaluate."""
         self.settle()
@@ -393,8 +409,9 @@ class LocalData(FixedAttributes):
         """The local `mujoco.MjModel`, None without one: this client's own copy of what the server compiled.
 
         In puppet mode it is what is simulated, so edits count. In direct and live mode the server simulates its own
-        model: edits here (friction, mass, gains, ...) change only what is evaluated here, never the server. There,
-        ``runtime.set_sim_options`` changes options, and everything else is changed in the model file.
+        model: edits here (friction, mass, gains, ...) change only what is evaluated here, never the server, and the
+        next step or reset warns of them (`URLabLocalEditWarning`). There, ``runtime.set_model_params`` and
+        ``runtime.set_sim_options`` change the server's model, and this one with it.
         """
         self._evaluated_data()  # with the model as it is: the caller may be about to change it
         return self._model

@@ -125,7 +125,6 @@ class SceneRenderer:
         self._viewpoint = mujoco.MjvCamera()
         self._viewpoint.type = mujoco.mjtCamera.mjCAMERA_FIXED
         self._quat = np.empty(4)
-        self._projections: dict[tuple[int, tuple[int, int]], Projection] = {}
         self._modes: dict[CameraMode, RenderMode] = {}
         self._buffer: OffscreenBuffer | None = None
         self._data: Any = None
@@ -237,10 +236,7 @@ class SceneRenderer:
         return self._modes[kind]
 
     def _projection(self, request: RenderRequest) -> Projection:
-        key = (request.camera.id, request.size)
-        if key not in self._projections:
-            self._projections[key] = camera_projection(self._scene.model, *key)
-        return self._projections[key]
+        return camera_projection(self._scene.model, request.camera.id, request.size)
 
     def _pose_of(self, camera: CameraSlot) -> tuple[Vec3, Quat]:
         mujoco.mju_mat2Quat(self._quat, self._data.cam_xmat[camera.id])
