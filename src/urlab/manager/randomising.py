@@ -150,12 +150,14 @@ class Randomising:
         self.drawn = None
         if plan is None and not self._disturbs:
             return
+        if self._disturbs:
+            self._gains.begin([])
         start = plan.draw(START_FIELDS) if plan else []
         disturbances = plan.draw(DISTURBANCE_FIELDS) if plan else []
         gains = plan.draw(GAIN_FIELDS) if plan else []
         if start:
             self._start.write(start)
-        if gains or self._disturbs:
+        if gains:
             self._gains.begin(gains)
         if disturbances or self._disturbs:
             self._disturbances.begin(disturbances, partial(generator, plan.seed) if plan else generator_of_nothing)
