@@ -300,6 +300,8 @@ class URLabClient(ClientSession):
         the setpoints that the reset has put in force, where the reply tells them, and else stays as it is.
         """
         self._refuse_without_session("reset")
+        if self._step_mode is not _PUPPET:
+            self._edits.look(self._model)
         qpos = per_articulation_qpos
         request = ResetRequest(
             keyframe_name=keyframe_name,
@@ -310,9 +312,9 @@ class URLabClient(ClientSession):
         )
         reply = self._rpc("reset", payload_of(request), expected_op=("reset_ok", "step_ok"))
         with self._data_lock:
+            if reply.get("model"):
+                self._take_model(msgspec.convert(reply["model"], ModelWrites))
             if self._mirror is not None:
-                if reply.get("model"):
-                    self._mirror.write_model(msgspec.convert(reply["model"], ModelWrites))
                 self._mirror.reset()
             self._absorb_step_reply(reply, authoritative=True)
             self._seed_setpoints(reply.get("setpoints") or {})
@@ -326,6 +328,8 @@ class URLabClient(ClientSession):
         if self._observer or (n_steps == 0 and self._step_mode is _DIRECT and not self._operator):
             return {"n_steps": 0, "per_articulation": {}}
         if self._step_mode is not _PUPPET:
+            if self._edits.suspected:
+                self._edits.look(self._model)
             blocks = commands(self._articulations, self._plain_entities, changed_only=self._operator)
             return {"n_steps": n_steps, "per_articulation": blocks}
         if not self._local_model:

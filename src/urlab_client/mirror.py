@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from urlab_client.handles.articulation import Index, URLabArticulation
 from urlab_client.handles.entity import URLabEntity
+from urlab_client.local_edits import LocalEdits
 from urlab_client.lookup import FixedAttributes
 from urlab_client.transports.repeated_blocks import KnownEntities
 from urlab_wire.codec import Tree
@@ -403,6 +404,7 @@ class LocalData(FixedAttributes):
         self._watched = False
         self._mirror: Mirror | None = None
         self._data_lock = threading.RLock()
+        self._edits = LocalEdits()
 
     @property
     def model(self) -> mujoco.MjModel:
@@ -414,6 +416,7 @@ class LocalData(FixedAttributes):
         ``runtime.set_sim_options`` change the server's model, and this one with it.
         """
         self._evaluated_data()  # with the model as it is: the caller may be about to change it
+        self._edits.model_read(self._model)
         return self._model
 
     @property
@@ -449,9 +452,16 @@ class LocalData(FixedAttributes):
         """Begin with new data, which no caller has yet. The caller holds the lock."""
         self._mirror = None
         self._model, self._data, self._watched = model, None, False
+        self._edits = LocalEdits()
         if model is not None:
             self._data = mujoco.MjData(model)
             mujoco.mj_forward(model, self._data)
+
+    def _take_model(self, changed: ModelWrites) -> None:
+        """Follow a change of the server's model, where there is a local one. The caller holds the lock."""
+        if self._mirror is not None:
+            self._mirror.write_model(changed)
+            self._edits.follow(self._model)
 
     def _mirror_into_data(self, articulations: Sequence[URLabArticulation], entities: Sequence[URLabEntity]) -> None:
         """Let replies about these handles go into the data, where there is one. The caller holds the lock."""

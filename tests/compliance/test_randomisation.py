@@ -148,9 +148,7 @@ def test_one_wrong_change_and_none_is_applied(wire: Any, engine: Any) -> None:
     assert model_of(engine()) == before
 
 
-def test_a_new_handshake_has_the_model_as_it_is_and_older_ones_are_warned(
-    wire: Any, plain: Any, stranger: Any
-) -> None:
+def test_a_new_handshake_has_the_model_as_it_is_and_older_ones_are_warned(wire: Any, plain: Any, stranger: Any) -> None:
     operator = stranger
     operator.hello(operator=True)
     operator.ok("set_model_params", changes=[{"kind": "body", "name": "crate", "field": "mass", "value": 3}])

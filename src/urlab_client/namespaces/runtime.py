@@ -148,6 +148,7 @@ class RuntimeNamespace(RpcNamespace):
             model = client.model
             if model is not None:
                 mirror_options(model.opt, echoed)
+                self._client._edits.follow(model)
         return _sim_options(echoed)
 
     def set_mode(self, mode: str | StepMode) -> StepMode:
@@ -309,8 +310,7 @@ class RuntimeNamespace(RpcNamespace):
         request = wire.SetModelParamsRequest(changes=[_model_change(one) for one in changes], until=until)
         reply, client = self._ask(request), self._client
         with client._data_lock:
-            if client._mirror is not None:
-                client._mirror.write_model(reply.model)
+            client._take_model(reply.model)
         return [msgspec.to_builtins(one) for one in reply.changes]
 
     def call(self, op: str, **fields: Any) -> Tree:

@@ -237,10 +237,11 @@ class RestoreStateRequest(Request["RestoreStateReply"], tag="restore_state"):
     state: bytes | None = None
 
 
-class RestoreStateReply(ResetReply, tag="restore_state_ok"):
+class RestoreStateReply(StateReply, tag="restore_state_ok"):
     """The state that was restored, and the setpoints that are in force with it.
 
     ``equalities`` are the equality constraints, by compiled name, that are not as the model has them by default.
     """
 
+    setpoints: dict[str, list[float]] | None = None
     equalities: dict[str, bool] | None = None

@@ -262,7 +262,12 @@ def test_a_written_level_is_pleasant_to_read() -> None:
 
 
 def test_entries_of_a_randomisation_are_kept_and_a_wrong_one_is_named() -> None:
-    entry = '[randomize."light mass"]\nkind = "body"\nname = "*"\nfield = "mass"\ndistribution = "choice"\nvalues = [1, 2.5]\n'
+    entry = """[randomize."light mass"]
+        kind = "body"
+        name = "*"
+        field = "mass"
+        distribution = "choice"
+        values = [1, 2.5]\n"""
     level = parse_level(HEAD + entry, source="l.toml")
     assert level.randomize["light mass"]["values"] == [1, 2.5]
     assert parse_level(level_text(level), source="again") == level
