@@ -155,3 +155,34 @@ def test_a_new_handshake_has_the_model_as_it_is_and_older_ones_are_warned(wire: 
     assert "discover" in wire.ok("step", n_steps=1)["warnings"][0]
     assert "warnings" not in wire.ok("step", n_steps=1)
     assert plain(wire.hello()["mjb"]).model.body("crate").mass == 3
+
+
+def picture(wire: Any) -> Any:
+    frame = wire.ok("step", n_steps=1, include_cameras={"eye": "sync"})["cameras"]["eye"]
+    return frame, np.frombuffer(frame["data"], np.float32 if frame["mode"] == "depth" else np.uint8)
+
+
+def test_a_drawn_camera_shows_in_its_pictures_and_intrinsics(wire: Any) -> None:
+    still, _ = picture(wire)
+    lens = {"kind": "camera", "name": "eye", "field": "fovy", "distribution": "choice", "values": [30]}
+    wire.ok("reset", seed=1, randomize={"lens": lens})
+    zoomed, _ = picture(wire)
+    focal = still["height"] / 2 / np.tan(np.radians(15))
+    assert np.isclose(np.ravel(zoomed["K"])[0], focal)
+    assert not np.isclose(np.ravel(still["K"])[0], focal)
+
+
+def test_pictures_are_noisy_and_the_same_seed_repeats_them(wire: Any) -> None:
+    _, clean = picture(wire)
+    noise = {"kind": "camera", "name": "eye", "field": "noise_std", "distribution": "choice", "values": [0.05]}
+    pictures = []
+    for seed in (1, 1, 2):
+        wire.ok("reset", seed=seed, randomize={"noise": noise})
+        pictures.append(picture(wire)[1])
+    assert np.array_equal(pictures[0], pictures[1])
+    assert not np.array_equal(pictures[0], pictures[2])
+    between = (clean > 60) & (clean < 195)
+    error = pictures[0][between].astype(float) - clean[between]
+    assert not between.any() or abs(error.std() / 255 - 0.05) < 0.01
+    wire.ok("reset")
+    assert np.array_equal(picture(wire)[1], clean)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from urlab.cameras.gl_thread import GlThread, shared_gl
 from urlab.cameras.modes import RenderMode, make_mode
+from urlab.cameras.noise import CameraNoise
 from urlab.cameras.offscreen_buffer import OffscreenBuffer
 from urlab.cameras.profile import SETTINGS, effective_profile
 from urlab.cameras.projection import Matrix3, Projection, camera_projection
@@ -125,6 +126,7 @@ class SceneRenderer:
         self._viewpoint = mujoco.MjvCamera()
         self._viewpoint.type = mujoco.mjtCamera.mjCAMERA_FIXED
         self._quat = np.empty(4)
+        self.noise = CameraNoise(scene)
         self._modes: dict[CameraMode, RenderMode] = {}
         self._buffer: OffscreenBuffer | None = None
         self._data: Any = None
@@ -216,13 +218,16 @@ class SceneRenderer:
         projection.set_frustum(self._drawn.camera)
         mode.prepare(self._drawn)
         mode.render(buffer, self._drawn)
+        pixels = mode.read_pixels(buffer, projection)
+        if self.noise.amounts:
+            self.noise.add(pixels, camera.name, request.mode, snapshot.sim_time)
         pos_w, quat_wxyz = self._pose_of(camera)
         return Frame(
             name=camera.name,
             mode=request.mode,
             width=projection.width,
             height=projection.height,
-            data=_read_only(mode.read_pixels(buffer, projection)),
+            data=_read_only(pixels),
             frame_id=snapshot.frame_id,
             sim_time=snapshot.sim_time,
             K=projection.matrix,

@@ -128,7 +128,9 @@ class Manager:
         self.packed = PackedObserver(scene, self.arrays)
         self.names = SceneNames(scene)
         prefixes = tuple(one.actor.name for one in scene.placed)
-        self.randomising = Randomising(self.engine, prefixes, self.articulations.values(), randomize or {})
+        self.randomising = Randomising(
+            self.engine, prefixes, self.articulations.values(), self.capture.renderer.noise, randomize or {}
+        )
         self.states = StateSlots()
         self._state_codec = StateCodec(self.engine, self.articulations.values())
         self.ui_driven: frozenset[str] = frozenset()

@@ -1,7 +1,7 @@
 """Randomisation of one running scene: what a reset draws, where it goes, and what was drawn last.
 
-Every kind and field is a parameter of one of four: the compiled model, the start of a simulation, what disturbs it
-while it runs, and the gains of controllers. All are written under the physics lock.
+Every kind and field is a parameter of one of five: the compiled model, the start of a simulation, what disturbs it
+while it runs, the gains of controllers, and the noise of cameras. All are written under the physics lock.
 """
 
 import secrets
@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
+from urlab.cameras.noise import NOISE_FIELDS, CameraNoise
 from urlab.errors import BadValue, did_you_mean, known
 from urlab.manager.articulation import RunningArticulation
 from urlab.physics import Engine
@@ -85,12 +86,18 @@ class Randomising:
     """What one scene can draw. The owner of the physics lock calls it, but for `plan`."""
 
     def __init__(
-        self, engine: Engine, prefixes: Sequence[str], robots: Iterable[RunningArticulation], table: Mapping[str, Any]
+        self,
+        engine: Engine,
+        prefixes: Sequence[str],
+        robots: Iterable[RunningArticulation],
+        noise: CameraNoise,
+        table: Mapping[str, Any],
     ) -> None:
         """``table`` is the level's own; BadValue when the scene has not what it names."""
         self._engine = engine
         self._prefixes = tuple(prefixes)
         self._robots = tuple(robots)
+        self._noise = noise
         self.drawn: RandomizedBlock | None = None
         """What is in force of the last reset."""
 
@@ -155,13 +162,15 @@ class Randomising:
         start = plan.draw(START_FIELDS) if plan else []
         disturbances = plan.draw(DISTURBANCE_FIELDS) if plan else []
         gains = plan.draw(GAIN_FIELDS) if plan else []
+        noise = plan.draw(NOISE_FIELDS) if plan else []
+        self._noise.begin(noise, plan.seed if plan else 0)
         if start:
             self._start.write(start)
         if gains:
             self._gains.begin(gains)
         if disturbances or self._disturbs:
             self._disturbances.begin(disturbances, partial(generator, plan.seed) if plan else generator_of_nothing)
-        self._disturbs = bool(disturbances or gains)
+        self._disturbs = bool(disturbances or gains or noise)
         if plan is not None:
             self.drawn = RandomizedBlock(seed=plan.seed, changes=plan.all_changes)
 
@@ -203,7 +212,9 @@ class Randomising:
             return self._disturbances
         if field in GAIN_FIELDS.get(kind, ()):
             return self._gains
-        tables = (FIELDS, START_FIELDS, DISTURBANCE_FIELDS, GAIN_FIELDS)
+        if field in NOISE_FIELDS.get(kind, ()):
+            return self._noise
+        tables = (FIELDS, START_FIELDS, DISTURBANCE_FIELDS, GAIN_FIELDS, NOISE_FIELDS)
         fields = [name for table in tables for name in table.get(kind, ())]
         raise BadValue(f"{kind} has no field {field!r}{did_you_mean(field, fields)}; there are: {known(fields)}")
 
