@@ -34,6 +34,25 @@ _WILD = "*?["
 _MAX_PUSHES = 1000
 
 
+class SeededNumbers:
+    """Random numbers that depend on a seed and some words alone, the same with every version of NumPy.
+
+    They are made here of the raw output of PCG64, which NumPy promises never to change.
+    """
+
+    def __init__(self, seed: int, *words: str) -> None:
+        self._source = np.random.PCG64(_digest(seed, words))
+
+    def random(self, count: int) -> Values:
+        """Evenly from [0, 1), multiples of 2**-53."""
+        return (self._source.random_raw(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+    def standard_normal(self, count: int) -> Values:
+        """Around 0 with a standard deviation of 1 (Box and Muller)."""
+        radius = np.sqrt(-2 * np.log1p(-self.random(count)))
+        return np.asarray(radius * np.cos(2 * pi * self.random(count)))
+
+
 class ParameterSource(Protocol):
     """What a scene has to draw for. Every method raises BadValue for a kind, name or field that is not there."""
 
@@ -85,7 +104,7 @@ class Entry(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, tag_field=
         """How many numbers its parameters name at once; empty when they are single numbers."""
         return set()
 
-    def draw(self, rng: np.random.Generator, width: int) -> Values:
+    def draw(self, rng: SeededNumbers, width: int) -> Values:
         """That many numbers."""
         raise NotImplementedError
 
@@ -104,7 +123,7 @@ class Uniform(Entry, tag="uniform"):
         """How many numbers its parameters name at once."""
         return _sizes(self.low, self.high)
 
-    def draw(self, rng: np.random.Generator, width: int) -> Values:
+    def draw(self, rng: SeededNumbers, width: int) -> Values:
         """That many numbers."""
         low, high = np.asarray(self.low, float), np.asarray(self.high, float)
         return np.asarray(low + (high - low) * rng.random(width))
@@ -126,7 +145,7 @@ class LogUniform(Entry, tag="log_uniform"):
         """How many numbers its parameters name at once."""
         return _sizes(self.low, self.high)
 
-    def draw(self, rng: np.random.Generator, width: int) -> Values:
+    def draw(self, rng: SeededNumbers, width: int) -> Values:
         """That many numbers."""
         low, high = np.log(np.asarray(self.low, float)), np.log(np.asarray(self.high, float))
         return np.asarray(np.exp(low + (high - low) * rng.random(width)))
@@ -151,7 +170,7 @@ class Normal(Entry, tag="normal"):
         """How many numbers its parameters name at once."""
         return _sizes(self.mean, self.std)
 
-    def draw(self, rng: np.random.Generator, width: int) -> Values:
+    def draw(self, rng: SeededNumbers, width: int) -> Values:
         """That many numbers."""
         drawn = np.asarray(self.mean, float) + np.asarray(self.std, float) * rng.standard_normal(width)
         low, high = -np.inf if self.low is None else self.low, np.inf if self.high is None else self.high
@@ -177,10 +196,10 @@ class Choice(Entry, tag="choice"):
         """How many numbers its parameters name at once."""
         return _sizes(*self.values)
 
-    def draw(self, rng: np.random.Generator, width: int) -> Values:
+    def draw(self, rng: SeededNumbers, width: int) -> Values:
         """That many numbers."""
         weights = np.asarray(self.weights if self.weights is not None else [1.0] * len(self.values), float)
-        index = int(np.searchsorted(np.cumsum(weights), rng.random() * weights.sum(), side="right"))
+        index = int(np.searchsorted(np.cumsum(weights), rng.random(1)[0] * weights.sum(), side="right"))
         return np.array(np.broadcast_to(np.asarray(self.values[index], float), (width,)))
 
 
@@ -201,14 +220,14 @@ class Rotation(Entry, tag="rotation"):
         """Four: it is a quaternion."""
         return {4}
 
-    def draw(self, rng: np.random.Generator, width: int) -> Values:  # noqa: ARG002 - always four
+    def draw(self, rng: SeededNumbers, width: int) -> Values:  # noqa: ARG002 - always four
         """A unit quaternion; with the largest angle of 180 degrees all are equally likely."""
         if self.max_angle_deg == 180:
             u, v, w = rng.random(3)
             a, b = np.sqrt(1 - u), np.sqrt(u)
             return np.array([b * cos(2 * pi * w), a * sin(2 * pi * v), a * cos(2 * pi * v), b * sin(2 * pi * w)])
-        z, turn = 2 * rng.random() - 1, 2 * pi * rng.random()
-        half = radians(self.max_angle_deg) * rng.random() / 2
+        along, around, angle = rng.random(3).tolist()
+        z, turn, half = 2 * along - 1, 2 * pi * around, radians(self.max_angle_deg) * angle / 2
         flat = np.sqrt(max(0.0, 1 - z * z))
         return np.array([cos(half), *(sin(half) * np.array([flat * cos(turn), flat * sin(turn), z]))])
 
@@ -252,7 +271,7 @@ def draw(entries: Randomisation, seed: int, source: ParameterSource) -> list[Mod
     changes: list[ModelChange] = []
     for key, entry, names in _resolved(entries, source):
         for name in names:
-            rng = generator(seed, key, "" if entry.shared else name)
+            rng = SeededNumbers(seed, key, "" if entry.shared else name)
             value = _pushes(entry, rng) if entry.kind == "push" else _drawn(entry, rng, source, name)
             changes.append(ModelChange(kind=entry.kind, name=name, field=entry.field, value=value))
     return changes
@@ -271,9 +290,13 @@ def check(entries: Randomisation, source: ParameterSource) -> None:
 
 
 def generator(seed: int, *words: str) -> np.random.Generator:
-    """Random numbers that depend on the seed and these words alone."""
-    digest = blake2b("\x00".join((str(seed), *words)).encode(), digest_size=16).digest()
-    return np.random.Generator(np.random.PCG64(int.from_bytes(digest, "little")))
+    """Many random numbers, quickly, for noise: they depend on the seed and these words, and on NumPy's version."""
+    return np.random.Generator(np.random.PCG64(_digest(seed, words)))
+
+
+def _digest(seed: int, words: Sequence[str]) -> int:
+    text = "\x00".join((str(seed), *words))
+    return int.from_bytes(blake2b(text.encode(), digest_size=16).digest(), "little")
 
 
 def _resolved(entries: Randomisation, source: ParameterSource) -> Iterable[tuple[str, Entry, Sequence[str]]]:
@@ -318,7 +341,7 @@ def _check_width(entry: Entry, width: tuple[int, int]) -> None:
             raise BadValue(f"{entry.field} takes {takes} numbers, and the distribution gives {size}")
 
 
-def _drawn(entry: Entry, rng: np.random.Generator, source: ParameterSource, name: str) -> list[float]:
+def _drawn(entry: Entry, rng: SeededNumbers, source: ParameterSource, name: str) -> list[float]:
     fewest, most = source.width(entry.kind, name, entry.field)
     size = next(iter(entry.sizes()), None)
     if entry.apply == "set":
@@ -330,7 +353,7 @@ def _drawn(entry: Entry, rng: np.random.Generator, source: ParameterSource, name
     return [float(one) for one in np.clip(value, low, high)]
 
 
-def _combined(entry: Entry, rng: np.random.Generator, compiled: Values, size: int | None, most: int) -> Values:
+def _combined(entry: Entry, rng: SeededNumbers, compiled: Values, size: int | None, most: int) -> Values:
     if entry.apply == "scale":
         factor = entry.draw(rng, size or 1)
         return compiled * factor if size is None else compiled[:size] * factor
@@ -352,10 +375,10 @@ def _composed(turn_wxyz: Values, quat_wxyz: Values) -> Values:
     ])  # fmt: skip
 
 
-def _pushes(entry: Entry, rng: np.random.Generator) -> list[list[float]]:
+def _pushes(entry: Entry, rng: SeededNumbers) -> list[list[float]]:
     """Rows of begin and end (s), and the force (N), by when they begin."""
     low, high = entry.within_s or (0.0, 0.0)
-    begins = sorted((low + (high - low) * rng.random(entry.count)).tolist())
+    begins = sorted((low + (high - low) * rng.random(entry.count or 0)).tolist())
     return [[begin, begin + (entry.duration_s or 0.0), *entry.draw(rng, 3).tolist()] for begin in begins]
 
 
