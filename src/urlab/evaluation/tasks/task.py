@@ -1,9 +1,9 @@
 """A task: what the robot has to do with which objects. Read from one TOML file."""
 
+import dataclasses
 import hashlib
 import string
 from collections.abc import Iterable, Mapping
-import dataclasses
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path

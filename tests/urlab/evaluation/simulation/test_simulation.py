@@ -70,9 +70,9 @@ def test_what_a_task_draws_depends_on_the_seed():
         assert simulation._engine.model.body("cube").mass == mass * drawn.value[0]
         seen.append(drawn.value)
     assert seen[0] == seen[2] != seen[1]
+    broken = replace(task, randomize=parse_randomisation({"heavy": {**table, "name": "sphere"}}))
     with pytest.raises(TaskError, match="there is no body 'sphere'"):
-        broken = parse_randomisation({"heavy": {**table, "name": "sphere"}})
-        Simulation(replace(cube_on_plate, randomize=broken), FRANKA_PANDA, cameras=False)
+        Simulation(broken, FRANKA_PANDA, cameras=False)
     for one in (simulation, plain):
         one.close()
 
