@@ -155,6 +155,7 @@ def test_a_new_handshake_has_the_model_as_it_is_and_older_ones_are_warned(wire: 
     assert "discover" in wire.ok("step", n_steps=1)["warnings"][0]
     assert "warnings" not in wire.ok("step", n_steps=1)
     assert plain(wire.hello()["mjb"]).model.body("crate").mass == 3
+    assert "warnings" not in wire.ok("step", n_steps=1)
 
 
 def picture(wire: Any) -> Any:

@@ -96,6 +96,9 @@ class Randomising:
         """``table`` is the level's own; BadValue when the scene has not what it names."""
         self._engine = engine
         self._prefixes = tuple(prefixes)
+        self.changes = ModelChanges(engine, prefixes)
+        """What is changed in the model."""
+
         self._robots = tuple(robots)
         self._noise = noise
         self.drawn: RandomizedBlock | None = None
@@ -104,11 +107,6 @@ class Randomising:
         self._disturbs = False
         self._level = parse_randomisation(table)
         check(self._level, self)
-
-    @cached_property
-    def changes(self) -> ModelChanges:
-        """What is changed in the model."""
-        return ModelChanges(self._engine, self._prefixes)
 
     @cached_property
     def _start(self) -> StartState:
@@ -125,7 +123,7 @@ class Randomising:
     @property
     def model_version(self) -> int:
         """Grows whenever the model changes; 0 while it is as it was compiled. Any thread."""
-        return self.changes.version if "changes" in self.__dict__ else 0
+        return self.changes.version
 
     # -- a reset ------------------------------------------------------------------------------------------------
 
@@ -147,10 +145,8 @@ class Randomising:
     def apply_model(self, plan: "Plan | None") -> ModelWrites | None:
         """Before the data is reset: the model as the plan draws it, or as it was; None when it stays as it is."""
         if plan is None:
-            return self.changes.begin_anew() if "changes" in self.__dict__ else None
-        drawn = plan.draw(FIELDS)
-        checked = self.changes.check(drawn) if drawn else []
-        return self.changes.begin_anew(checked)
+            return self.changes.begin_anew()
+        return self.changes.begin_anew(self.changes.check(plan.draw(FIELDS)))
 
     def apply_start(self, plan: "Plan | None") -> None:
         """At the start, before mj_forward: poses, gains and what will disturb the simulation."""

@@ -69,7 +69,7 @@ class ModelChanges:
         with engine.model_lock:
             self._trial.become([one for one in wanted if not _is_option(one)], derive=derive)
             options = self._options(before, wanted)
-            self._trial.copy_into(engine.model)
+            self._trial.copy_out()
             write_model(engine.model, options)
             engine.options_changed()
         self._until_stop, self._until_reset = until_stop, until_reset
@@ -98,13 +98,14 @@ class _Trial:
     def __init__(self, model: Any) -> None:
         self.model = copy.copy(model)
         self._data = mujoco.MjData(self.model)
-        self._names = [
+        names = [
             name
             for name in dir(model)
             if not name.startswith(("_", *_LARGE)) and isinstance(getattr(model, name), np.ndarray)
         ]
-        self._arrays = {name: getattr(self.model, name) for name in self._names}
-        self._compiled = {name: array.copy() for name, array in self._arrays.items()}
+        arrays = [(getattr(model, name), getattr(self.model, name)) for name in names]
+        self._arrays = [(running, tried, tried.copy()) for running, tried in arrays if tried.size]
+        """Those of the running model and of the copy, and what they were compiled to."""
 
     def become(self, writes: Sequence[ModelWrite], *, derive: bool) -> None:
         """The compiled model with these writes; BadValue when MuJoCo cannot work out what follows from them."""
@@ -118,15 +119,14 @@ class _Trial:
                 raise BadValue(f"MuJoCo cannot run this model with these parameters: {refused}") from None
 
     def _restore(self) -> None:
-        for name, array in self._arrays.items():
-            np.copyto(array, self._compiled[name])
+        for _, tried, compiled in self._arrays:
+            np.copyto(tried, compiled)
 
-    def copy_into(self, model: Any) -> None:
-        """Copy every array that differs."""
-        for name, array in self._arrays.items():
-            target = getattr(model, name)
-            if target.tobytes() != array.tobytes():
-                np.copyto(target, array)
+    def copy_out(self) -> None:
+        """Copy every array that differs into the running model."""
+        for running, tried, _ in self._arrays:
+            if running.tobytes() != tried.tobytes():
+                np.copyto(running, tried)
 
 
 def _key(change: ModelChange) -> tuple[str, str, str]:

@@ -393,10 +393,10 @@ def _low_high(low: Numbers, high: Numbers) -> str:
 
 
 def _not_finite(entry: Entry) -> str:
-    for one in msgspec.structs.fields(entry):
-        value = getattr(entry, one.name)
+    for name in entry.__struct_fields__:
+        value = getattr(entry, name)
         if isinstance(value, float | list | tuple) and not all(map(isfinite, _flat(value))):
-            return f"{one.name} must be finite, but is {value!r}"
+            return f"{name} must be finite, but is {value!r}"
     return ""
 
 

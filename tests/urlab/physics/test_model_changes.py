@@ -171,3 +171,32 @@ def test_short_names_will_do_where_they_are_unique(engine: Engine) -> None:
 def test_constants_are_derived_after_every_change_that_they_depend_on() -> None:
     ours = {field.array for fields in FIELDS.values() for field in fields.values()}
     assert ours & set(mujoco.MjModel._setconst_inputs) == DERIVED_FROM
+
+
+def drawn(index: int) -> list[ModelChange]:
+    return [
+        change("body", "crate", "density_scale", 1.0 + index),
+        change("joint", "turn", "armature", 0.1 * index),
+        change("geom", "tip", "friction", 0.5 + 0.1 * index),
+        change("option", "", "gravity", [0, 0, -float(index)]),
+    ]
+
+
+@pytest.mark.skipif(not hasattr(mujoco.MjModel, "_setconst_inputs"), reason="this MuJoCo has no batches")
+def test_the_same_changes_make_the_same_models_in_a_batch() -> None:
+    from mujoco.batch import Batch
+
+    compiled = mujoco.MjModel.from_xml_string(SCENE)
+    batch, parameters = Batch(compiled, 3, 1), ModelParameters(compiled)
+    for index in range(3):
+        for write in parameters.writes([parameters.checked(one) for one in drawn(index)]):
+            flat = batch.expand(write.array)[index].reshape(-1)
+            flat[write.start : write.start + len(write.values)] = write.values
+    batch.set_const()
+    for index in range(3):
+        engine = Engine(mujoco.MjModel.from_xml_string(SCENE))
+        apply(ModelChanges(engine), *drawn(index))
+        one = batch.get_model(index)
+        for name in ("body_mass", "body_inertia", "dof_M0", "dof_invweight0", "body_subtreemass", "geom_friction"):
+            assert np.array_equal(getattr(one, name), getattr(engine.model, name)), name
+        assert one.opt.gravity.tolist() == engine.model.opt.gravity.tolist()
