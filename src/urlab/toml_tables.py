@@ -311,7 +311,7 @@ def table_lines(header: str, fields: Mapping[str, Any]) -> Iterator[str]:
 
 def assignment(key: str, value: Any) -> str:
     """``key = value`` as a line of TOML."""
-    return f"{_toml_key(key)} = {_toml_value(value)}"
+    return f"{toml_key(key)} = {_toml_value(value)}"
 
 
 def _toml_value(value: Any) -> str:
@@ -327,7 +327,7 @@ def _toml_value(value: Any) -> str:
     return repr(value)
 
 
-def _toml_key(key: str) -> str:
+def toml_key(key: str) -> str:
     return key if _BARE_KEY.fullmatch(key) else _toml_string(key)
 
 

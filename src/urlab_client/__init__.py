@@ -35,6 +35,7 @@ from urlab_client.enums import (
 from urlab_client.errors import (
     URLabControllerError,
     URLabGoneError,
+    URLabLocalEditWarning,
     URLabLookupError,
     URLabModeWarning,
     URLabPIEError,
@@ -151,6 +152,7 @@ __all__ = [
     "URLabEntity",
     "URLabGoneError",
     "URLabLightHandle",
+    "URLabLocalEditWarning",
     "URLabLookupError",
     "URLabModeWarning",
     "URLabPDController",

@@ -170,6 +170,7 @@ class AsyncRuntime(AsyncPart[RuntimeNamespace]):
     list_states = awaited(RuntimeNamespace.list_states)
     delete_state = awaited(RuntimeNamespace.delete_state)
     set_equality = awaited(RuntimeNamespace.set_equality)
+    set_model_params = awaited(RuntimeNamespace.set_model_params)
 
 
 class AsyncOutliner(AsyncPart[OutlinerNamespace]):

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Self
 
+import msgspec
 import mujoco
 
 from urlab_client.enums import CameraTiming, ObservationLevel, StepMode, coerce, wire
@@ -31,7 +32,7 @@ from urlab_client.transports import (
     open_transport,
 )
 from urlab_wire.codec import Tree
-from urlab_wire.ops.stepping import ResetRequest
+from urlab_wire.ops.stepping import ModelWrites, ResetRequest
 
 Cameras = bool | str | Iterable[str] | Mapping[str, str]
 """``include_cameras`` of a step: all or none, one camera or several by name, or ``{camera: "sync" | "latest"}``."""
@@ -285,24 +286,34 @@ class URLabClient(ClientSession):
         per_articulation_qpos: JointValues | None = None,
         *,
         scope: str | None = None,
+        randomize: bool | Mapping[str, Mapping[str, Any]] | None = None,
     ) -> Tree:
         """Go back to the start or to a keyframe, with joint overrides ``{prefix: {joint: value}}``.
 
         ``scope`` (extension): ``"state"`` lets the time go on, ``"time"`` lets only the time go back.
 
+        A ``seed`` draws what the level's ``[randomize]`` table says, or (extension) the entries of ``randomize``: those
+        of docs/randomisation.md, by name. ``False`` draws nothing, ``True`` draws without a seed too. What was drawn is
+        in ``reply["randomized"]``, and ``model`` follows. Without either the model is as it was compiled.
+
         Returns a reply of the shape of ``step()``, mirrored into ``data`` in every mode. ``ctrl_array`` is filled with
         the setpoints that the reset has put in force, where the reply tells them, and else stays as it is.
         """
         self._refuse_without_session("reset")
+        if self._step_mode is not _PUPPET:
+            self._edits.look(self._model)
         qpos = per_articulation_qpos
         request = ResetRequest(
             keyframe_name=keyframe_name,
             seed=seed,
             per_articulation_qpos=None if qpos is None else {prefix: dict(joints) for prefix, joints in qpos.items()},
             scope=scope,
+            randomize=_entries(randomize),
         )
         reply = self._rpc("reset", payload_of(request), expected_op=("reset_ok", "step_ok"))
         with self._data_lock:
+            if reply.get("model"):
+                self._take_model(msgspec.convert(reply["model"], ModelWrites))
             if self._mirror is not None:
                 self._mirror.reset()
             self._absorb_step_reply(reply, authoritative=True)
@@ -317,6 +328,8 @@ class URLabClient(ClientSession):
         if self._observer or (n_steps == 0 and self._step_mode is _DIRECT and not self._operator):
             return {"n_steps": 0, "per_articulation": {}}
         if self._step_mode is not _PUPPET:
+            if self._edits.suspected:
+                self._edits.look(self._model)
             blocks = commands(self._articulations, self._plain_entities, changed_only=self._operator)
             return {"n_steps": n_steps, "per_articulation": blocks}
         if not self._local_model:
@@ -326,6 +339,10 @@ class URLabClient(ClientSession):
         with self._data_lock:
             state = puppet_state(self._model, self._written_data(), self._articulations.values(), n_steps)
         return {"mode": _PUPPET.value, "n_steps": n_steps, **state, "per_articulation": {}}
+
+
+def _entries(randomize: bool | Mapping[str, Mapping[str, Any]] | None) -> bool | dict[str, Any] | None:
+    return {key: dict(one) for key, one in randomize.items()} if isinstance(randomize, Mapping) else randomize
 
 
 def commands(

@@ -11,7 +11,8 @@
     KeyError
     └── URLabLookupError          no joint, actuator, robot, camera, ... of that name; it lists those that there are
     UserWarning
-    └── URLabModeWarning          the step mode in force is not the one that was asked for
+    ├── URLabModeWarning          the step mode in force is not the one that was asked for
+    └── URLabLocalEditWarning     the local model was edited, and the server's was not
 
 Other wrong arguments are refused before anything is sent, with the builtin ValueError or TypeError; so a wrong value is
 a ValueError whichever side finds it. An attribute that an object does not have, or that is read-only, is an
@@ -137,6 +138,10 @@ class URLabLookupError(PicklableError, KeyError):
 
 class URLabModeWarning(UserWarning):
     """The server steps in another mode than this client asked for; the text says which, why, and what to do."""
+
+
+class URLabLocalEditWarning(UserWarning):
+    """The local model was edited in a mode in which the server simulates its own; the text says what to call."""
 
 
 class URLabVersionMismatch(PicklableError, RuntimeError):

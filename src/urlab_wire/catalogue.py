@@ -162,6 +162,7 @@ CATALOGUE: dict[str, OpSpec] = _table(
         _op(runtime.ListStatesRequest, reads=True),
         _op(runtime.DeleteStateRequest),
         _op(runtime.SetEqualityRequest),
+        _op(runtime.SetModelParamsRequest),
         _op(runtime.SetCameraModeRequest),
         _op(runtime.SetCameraStreamingRequest),
     ),

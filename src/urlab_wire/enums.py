@@ -22,6 +22,13 @@ class ResetScope(StrEnum):
     TIME = "time"
 
 
+class ParamsUntil(StrEnum):
+    """How long changed parameters of the model stay."""
+
+    RESET = "reset"
+    STOP = "stop"
+
+
 class ControlMode(StrEnum):
     """What a step's ``ctrl`` means: setpoints for the controller, or raw actuator signals."""
 

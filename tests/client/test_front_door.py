@@ -12,7 +12,7 @@ URLabEntity
 URLabLightHandle URLabPDController URLabPIEError URLabRPCError URLabRecordingAPI URLabReplayAPI URLabSpawnHandle
 URLabTimeoutError URLabVersionMismatch ZmqTransport
 AsyncURLabClient EditStep LevelInfo LevelStatus NamedTable UploadedAsset
-StateFull URLabControllerError URLabGoneError URLabLookupError URLabModeWarning
+StateFull URLabControllerError URLabGoneError URLabLookupError URLabLocalEditWarning URLabModeWarning
 URLabValueError
 """
 

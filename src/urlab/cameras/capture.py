@@ -55,6 +55,7 @@ class Capture:
         gl: GlThread | None = None,
     ) -> None:
         self.cameras: Mapping[str, SceneCamera] = scene_cameras(scene)
+        self._model = scene.model
         self._profile, self._gl = profile, gl
         self.renderer = SceneRenderer(scene, profile, gl)
         self.on_frame: list[Listener] = []
@@ -66,6 +67,10 @@ class Capture:
         self._ahead: DrawnAhead | None = None
         self._stepped_id = -1
         """The state of the last request for frames of steps."""
+
+    def fovy(self, camera: SceneCamera) -> float:
+        """The vertical field of view that a camera has now, in degrees."""
+        return float(self._model.cam_fovy[camera.slot.id])
 
     # -- life ---------------------------------------------------------------------------------------------------
 

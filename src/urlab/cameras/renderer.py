@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from urlab.cameras.gl_thread import GlThread, shared_gl
 from urlab.cameras.modes import RenderMode, make_mode
+from urlab.cameras.noise import CameraNoise
 from urlab.cameras.offscreen_buffer import OffscreenBuffer
 from urlab.cameras.profile import SETTINGS, effective_profile
 from urlab.cameras.projection import Matrix3, Projection, camera_projection
@@ -125,7 +126,7 @@ class SceneRenderer:
         self._viewpoint = mujoco.MjvCamera()
         self._viewpoint.type = mujoco.mjtCamera.mjCAMERA_FIXED
         self._quat = np.empty(4)
-        self._projections: dict[tuple[int, tuple[int, int]], Projection] = {}
+        self.noise = CameraNoise(scene)
         self._modes: dict[CameraMode, RenderMode] = {}
         self._buffer: OffscreenBuffer | None = None
         self._data: Any = None
@@ -217,13 +218,16 @@ class SceneRenderer:
         projection.set_frustum(self._drawn.camera)
         mode.prepare(self._drawn)
         mode.render(buffer, self._drawn)
+        pixels = mode.read_pixels(buffer, projection)
+        if self.noise.amounts:
+            self.noise.add(pixels, camera.name, request.mode, snapshot.sim_time)
         pos_w, quat_wxyz = self._pose_of(camera)
         return Frame(
             name=camera.name,
             mode=request.mode,
             width=projection.width,
             height=projection.height,
-            data=_read_only(mode.read_pixels(buffer, projection)),
+            data=_read_only(pixels),
             frame_id=snapshot.frame_id,
             sim_time=snapshot.sim_time,
             K=projection.matrix,
@@ -237,10 +241,7 @@ class SceneRenderer:
         return self._modes[kind]
 
     def _projection(self, request: RenderRequest) -> Projection:
-        key = (request.camera.id, request.size)
-        if key not in self._projections:
-            self._projections[key] = camera_projection(self._scene.model, *key)
-        return self._projections[key]
+        return camera_projection(self._scene.model, request.camera.id, request.size)
 
     def _pose_of(self, camera: CameraSlot) -> tuple[Vec3, Quat]:
         mujoco.mju_mat2Quat(self._quat, self._data.cam_xmat[camera.id])

@@ -108,7 +108,7 @@ class CompiledEntity:
 
 @dataclass(frozen=True)
 class CompiledScene:
-    """One compiled scene. The model's options may change while it runs; nothing else does."""
+    """One compiled scene. The model's options and parameters may change while it runs; nothing else does."""
 
     model: Any
     spec: Any

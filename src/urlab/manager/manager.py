@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from urlab.cameras import Capture
 from urlab.compile import CompiledScene
 from urlab.config import STEP_TIME_LIMIT_S, RenderProfile
@@ -21,6 +23,7 @@ from urlab.manager.forces import Perturbation, Wrenches, refuse_fixed
 from urlab.manager.modes import MODES, SteppingMode
 from urlab.manager.observation import Observation, ObservedArrays, Observer, PlainBlocks, View
 from urlab.manager.packed import PackedObserver
+from urlab.manager.randomising import Randomising
 from urlab.manager.record_replay import RecordReplay
 from urlab.manager.states import StateCodec, StateSlots
 from urlab.paths import FileRoots
@@ -28,7 +31,7 @@ from urlab.physics import NO_CALLBACKS, Engine, LoopClock, PhysicsLoop, StepCall
 from urlab.physics.queries import ContactNames, compiled_name, find_keyframes
 from urlab_wire.enums import ControlSource, ResetScope, StepMode
 from urlab_wire.ops.runtime import PerturbRequest
-from urlab_wire.ops.stepping import StepRequest
+from urlab_wire.ops.stepping import ModelChange, ModelWrites, StepRequest
 
 
 class StepCounter:
@@ -93,12 +96,14 @@ class Manager:
         callbacks: StepCallbacks = NO_CALLBACKS,
         journal_dir: Path | None = None,
         level_path: str | None = None,
+        randomize: Mapping[str, Any] | None = None,
         clock: LoopClock = time,
     ) -> None:
         """``callbacks`` are functions of plugins, called before and after every sub-step.
 
         Frames of an unsaved recording are kept below ``journal_dir``, if there is one; recordings name ``level_path``
-        as what they are of. Live mode follows ``clock``.
+        as what they are of. ``randomize`` are the level's own entries: BadValue when the scene has not what they name.
+        Live mode follows ``clock``.
         """
         self.scene = scene
         self._level_path = level_path
@@ -122,6 +127,10 @@ class Manager:
         self._observer = Observer(scene, self.arrays)
         self.packed = PackedObserver(scene, self.arrays)
         self.names = SceneNames(scene)
+        prefixes = tuple(one.actor.name for one in scene.placed)
+        self.randomising = Randomising(
+            self.engine, prefixes, self.articulations.values(), self.capture.renderer.noise, randomize or {}
+        )
         self.states = StateSlots()
         self._state_codec = StateCodec(self.engine, self.articulations.values())
         self.ui_driven: frozenset[str] = frozenset()
@@ -224,11 +233,15 @@ class Manager:
         seed: int | None = None,
         joint_values: Mapping[str, Mapping[str, list[float]]] | None = None,
         scope: ResetScope = ResetScope.ALL,
+        randomize: bool | Mapping[str, Any] | None = None,
     ) -> Observation:
         """Back to the level's start or to a keyframe, then joint overrides, then mj_forward. Ends a replay.
 
         By ``scope`` the time goes on all the same, or it alone goes back. Unless it is the time alone, bodies that are
-        held are let go of.
+        held are let go of, and changes of the model until a reset end.
+
+        With a ``seed`` the level's own entries are drawn, or those of ``randomize``; False draws none, and True draws
+        without a seed too.
         """
         with self.engine.locked():
             if scope is ResetScope.TIME:
@@ -240,19 +253,29 @@ class Manager:
             time_s = self.engine.data.time
             keys = find_keyframes(self.engine.model, keyframe, self.articulations) if keyframe else []
             writes = self._joint_writes(joint_values or {})
+            plan = self.randomising.plan(seed, randomize)
+            changed = self.randomising.apply_model(plan)
             self.record_replay.end_replay()
             self._go_to_start(keys)
+            self.randomising.apply_start(plan)
             if scope is ResetScope.STATE:
                 self.engine.data.time = time_s
             for where, values in writes:
                 self.engine.data.qpos[where] = values
+            seed = plan.seed if plan is not None else seed
             self.seed = seed if seed is not None else self.seed
             self.counter.restart()
             self.wrenches.release()
             self.engine.forward()
+            self.randomising.observe()
             self.engine.jump()
             self.engine.publish()
-            return self._observe(view)
+            observed = self._observe(view)
+            if self.randomising.drawn is not None:
+                observed.extras["randomized"] = self.randomising.drawn
+            if changed is not None:
+                observed.extras["model"] = changed
+            return observed
 
     def _go_to_start(self, keys: Sequence[int] = ()) -> None:
         """The model's start, a keyframe, or several, each for its own robot.
@@ -280,7 +303,9 @@ class Manager:
     def _about_recording(self) -> dict[str, Any]:
         seed = {} if self.seed is None else {"seed": self.seed}
         level = {} if self._level_path is None else {"level": self._level_path}
-        return {**level, "rendering": dict(self.capture.rendering()), **seed}
+        drawn = self.randomising.drawn
+        randomized = {} if drawn is None else {"randomized": msgspec.to_builtins(drawn)}
+        return {**level, "rendering": dict(self.capture.rendering()), **seed, **randomized}
 
     def _live_turn(self) -> float | None:
         """What live mode does when its time has come; simulated seconds until the next turn, if there is one."""
@@ -436,6 +461,14 @@ class Manager:
     def _switched_equalities(self) -> dict[str, bool]:
         active, default = self.engine.data.eq_active, self.engine.model.eq_active0
         return {name: bool(active[i]) for name, i in self.names.equalities.items() if active[i] != default[i]}
+
+    def set_model_params(self, changes: Sequence[ModelChange], *, until_reset: bool) -> ModelWrites:
+        """Change parameters of the model, from the next sub-step on, to what `check_model_params` gave."""
+        with self.engine.locked():
+            written = self.randomising.changes.set(changes, until_reset=until_reset)
+            self.engine.jump()
+            self.engine.publish()
+            return written
 
     def set_equality(self, name: str, active: bool) -> str:
         """Switch an equality constraint, from the next sub-step on; returns its compiled name."""

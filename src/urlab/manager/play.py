@@ -227,6 +227,7 @@ class Play:
                 callbacks=self._callbacks,
                 journal_dir=self.world.project.journal_dir,
                 level_path=self.level.path,
+                randomize=self.level.randomize,
             )
         except UrlabError as failed:
             raise CompileError(failed.message) from failed

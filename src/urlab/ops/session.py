@@ -27,7 +27,8 @@ class Session:
     """``steps_at_start`` is the step counter's total at its hello; ``wanted_mode`` the mode it last asked for.
 
     ``warned_of_source`` are the articulations of which it knows that its controls do nothing. ``has_stepped`` says
-    whether it has sent a step: until then a switch of the mode begins its count anew.
+    whether it has sent a step: until then a switch of the mode begins its count anew. ``model_version`` is that of the
+    changed model which it was told of.
 
     An observer may only look. An operator may do everything, and is not the one whose mode the server keeps. Only
     ``caller`` may use the session, and the user whose server this is.
@@ -41,6 +42,7 @@ class Session:
     wanted_mode: StepMode | None = None
     warned_of_source: set[str] = field(default_factory=set)
     has_stepped: bool = False
+    model_version: int = 0
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     caller: RpcCaller = LOCAL
     last_used_s: float = field(default_factory=time.monotonic)

@@ -1,6 +1,6 @@
 """The engine: the one owner of a compiled model and its data.
 
-A thread that touches ``data``, or changes ``model`` (its options), holds the engine's lock:
+A thread that touches ``data``, or changes ``model`` (options, parameters), holds the engine's lock:
 ``with engine.locked(timeout_s):``. What never changes in the model may be read by any thread; the state is read from
 ``engine.snapshot``, which is immutable. Per mj_step the engine calls its ``pre_step`` and ``post_step`` hooks (under
 the lock, on the stepping thread); after a window of steps it publishes the state and calls its ``on_publish`` hooks
@@ -290,7 +290,7 @@ class Engine:
             self.worker_threads = count
 
     def options_changed(self) -> None:
-        """Forget what was derived from the model's options; the caller holds the `model_lock`."""
+        """Forget what was derived from the model's options and parameters; the caller holds the `model_lock`."""
         self._binary = None
 
     def model_binary(self) -> bytes:

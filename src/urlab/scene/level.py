@@ -70,7 +70,8 @@ class Light:
 class Level:
     """What exists, as data. Immutable: an edit makes another level.
 
-    ``has_manager`` says that the level brings the actor which the original needs in order to simulate.
+    ``has_manager`` says that the level brings the actor which the original needs in order to simulate. ``randomize``
+    are the entries of `urlab.scene.randomisation` that a reset with a seed draws.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Level:
     options: Mapping[str, Any] = field(default_factory=dict)
     lights: tuple[Light, ...] = ()
     has_manager: bool = False
+    randomize: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def path(self) -> str:

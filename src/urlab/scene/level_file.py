@@ -16,6 +16,15 @@
     rotation_quat = [0.0, 0.0, 0.0, 1.0]    # x, y, z, w
     keyframe = "home"        # where it starts: a keyframe of its model; without one, as MuJoCo does
 
+    [randomize.panda_base]   # what a reset with a seed draws: see urlab.scene.randomisation
+    kind = "body"
+    name = "panda_link0"
+    field = "mass"
+    distribution = "uniform"
+    low = 0.9
+    high = 1.1
+    apply = "scale"
+
     [[lights]]
     name = "sun"
     kind = "directional"
@@ -30,7 +39,7 @@ from typing import Any
 
 import msgspec
 
-from urlab.errors import LoadLevelFailed
+from urlab.errors import BadValue, LoadLevelFailed
 from urlab.geometry import Pose, all_finite, normalised, wxyz_from_euler_deg, wxyz_from_xyzw, xyzw_from_wxyz
 from urlab.paths import BadPath, FileKind, open_to_read
 from urlab.scene.blueprint_record import MODEL_SUFFIXES
@@ -45,7 +54,8 @@ from urlab.scene.level import (
     QuickConvert,
 )
 from urlab.scene.names import ActorNames, legal_name
-from urlab.toml_tables import TomlTable, assignment, table_lines
+from urlab.scene.randomisation import parse_randomisation
+from urlab.toml_tables import TomlTable, assignment, table_lines, toml_key
 from urlab_wire.enums import LightKind
 
 LEVEL_VERSION = 1
@@ -93,6 +103,7 @@ class LevelRecord(msgspec.Struct, forbid_unknown_fields=True):
     name: str
     manager: bool = False
     options: dict[str, Any] = {}
+    randomize: dict[str, dict[str, Any]] = {}
     actors: list[ActorRecord] = []
     lights: list[LightRecord] = []
 
@@ -122,9 +133,12 @@ def parse_level(text: str, *, source: str, folder: Path | None = None) -> Level:
         actors = tuple(_actor(one, folder) for one in record.actors)
         lights = tuple(_light(one) for one in record.lights)
         _refuse_repeats([*actors, *lights])
+        parse_randomisation(record.randomize)
+    except BadValue as wrong:
+        raise LoadLevelFailed(f"{source}: {wrong.message}") from wrong
     except ValueError as wrong:
         raise LoadLevelFailed(f"{source}: {wrong}") from wrong
-    return Level(record.name, actors, record.options, lights, record.manager)
+    return Level(record.name, actors, record.options, lights, record.manager, record.randomize)
 
 
 def level_text(level: Level) -> str:
@@ -138,6 +152,8 @@ def _lines(level: Level) -> Iterator[str]:
         yield assignment("manager", value=True)
     if level.options:
         yield from ("", "[options]", *(assignment(key, value) for key, value in level.options.items()))
+    for key, entry in level.randomize.items():
+        yield from ("", *table_lines(f"[randomize.{toml_key(key)}]", entry))
     for actor in level.actors:
         yield from ("", *table_lines("[[actors]]", _fields(_actor_record(actor))))
     for light in level.lights:

@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Unpack
 
+import msgspec
+import numpy as np
+
 from urlab_client.checks import Vector, finite, maybe_numbers, numbers, switch
 from urlab_client.enums import CameraMode, ControlSource, StepMode, coerce
 from urlab_client.enums import wire as wire_word
@@ -25,10 +28,14 @@ from urlab_client.types import (
 )
 from urlab_wire.codec import Tree
 from urlab_wire.ops import runtime as wire
-from urlab_wire.ops.stepping import ForwardRequest, RestoreStateRequest
+from urlab_wire.ops.stepping import ForwardRequest, ModelChange, RestoreStateRequest
 
 StreamOrder = bool | Mapping[str, Any]
 """On or off, or some of ``zmq`` (bool), ``shm`` (bool) and ``rate_hz`` (float)."""
+
+
+ModelParam = Mapping[str, Any] | tuple[str, str, str, Any]
+"""A changed parameter: ``kind``, ``name``, ``field`` and ``value``, by these names or in this order."""
 
 
 class RuntimeNamespace(RpcNamespace):
@@ -141,6 +148,7 @@ class RuntimeNamespace(RpcNamespace):
             model = client.model
             if model is not None:
                 mirror_options(model.opt, echoed)
+                self._client._edits.follow(model)
         return _sim_options(echoed)
 
     def set_mode(self, mode: str | StepMode) -> StepMode:
@@ -291,6 +299,20 @@ class RuntimeNamespace(RpcNamespace):
             if client._mirror is not None:
                 client._mirror.write_equalities({reply.name: reply.active})
 
+    def set_model_params(self, *changes: ModelParam, until: str = "stop") -> list[dict[str, Any]]:
+        """Change parameters of the running model (extension), all of them or none; returns what is in force.
+
+        A change is a map of ``kind``, ``name``, ``field`` and ``value``, or these four in a tuple:
+        ``("body", "cube", "mass", 0.3)``. docs/randomisation.md lists kinds and fields. They stay until play stops, or
+        with ``until="reset"`` until the next reset. The local ``model`` follows; copies of other clients do not, and
+        their next step warns of it.
+        """
+        request = wire.SetModelParamsRequest(changes=[_model_change(one) for one in changes], until=until)
+        reply, client = self._ask(request), self._client
+        with client._data_lock:
+            client._take_model(reply.model)
+        return [msgspec.to_builtins(one) for one in reply.changes]
+
     def call(self, op: str, **fields: Any) -> Tree:
         """Any op by its name (extension), such as one of a plugin; the reply as a map."""
         return self._client._rpc(op, fields)
@@ -330,6 +352,19 @@ def _sim_options(echoed: Tree) -> SimOptions:
     known: Tree = {one.name: echoed[one.name] for one in fields(SimOptions) if one.name in echoed}
     vectors = {name: tuple(numbers(name, value)) for name, value in known.items() if isinstance(value, list)}
     return SimOptions(**known | vectors)
+
+
+def _model_change(change: ModelParam) -> ModelChange:
+    """A change as it travels; arrays and tuples of numbers as lists."""
+    if isinstance(change, Mapping):
+        given = dict(change)
+    elif isinstance(change, tuple | list) and len(change) == 4:
+        given = dict(zip(("kind", "name", "field", "value"), change, strict=True))
+    else:
+        raise TypeError(f"a change is a map of kind, name, field and value, or these four in a tuple, not {change!r}")
+    if isinstance(given.get("value"), np.ndarray | np.generic | tuple):
+        given["value"] = np.asarray(given["value"]).tolist()
+    return msgspec.convert(given, ModelChange)
 
 
 def _timings(cameras: Mapping[str, str]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from urlab_wire.envelope import Name, Reply, Request, TargetedRequest
-from urlab_wire.ops.stepping import StepReply
+from urlab_wire.ops.stepping import ModelChange, ModelWrites, StepReply
 
 
 class SetModeRequest(Request["SetModeReply"], tag="set_mode"):
@@ -231,6 +231,24 @@ OPTION_FIELDS = (
     "num_worker_threads",
 )  # fmt: skip
 """Every field that set_sim_options accepts."""
+
+
+class SetModelParamsRequest(Request["SetModelParamsReply"], tag="set_model_params"):
+    """Change parameters of the model for this play: all of them, or none when one is wrong (extension).
+
+    ``until`` "stop" (the default) keeps them until play stops, "reset" until the next reset.
+    """
+
+    changes: list[ModelChange]
+    until: str | None = None
+
+
+class SetModelParamsReply(Reply, tag="set_model_params_ok"):
+    """What is in force: compiled names and whole lists of numbers. ``model`` is for copies of the model."""
+
+    changes: list[ModelChange]
+    until: str
+    model: ModelWrites
 
 
 class SetCameraModeRequest(Request["SetCameraModeReply"], tag="set_camera_mode"):

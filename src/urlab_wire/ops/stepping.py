@@ -152,23 +152,66 @@ class StepReply(StateReply, tag="step_ok"):
     """State after a step."""
 
 
+class ModelChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """One parameter of the compiled model, or of how it starts, and the value that it gets (extension).
+
+    ``kind`` and ``field`` are words of docs/randomisation.md, ``name`` is the compiled or short name of an element (an
+    option has none). ``value`` is a number, or as many as the field has.
+    """
+
+    kind: str
+    field: str
+    value: Any
+    name: str = ""
+
+
+class ModelWrite(msgspec.Struct, kw_only=True):
+    """Numbers for an array of MuJoCo's MjModel, from ``start`` on in its flat order; ``opt.gravity`` is an option's."""
+
+    array: str
+    start: int
+    values: list[float]
+
+
+class ModelWrites(msgspec.Struct, kw_only=True):
+    """What brings a copy of the model up to date: ``writes`` in order, then mj_setConst if ``derive``."""
+
+    writes: list[ModelWrite]
+    derive: bool
+
+
 class ResetRequest(Request["ResetReply"], tag="reset"):
     """Go back to the start, or to a keyframe, with joint overrides ``{prefix: {joint: value}}``.
 
     ``scope`` (extension) is what goes back: ``all`` (as without it), ``state`` (time goes on), or ``time`` (and nothing
-    else, so that it takes none of the other fields).
+    else, so that it takes none of the other fields). ``randomize`` (extension) are entries of docs/randomisation.md by
+    name, ``true`` for those of the level, or ``false`` for none; left out, a ``seed`` means those of the level.
     """
 
     keyframe_name: str | None = None
     seed: int | None = None
     per_articulation_qpos: dict[str, dict[str, float | list[float]]] | None = None
     scope: str | None = None
+    randomize: bool | dict[str, Any] | None = None
+
+
+class RandomizedBlock(msgspec.Struct, kw_only=True):
+    """What was drawn from a seed, entry by entry."""
+
+    seed: int
+    changes: list[ModelChange]
 
 
 class ResetReply(StateReply, tag="reset_ok"):
-    """State after a reset; ``setpoints`` (extension) are those that the reset has put in force, by articulation."""
+    """State after a reset; ``setpoints`` (extension) are those that the reset has put in force, by articulation.
+
+    ``randomized`` (extension) is what was drawn, where anything was. ``model`` (extension) brings a copy of the model
+    up to date, where the reset has changed it.
+    """
 
     setpoints: dict[str, list[float]] | None = None
+    randomized: RandomizedBlock | None = None
+    model: ModelWrites | None = None
 
 
 class ForwardRequest(Request["ForwardReply"], tag="forward"):
@@ -194,10 +237,11 @@ class RestoreStateRequest(Request["RestoreStateReply"], tag="restore_state"):
     state: bytes | None = None
 
 
-class RestoreStateReply(ResetReply, tag="restore_state_ok"):
+class RestoreStateReply(StateReply, tag="restore_state_ok"):
     """The state that was restored, and the setpoints that are in force with it.
 
     ``equalities`` are the equality constraints, by compiled name, that are not as the model has them by default.
     """
 
+    setpoints: dict[str, list[float]] | None = None
     equalities: dict[str, bool] | None = None

@@ -1,5 +1,6 @@
 """Forces, states, constraints and setpoints of a user interface: what the client shows is what the server has."""
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 
 import urlab
-from urlab_client import URLabClient, URLabRPCError
+from urlab_client import URLabClient, URLabLocalEditWarning, URLabRPCError
 from urlab_client.transports import InProcessTransport
 
 RIG = """
@@ -112,6 +113,44 @@ def test_a_constraint_is_switched_in_the_local_data_too(client: URLabClient):
     assert client.data.eq_active.tolist() == [0]
     client.reset()
     assert client.data.eq_active.tolist() == [1]
+
+
+def test_a_changed_parameter_is_in_the_local_model_too(client: URLabClient):
+    before = client.model.body_mass.copy(), client.model.dof_M0.copy()
+    (changed,) = client.runtime.set_model_params(("body", "ball", "mass", 5), until="reset")
+    assert changed == {"kind": "body", "name": changed["name"], "field": "mass", "value": [5.0]}
+    assert client.model.body(changed["name"]).mass == 5
+    assert not np.array_equal(client.model.dof_M0, before[1])
+    client.reset()
+    assert np.array_equal(client.model.body_mass, before[0])
+    assert np.array_equal(client.model.dof_M0, before[1])
+
+
+def test_what_a_reset_draws_is_in_the_local_model_and_data(client: URLabClient):
+    table = {
+        "mass": {"kind": "body", "name": "ball", "field": "mass", "distribution": "uniform", "low": 3, "high": 4},
+        "fall": {"kind": "option", "field": "gravity", "distribution": "choice", "values": [[0, 0, -5]]},
+    }
+    reply = client.reset(seed=3, randomize=table)
+    mass, _ = (one["value"][0] for one in reply["randomized"]["changes"])
+    assert client.model.body(reply["randomized"]["changes"][0]["name"]).mass == mass
+    assert client.model.opt.gravity.tolist() == [0, 0, -5]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        client.step()
+        client.reset()
+    assert client.model.opt.gravity[2] != -5
+
+
+def test_an_edit_of_the_local_model_that_cannot_reach_the_server_says_so(client: URLabClient):
+    client.model.body_mass[1] = 9
+    with pytest.warns(URLabLocalEditWarning, match=r"body_mass of client.model.*set_model_params"):
+        client.step()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        client.step()
+        assert client.model.nbody
+        client.step()
 
 
 def test_every_activation_of_an_actuator_is_shown(client: URLabClient):

@@ -90,7 +90,10 @@ def test_shipped_levels_can_be_read(name: str) -> None:
         ("version = 1", ": name: is missing"),
         ('version = 2\nname = "l"', "version 2 is not 1, which this server reads"),
         ('version = "1"\nname = "l"', ":1: version: expected a whole number, got text"),
-        (HEAD + "robots = 3", ":3: robots: unknown key; allowed: version, name, manager, options, actors, lights"),
+        (
+            HEAD + "robots = 3",
+            ":3: robots: unknown key; allowed: version, name, manager, options, randomize, actors, lights",
+        ),
         (
             HEAD + actor("a", "colour = 3"),
             (
@@ -256,3 +259,17 @@ def test_a_written_level_is_pleasant_to_read() -> None:
         'keyframe = "home"', "config = { twist = false }",
         "", "[[lights]]", 'name = "sun"', "rotation_euler = [0.0, 60.0, 0.0]",
     ]  # fmt: skip
+
+
+def test_entries_of_a_randomisation_are_kept_and_a_wrong_one_is_named() -> None:
+    entry = """[randomize."light mass"]
+        kind = "body"
+        name = "*"
+        field = "mass"
+        distribution = "choice"
+        values = [1, 2.5]\n"""
+    level = parse_level(HEAD + entry, source="l.toml")
+    assert level.randomize["light mass"]["values"] == [1, 2.5]
+    assert parse_level(level_text(level), source="again") == level
+    with pytest.raises(LoadLevelFailed, match="entry 'light mass': distribution is one of choice"):
+        parse_level(HEAD + entry.replace("choice", "dice"), source="l.toml")

@@ -1,7 +1,7 @@
 """One robot at one task: the physics behind an episode, and the command in force."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile import CompiledScene
-from urlab.errors import known
+from urlab.errors import BadValue, known
 from urlab.evaluation.embodiments import ArmSlots, Embodiment
 from urlab.evaluation.goals.solids import Handling
 from urlab.evaluation.simulation.actions import Action, ArmTarget, ControlType
 from urlab.evaluation.simulation.kinematics import Array, EePose, Kinematics
 from urlab.evaluation.simulation.scene import ROBOT, CameraRig, CameraView, build_scene
 from urlab.evaluation.tasks.layout import Layout
-from urlab.evaluation.tasks.task import Task
+from urlab.evaluation.tasks.task import Task, TaskError
 from urlab.geometry import Pose
 from urlab.physics.engine import Engine
+from urlab.physics.model_changes import ModelChanges
+from urlab.scene.randomisation import check, draw
+from urlab_wire.ops.stepping import ModelChange
 
 SUBSTEPS = 16
 """One control step is 1/30 s."""
@@ -128,6 +131,29 @@ def _after(change: EePose, before: EePose) -> EePose:
     return EePose(pos + change.pos, quat / np.linalg.norm(quat))
 
 
+class TaskDraws:
+    """What a task draws for each episode: parameters of its model. A task without entries costs nothing."""
+
+    def __init__(self, engine: Engine, task: Task, prefixes: Sequence[str]) -> None:
+        """TaskError when the task names what its scene does not have."""
+        self._entries = task.randomize
+        self.changes: list[ModelChange] = []
+        """What the episode has drawn."""
+
+        if self._entries:
+            self._model = ModelChanges(engine, prefixes)
+            try:
+                check(self._entries, self._model.parameters)
+            except BadValue as wrong:
+                raise TaskError(f"task {task.name!r}: {wrong.message}") from wrong
+
+    def begin(self, seed: int) -> None:
+        """The model of an episode; the caller holds the physics lock."""
+        if self._entries:
+            self.changes = self._model.check(draw(self._entries, seed, self._model.parameters))
+            self._model.begin_anew(self.changes)
+
+
 class Simulation:
     """`reset` comes first. One thread at a time. The same layout and actions give the same bits, with cameras or not.
 
@@ -138,6 +164,7 @@ class Simulation:
         self.task, self.embodiment = task, embodiment
         scene = build_scene(task, embodiment, cameras=cameras)
         self._engine = Engine(scene.model)
+        self._draws = TaskDraws(self._engine, task, [one.actor.name for one in scene.placed])
         self._robot = RobotPort(scene.model, ROBOT, embodiment)
         self._objects = ObjectPort(scene, task.objects)
         self._grippers = GripperPort(scene, ROBOT, embodiment, task.objects)
@@ -151,6 +178,7 @@ class Simulation:
         """Put everything in its place, let it come to rest, and take the joints measured then as the command."""
         data = self._data
         with self._engine.locked():
+            self._draws.begin(layout.seed)
             self._engine.reset()
             self._robot.put(data, np.array(self.embodiment.home))
             self._objects.put(data, layout)

@@ -1,5 +1,6 @@
 """A task: what the robot has to do with which objects. Read from one TOML file."""
 
+import dataclasses
 import hashlib
 import string
 from collections.abc import Iterable, Mapping
@@ -10,13 +11,14 @@ from typing import Annotated, Any
 
 import msgspec
 
-from urlab.errors import FileError
+from urlab.errors import BadValue, FileError
 from urlab.evaluation.camera_config import CameraMounts
 from urlab.evaluation.embodiments import EMBODIMENTS, load_rig
 from urlab.evaluation.tasks.goal import Goal
 from urlab.evaluation.tasks.objects import ObjectSpec
 from urlab.evaluation.tasks.oracle_steps import OracleStep
 from urlab.evaluation.tasks.reading import allowed_words, read_goal, read_objects, read_oracle
+from urlab.scene.randomisation import Randomisation, parse_randomisation
 from urlab.toml_tables import TomlTable
 
 _DATA = Path(__file__).resolve().parent / "data"
@@ -31,7 +33,8 @@ class Task:
     """A task, checked. Its ``name`` is its file's, without the suffix; ``embodiment`` is a key of `EMBODIMENTS`.
 
     ``instructions`` are templates: ``{cube}`` stands for one of the labels of the object ``cube``.
-    ``cameras`` are those of the file that the task names, None the robot's own.
+    ``cameras`` are those of the file that the task names, None the robot's own. ``randomize`` are the entries of
+    `urlab.scene.randomisation` that every episode draws of its seed, for parameters of the model.
     """
 
     name: str
@@ -44,11 +47,13 @@ class Task:
     goal: Goal
     oracle: tuple[OracleStep, ...]
     cameras: CameraMounts | None = None
+    randomize: Randomisation = dataclasses.field(default_factory=dict, repr=False)
 
     @property
     def digest(self) -> str:
         """A short text that differs where anything of the task does; comments and order in its file do not count."""
-        return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
+        drawn = repr(sorted(self.randomize.items())) if self.randomize else ""
+        return hashlib.sha256(f"{self!r}{drawn}".encode()).hexdigest()[:16]
 
 
 class _Head(msgspec.Struct, forbid_unknown_fields=True):
@@ -63,6 +68,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
     goal: Any
     oracle: Any = []
     cameras: str | None = None
+    randomize: dict[str, dict[str, Any]] = {}
 
 
 def task_names() -> tuple[str, ...]:
@@ -124,7 +130,15 @@ def parse_task(text: str, *, name: str, source: str, folder: Path = Path()) -> T
         read_goal(file, objects, embodiment),
         read_oracle(file, objects, embodiment),
         _cameras(file, head, folder),
+        _randomisation(file, head),
     )
+
+
+def _randomisation(file: TomlTable, head: _Head) -> Randomisation:
+    try:
+        return parse_randomisation(head.randomize)
+    except BadValue as wrong:
+        file.fail(wrong.message, "randomize")
 
 
 def _cameras(file: TomlTable, head: _Head, folder: Path) -> CameraMounts | None:

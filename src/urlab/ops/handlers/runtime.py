@@ -7,7 +7,7 @@ from urlab.ops.context import Context, handler
 from urlab.ops.handlers.session import state_now
 from urlab.ops.parsing import by_name, one_of, required
 from urlab.physics import queries
-from urlab_wire.enums import ControlSource, StepMode
+from urlab_wire.enums import ControlSource, ParamsUntil, StepMode
 from urlab_wire.ops import runtime as wire
 
 _LATER_WORDS = {"freerun": StepMode.LIVE, "stepped": StepMode.DIRECT, "statepushed": StepMode.PUPPET}
@@ -128,6 +128,18 @@ def delete_state(context: Context, request: wire.DeleteStateRequest) -> wire.Del
     manager = context.manager
     with manager.engine.locked():
         return wire.DeleteStateReply(name=request.name, was_found=manager.states.delete(request.name))
+
+
+@handler("set_model_params")
+def set_model_params(context: Context, request: wire.SetModelParamsRequest) -> wire.SetModelParamsReply:
+    """Change parameters of the model: all of them or none."""
+    manager, until = context.manager, one_of("until", ParamsUntil, request.until or ParamsUntil.STOP)
+    if not request.changes:
+        raise MissingField("set_model_params needs changes: a list of {kind, name, field, value}")
+    checked = manager.randomising.changes.check(request.changes)
+    written = manager.set_model_params(checked, until_reset=until is ParamsUntil.RESET)
+    context.session.model_version = manager.randomising.model_version
+    return wire.SetModelParamsReply(changes=checked, until=until.value, model=written)
 
 
 @handler("set_equality")

@@ -109,6 +109,7 @@ def handshake(context: Context, *, include_assets: bool = False, opening: bool =
 def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool, opening: bool) -> None:
     manager = context.manager
     scene = manager.scene
+    context.session.model_version = manager.randomising.model_version
     reply.mjb = manager.engine.model_binary()
     reply.articulations = [_articulation(context, one) for one in manager.articulations.values()]
     if include_assets:
@@ -203,7 +204,7 @@ def _camera(context: Context, name: str) -> wire.CameraTopic:
     return wire.CameraTopic(
         mode=camera.mode,
         resolution=camera.slot.resolution,
-        fovy=camera.slot.fovy,
+        fovy=context.manager.capture.fovy(camera),
         zmq_endpoint=context.parts.camera_endpoint(camera.name),
         zmq_topic=camera.topic,
     )

@@ -21,6 +21,11 @@ _IGNORED = (
     'the controls of this step do nothing for {!r}: its control source is "ui". set_control_source "zmq" lets steps '
     "drive it. (This is said once.)"
 )
+_MODEL_CHANGED = (
+    "another session has changed parameters of the model (set_model_params, or a reset that randomises): copies of it "
+    "that were taken before do not follow. A new handshake (client.discover()) takes the model as it is. (This is said "
+    "once for each change.)"
+)
 _PACKED: dict[str, View] = {level: View(level, packed=True) for level in ObservationLevel}
 _PLAIN: dict[str, View] = {level: View(level) for level in ObservationLevel}
 
@@ -43,13 +48,21 @@ def reset(context: Context, request: wire.ResetRequest) -> wire.ResetReply | byt
         for prefix, values in (request.per_articulation_qpos or {}).items()
     }
     manager, scope = context.manager, one_of("scope", ResetScope, request.scope or ResetScope.ALL)
-    if scope is ResetScope.TIME and (request.keyframe_name or joints):
-        raise BadValue("a reset of the time alone leaves the state as it is: it takes no keyframe and no joint values")
+    if scope is ResetScope.TIME and (request.keyframe_name or joints or request.randomize is not None):
+        raise BadValue(
+            "a reset of the time alone leaves the state as it is: it takes no keyframe, no joint values, no randomize"
+        )
     if request.seed is not None and not -(2**63) <= request.seed < 2**64:
         raise BadValue("seed must be a whole number of 64 bits: no reply could tell a larger one")
     observed = manager.reset(
-        _view(context), keyframe=request.keyframe_name, seed=request.seed, joint_values=joints, scope=scope
+        _view(context),
+        keyframe=request.keyframe_name,
+        seed=request.seed,
+        joint_values=joints,
+        scope=scope,
+        randomize=request.randomize,
     )
+    context.session.model_version = manager.randomising.model_version
     observed.extras["setpoints"] = _setpoints(context)
     return state_reply(wire.ResetReply, context, observed)
 
@@ -125,6 +138,10 @@ def _step(context: Context, request: wire.StepRequest, view: View, *, keep_state
     observed = manager.step(request, view, keep_state=keep_state, runs_paused=session.operator)
     if manager.ui_driven and request.per_articulation:
         _warn_of_ignored(context, request.per_articulation, observed)
+    version = manager.randomising.model_version
+    if version and version != session.model_version:
+        session.model_version = version
+        _warn(observed, [_MODEL_CHANGED])
     return observed
 
 

@@ -1,15 +1,19 @@
 """The physics behind an episode: it repeats itself, obeys actions, and holds what it grasps."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 
 from urlab.evaluation.embodiments import FRANKA_PANDA
+from urlab.evaluation.goals import sample_layout
 from urlab.evaluation.simulation.scene import ROBOT, build_scene
 from urlab.evaluation.simulation.simulation import ObjectPort, RobotPort, Simulation
+from urlab.evaluation.tasks.task import TaskError, load_task
 from urlab.geometry import Pose
+from urlab.scene.randomisation import parse_randomisation
 
 DOWN = [0.0, 1.0, 0.0, 0.0]
 OPEN, SHUT = [0.04, 0.04], [0.0, 0.0]
@@ -49,6 +53,28 @@ def test_two_simulations_and_two_episodes_are_the_same_bit_for_bit(every_simulat
     assert list(trace(other, layout, actions)) == first
     assert list(trace(every_simulation, layout, actions)) == first
     other.close()
+
+
+def test_what_a_task_draws_depends_on_the_seed():
+    cube_on_plate = load_task(Path(__file__).parents[1] / "cube_on_plate.toml")
+    table = {"kind": "body", "name": "cube", "field": "density_scale", "distribution": "uniform", "low": 2, "high": 3}
+    task = replace(cube_on_plate, randomize=parse_randomisation({"heavy": table}))
+    assert task.digest != cube_on_plate.digest
+    simulation = Simulation(task, FRANKA_PANDA, cameras=False)
+    plain = Simulation(cube_on_plate, FRANKA_PANDA, cameras=False)
+    mass = plain._engine.model.body("cube").mass
+    seen = []
+    for seed in (4, 5, 4):
+        simulation.reset(sample_layout(cube_on_plate, seed=seed))
+        (drawn,) = simulation._draws.changes
+        assert simulation._engine.model.body("cube").mass == mass * drawn.value[0]
+        seen.append(drawn.value)
+    assert seen[0] == seen[2] != seen[1]
+    broken = replace(task, randomize=parse_randomisation({"heavy": {**table, "name": "sphere"}}))
+    with pytest.raises(TaskError, match="there is no body 'sphere'"):
+        Simulation(broken, FRANKA_PANDA, cameras=False)
+    for one in (simulation, plain):
+        one.close()
 
 
 def test_after_a_reset_everything_lies_where_the_layout_says(every_simulation, layout):
