@@ -12,7 +12,7 @@ import importlib.util
 if importlib.util.find_spec("gymnasium") is None:
     raise ImportError("urlab.envs needs Gymnasium: pip install 'urlab-headless[gym]'")
 
-import urlab.envs.tasks
+from urlab.envs import tasks
 from urlab.envs.baselines import Baseline, make_baseline
 from urlab.envs.pictures import EnvCamera
 from urlab.envs.registration import register_tasks
@@ -34,4 +34,5 @@ __all__ = [
     "URLabEnv",
     "URLabVectorEnv",
     "make_baseline",
+    "tasks",
 ]

@@ -158,11 +158,8 @@ def _grasp(cube_quat: Array) -> Array:
     w, z = cube_quat[0], cube_quat[3]
     yaw = 2.0 * np.arctan2(z, w)
     yaw = (yaw + np.pi / 4) % (np.pi / 2) - np.pi / 4
-    down, turn, quat = (
-        np.array([0.0, 1.0, 0.0, 0.0]),
-        np.array([np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)]),
-        np.zeros(4),
-    )
+    down, quat = np.array([0.0, 1.0, 0.0, 0.0]), np.zeros(4)
+    turn = np.array([np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)])
     mujoco.mju_mulQuat(quat, turn, down)
     return quat
 

@@ -91,7 +91,7 @@ def _is_pd(handle: URLabArticulation) -> bool:
         return False
     if handle.controller.kind != "pd":
         raise ValueError(
-            f"{handle.prefix} has a controller of the kind {handle.controller.kind!s}; a vector environment runs pd and "
-            "passthrough. Use gymnasium.vector.AsyncVectorEnv over URLabEnv for others"
+            f"{handle.prefix} has a controller of the kind {handle.controller.kind!s}; a vector environment runs pd "
+            "and passthrough. Use gymnasium.vector.AsyncVectorEnv over URLabEnv for others"
         )
     return True

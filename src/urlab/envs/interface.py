@@ -1,5 +1,6 @@
 """What both environments have in common: their spaces, and how actions become setpoints and states observations."""
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -9,8 +10,8 @@ import numpy as np
 from gymnasium import spaces
 
 from urlab.app import launch
-from urlab.envs.scene_states import Array, SceneLayout, States
-from urlab.envs.task import BOUND, PlainTask, Task, find_task, joined, widths
+from urlab.envs.scene_states import Array, SceneLayout, States, joined
+from urlab.envs.task import BOUND, PlainTask, Task, find_task, widths
 from urlab_client import StepMode, URLabClient
 
 SpaceMode = Literal["flat", "dict"]
@@ -36,6 +37,7 @@ class EnvInterface:
             raise ValueError(f"space_mode is 'flat' or 'dict', not {space_mode!r}")
         self.layout, self.task = layout, task
         self._flat = space_mode == "flat"
+        self._width = len(layout.low)
         self._normalised = normalised
         if normalised and not np.isfinite([layout.low, layout.high]).all():
             raise ValueError("actions cannot be normalised: an actuator of this scene has no range (ctrlrange)")
@@ -51,7 +53,8 @@ class EnvInterface:
             low, high = np.full_like(low, -1.0), np.ones_like(high)
         if self._flat:
             return spaces.Box(low, high, dtype=np.float64)
-        boxes, start = {}, 0
+        boxes: dict[str, spaces.Space[Any]] = {}
+        start = 0
         for robot in self.layout.robots:
             end = start + robot.n_ctrl
             boxes[robot.prefix] = spaces.Box(low[start:end], high[start:end], dtype=np.float64)
@@ -68,11 +71,11 @@ class EnvInterface:
                 [np.reshape(action[one.prefix], (count, one.n_ctrl)) for one in self.layout.robots], axis=1
             )
         given = np.asarray(action, dtype=np.float64)
-        width = len(self.layout.low)
-        if given.size != count * width:
-            raise ValueError(f"an action has {width} numbers, not {given.size / count:g} (shape {given.shape})")
-        given = given.reshape(count, width)
-        if not np.isfinite(given.sum()) and not np.isfinite(given).all():
+        if given.shape != (count, self._width):
+            if given.size != count * self._width:
+                raise ValueError(f"an action has {self._width} numbers, and this one has the shape {given.shape}")
+            given = given.reshape(count, self._width)
+        if not math.isfinite(np.vdot(given, given)) and not np.isfinite(given).all():
             raise ValueError("an action holds numbers that are not finite")
         return self._middle + self._half * given if self._normalised else given
 
@@ -119,7 +122,7 @@ def single(observation: Any) -> Any:
 
 def rate_hz(layout: SceneLayout, n_steps: int) -> int:
     """Steps of an environment per simulated second, for videos."""
-    return max(1, round(1.0 / (layout.model.opt.timestep * n_steps)))
+    return max(1, round(1.0 / (float(layout.model.opt.timestep) * n_steps)))
 
 
 def checked_render_mode(render_mode: str | None, metadata: Mapping[str, Any]) -> str | None:

@@ -117,4 +117,4 @@ def _size(view: URLabCameraView, camera: EnvCamera) -> tuple[int, int]:
 def _nearest(frame: NDArray[Any], size: tuple[int, int]) -> NDArray[Any]:
     rows = (np.arange(size[1]) + 0.5) * frame.shape[0] / size[1]
     columns = (np.arange(size[0]) + 0.5) * frame.shape[1] / size[0]
-    return frame[rows.astype(np.intp)[:, None], columns.astype(np.intp)]
+    return np.asarray(frame[rows.astype(np.intp)[:, None], columns.astype(np.intp)])

@@ -168,7 +168,7 @@ def _qvel_width(kind: int) -> int:
 
 def _is_free(model: Any, body: str) -> bool:
     found = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, body)
-    return found >= 0 and model.body_jntnum[found] == 1 and model.jnt_type[model.body_jntadr[found]] == 0
+    return bool(found >= 0 and model.body_jntnum[found] == 1 and model.jnt_type[model.body_jntadr[found]] == 0)
 
 
 def _free_places(model: Any, body: str) -> tuple[slice, slice]:

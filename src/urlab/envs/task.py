@@ -73,14 +73,18 @@ class PlainTask(Task):
     """No task at all: the observation is qpos, qvel and sensors of each robot, and nothing is rewarded or ends."""
 
     def __init__(self, layout: SceneLayout) -> None:
-        self._robots = layout.robots
+        empty = np.zeros(layout.model.nsensordata)
+        self._robots = [(one, empty[one.sensors].size > 0) for one in layout.robots]
 
     def observe(self, states: States) -> dict[str, Array]:
         """By robot: qpos, qvel, sensors."""
-        return {
-            one.prefix: joined([states.qpos[:, one.qpos], states.qvel[:, one.qvel], states.sensordata[:, one.sensors]])
-            for one in self._robots
-        }
+        parts = {}
+        for one, has_sensors in self._robots:
+            fields = [states.qpos[:, one.qpos], states.qvel[:, one.qvel]]
+            if has_sensors:
+                fields.append(states.sensordata[:, one.sensors])
+            parts[one.prefix] = joined(fields)
+        return parts
 
     def place(self, states: States, rows: Sequence[int], rngs: Sequence[np.random.Generator]) -> None:
         """Every episode begins at the scene's start."""

@@ -99,6 +99,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._rngs: list[np.random.Generator] = [gymnasium.utils.seeding.np_random()[0] for _ in range(num_envs)]
         self._episode_steps = np.zeros(num_envs, dtype=np.int64)
         self._all = np.ones(num_envs, dtype=np.bool_)
+        self._all.flags.writeable = False
         self._render = (render_camera, render_size)
 
     def reset(
@@ -109,7 +110,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         chosen = dict(options or {})
         mask = self._mask(chosen.pop(_MASK, None))
         seeds = self._seeds(seed)
-        for i in np.flatnonzero(mask):
+        for i in np.flatnonzero(mask).tolist():
             if (own := seeds[i]) is not None:
                 self._rngs[i] = gymnasium.utils.seeding.np_random(own)[0]
         start = state_row(self._start.saved(None, chosen)) if chosen else self._start_row
@@ -171,7 +172,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         final_infos = {name: np.where(ended, values, 0) for name, values in last_infos.items() if name[0] != "_"}
         final_infos |= {f"_{name}": ended.copy() for name in tuple(final_infos)}
         if "is_success" in last_infos:
-            infos |= {"is_success": last_infos["is_success"], "_is_success": self._all.copy()}
+            infos |= {"is_success": last_infos["is_success"], "_is_success": self._all}
             final_infos["is_success"] = last_infos["is_success"] & ended
         ending = {"final_obs": finals, "_final_obs": ended, "final_info": final_infos, "_final_info": ended.copy()}
         return observation, infos | ending
@@ -179,12 +180,12 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
     def _infos(self, success: NDArray[np.bool_] | None) -> Info:
         infos: Info = {
             "step_count": self._episode_steps.copy(),
-            "_step_count": self._all.copy(),
+            "_step_count": self._all,
             "sim_time": self._states.time.copy(),
-            "_sim_time": self._all.copy(),
+            "_sim_time": self._all,
         }
         if success is not None:
-            infos |= {"is_success": success, "_is_success": self._all.copy()}
+            infos |= {"is_success": success, "_is_success": self._all}
         return infos
 
     def _mask(self, given: Any) -> NDArray[np.bool_]:

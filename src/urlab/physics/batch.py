@@ -4,6 +4,7 @@ A simulation is a row: everything that its future depends on. Rows run on all co
 per simulation. The caller's thread owns the batch; nothing here locks.
 """
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -28,14 +29,16 @@ class SimulationBatch:
     def __init__(self, model: Any, count: int, threads: int = 0) -> None:
         if not has_batches():
             raise ConfigError("batches of simulations need MuJoCo 4 or newer: pip install --upgrade mujoco")
-        from mujoco.batch import Batch
+        from mujoco.batch import Batch, SimulationError
 
         if count < 1:
             raise ValueError(f"a batch has at least one simulation, not {count}")
         self.model = model
-        self.batch = Batch(model, nsim=count, nthread=threads)
+        wanted = threads or min(count, os.cpu_count() or 1)  # MuJoCo's own default is a thread per core for one too
+        self.batch = Batch(model, nsim=count, nthread=wanted)
         """MuJoCo's own: ``expand`` gives a field of the model a value per simulation."""
 
+        self._simulation_error: type[Exception] = SimulationError
         bind = self.batch.bind
         self.time, self.qpos, self.qvel, self.ctrl = bind("time"), bind("qpos"), bind("qvel"), bind("ctrl")
         self.mocap_pos, self.mocap_quat = bind("mocap_pos"), bind("mocap_quat")
@@ -48,8 +51,6 @@ class SimulationBatch:
 
     def advance(self, n_steps: int, control: Callable[[], None] | None = None) -> None:
         """Run ``n_steps`` mj_steps in every simulation; ``control`` is called before each of them, for all at once."""
-        from mujoco.batch import SimulationError
-
         try:
             if control is None:
                 self.batch.step(nstep=n_steps)
@@ -57,7 +58,7 @@ class SimulationBatch:
             for _ in range(n_steps):
                 control()
                 self.batch.step()
-        except SimulationError as failed:
+        except self._simulation_error as failed:
             raise PhysicsError(f"MuJoCo cannot step these states: {failed}") from None
 
     def evaluate(self, ids: Ids) -> None:
