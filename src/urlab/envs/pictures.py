@@ -37,7 +37,8 @@ Cameras = bool | str | Iterable[str] | Mapping[str, EnvCamera]
 class CameraObserver:
     """The cameras that an environment observes, each under the name that was asked for.
 
-    Colour is RGB, (height, width, 3) of uint8; depth is metres along the optical axis, (height, width) of float32.
+    Colour is RGB, (height, width, 3) of uint8; depth is metres along the optical axis, (height, width) of float32,
+    1e10 where nothing is seen.
     """
 
     def __init__(self, client: URLabClient, asked: Cameras) -> None:
@@ -73,7 +74,8 @@ class CameraObserver:
             raise RuntimeError(f"the reply has no picture of the camera {name!r}")
         size = self._sizes[name]
         if self._depth[name]:
-            return frame if frame.shape == size[::-1] else _nearest(frame, size)
+            depth = frame if frame.shape == size[::-1] else _nearest(frame, size)
+            return np.minimum(depth, np.float32(BOUND))
         colour = np.ascontiguousarray(frame[:, :, 2::-1])
         if colour.shape[1::-1] == size:
             return colour
