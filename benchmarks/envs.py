@@ -1,8 +1,9 @@
-"""Environments beside what they stand on: raw batches of MuJoCo, and Gymnasium's own environments of the same models."""
+"""Environments beside what they stand on: raw batches of MuJoCo, and Gymnasium's own of the same models."""
 
 import gc
 import os
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -81,7 +82,7 @@ def _report(found: dict[str, Any]) -> Report:
         )
     bars = [bar(f"{one.name}: rate / raw batch", one.ratio, at_least=MIN_OF_RAW) for one in found["batches"][:1]]
     for one in found["singles"]:
-        least = MIN_VECTOR_OF_ONE if "vector" in one.name else MIN_SINGLE[one.name.split()[0]]
+        least = MIN_VECTOR_OF_ONE if "vector" in one.name else MIN_SINGLE[one.name.split(",")[0]]
         bars.append(bar(f"{one.name}: rate / Gymnasium's own", one.ratio, at_least=least))
     if processes := found.get("processes"):
         bars.append(bar(f"{processes.name}: rate / AsyncVectorEnv", processes.ratio, at_least=MIN_OF_ASYNC))
@@ -95,16 +96,20 @@ def _report(found: dict[str, Any]) -> Report:
 
 
 def _beside_batch(plan: Plan, name: str, scene: tuple[str, ...], project: Path) -> EnvResult:
-    """The same model and controls in MuJoCo's batch, with the same number of sub-steps and nothing else."""
+    """The same model and controls in MuJoCo's batch, with the same number of sub-steps and nothing else.
+
+    Of a robot with a PD controller the controls are the torques of the start, and stay.
+    """
     with closing(URLabVectorEnv(list(scene), _ENVS, n_steps=_DECIMATION, project=project)) as env:
         env.reset(seed=0)
         raw = Batch(env.interface.layout.model, _ENVS)
         actions = _actions(env)
-        controls = raw.bind("ctrl")
         start = env._simulations.rows.copy()
+        env.step(actions)
+        controls, wanted = raw.bind("ctrl"), env._simulations.ctrl.copy()
 
         def step_raw() -> None:
-            controls[:] = actions
+            controls[:] = wanted
             raw.step(nstep=_DECIMATION)
 
         def go_back() -> None:
@@ -127,9 +132,7 @@ def _by_size(plan: Plan, project: Path) -> tuple[dict[str, float], float]:
         with closing(URLabVectorEnv(list(_ARM), count, n_steps=_DECIMATION, project=project)) as env:
             env.reset(seed=0)
             actions = _actions(env)
-            subject = Subject(
-                "ours", lambda env=env, actions=actions: env.step(actions), lambda env=env: env.reset(seed=0)
-            )  # type: ignore[misc]  # noqa: E501
+            subject = Subject("ours", partial(env.step, actions), partial(env.reset, seed=0))
             rounds = _measured(plan, SampleCounts(max(4, 2048 // count), 2, 4, 1), [subject])
             per_env[str(count)] = rounds.timing("ours").p50_us / count
             memory[count] = psutil.Process().memory_info().rss - before

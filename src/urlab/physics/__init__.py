@@ -2,7 +2,7 @@
 
 `engine` has model, data, the physics lock and MuJoCo's warnings; `loop` is the thread of live mode; `snapshot` is a
 copy of the state for other threads; `options` are what clients may set, `queries` what they may ask (contacts,
-keyframes); `callbacks` are functions of plugins that run with each sub-step.
+keyframes); `callbacks` are functions of plugins that run with each sub-step; `batch` is many simulations of one model.
 """
 
 from urlab.physics.callbacks import NO_CALLBACKS, StepCallback, StepCallbacks
