@@ -3,8 +3,7 @@
 import gymnasium
 import numpy as np
 
-import urlab.envs
-from urlab.envs import URLabVectorEnv, make_baseline
+from urlab.envs import URLabEnv, URLabVectorEnv, make_baseline
 
 # One environment, as any of Gymnasium's.
 env = gymnasium.make("urlab/PandaReach-v0")
@@ -33,7 +32,7 @@ print(f"{successes} of {episodes} episodes solved")
 many.close()
 
 # Any scene will do: a level, model files, or a client. The reward is yours.
-walker = urlab.envs.URLabEnv(["quadruped", "floor"], n_steps=10, reward_fn=lambda seen, action, info: float(seen[19]))
+walker = URLabEnv(["quadruped", "floor"], n_steps=10, reward_fn=lambda seen, *_: float(seen[19]))
 walker.reset(seed=1)
 print(f"{walker.observation_space.shape[0]} numbers observed, {walker.action_space.shape[0]} joints driven")
 walker.close()

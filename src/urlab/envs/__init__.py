@@ -18,7 +18,7 @@ from urlab.envs.pictures import EnvCamera
 from urlab.envs.registration import register_tasks
 from urlab.envs.scene_states import SceneLayout, States
 from urlab.envs.single_env import URLabEnv
-from urlab.envs.task import TASKS, Outcome, Task
+from urlab.envs.task import TASKS, EnvTask, Outcome
 from urlab.envs.vector_env import URLabVectorEnv
 
 register_tasks()
@@ -27,10 +27,10 @@ __all__ = [
     "TASKS",
     "Baseline",
     "EnvCamera",
+    "EnvTask",
     "Outcome",
     "SceneLayout",
     "States",
-    "Task",
     "URLabEnv",
     "URLabVectorEnv",
     "make_baseline",

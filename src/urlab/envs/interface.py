@@ -11,7 +11,7 @@ from gymnasium import spaces
 
 from urlab.app import launch
 from urlab.envs.scene_states import Array, SceneLayout, States, joined
-from urlab.envs.task import BOUND, PlainTask, Task, find_task, widths
+from urlab.envs.task import BOUND, EnvTask, PlainTask, find_task, widths
 from urlab_client import StepMode, URLabClient
 
 SpaceMode = Literal["flat", "dict"]
@@ -32,7 +32,7 @@ class EnvInterface:
     they are setpoints.
     """
 
-    def __init__(self, layout: SceneLayout, task: Task, *, space_mode: str, normalised: bool) -> None:
+    def __init__(self, layout: SceneLayout, task: EnvTask, *, space_mode: str, normalised: bool) -> None:
         if space_mode not in ("flat", "dict"):
             raise ValueError(f"space_mode is 'flat' or 'dict', not {space_mode!r}")
         self.layout, self.task = layout, task
@@ -91,7 +91,7 @@ class EnvInterface:
         return next(iter(parts.values())) if len(parts) == 1 else joined(list(parts.values()))
 
 
-def open_scene(scene: Scene | None, task: type[Task], project: str | Path | None) -> tuple[URLabClient, bool]:
+def open_scene(scene: Scene | None, task: type[EnvTask], project: str | Path | None) -> tuple[URLabClient, bool]:
     """A client of the scene, and whether it was launched here: a level's name, a model file, several, or a client."""
     if isinstance(scene, URLabClient):
         if scene.step_mode is not StepMode.DIRECT:
@@ -106,7 +106,7 @@ def open_scene(scene: Scene | None, task: type[Task], project: str | Path | None
     return launch(target, project=project), True
 
 
-def task_class(task: str | type[Task] | None) -> type[Task]:
+def task_class(task: str | type[EnvTask] | None) -> type[EnvTask]:
     """A task by its name or class; without one, `PlainTask`."""
     if task is None:
         return PlainTask

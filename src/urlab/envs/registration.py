@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium
 
 from urlab.envs.single_env import URLabEnv
-from urlab.envs.task import TASKS, Task
+from urlab.envs.task import TASKS, EnvTask
 from urlab.envs.vector_env import URLabVectorEnv
 
 _HERE = "urlab.envs.registration"
@@ -19,7 +19,7 @@ def register_tasks() -> None:
             _register(name, task)
 
 
-def _register(name: str, task: type[Task]) -> None:
+def _register(name: str, task: type[EnvTask]) -> None:
     gymnasium.register(
         f"urlab/{name}",
         entry_point=f"{_HERE}:make_single",

@@ -23,7 +23,7 @@ from urlab.envs.interface import (
 from urlab.envs.pictures import RENDER_SIZE, CameraObserver, Cameras, rendered
 from urlab.envs.scene_states import ClientStates, SceneLayout
 from urlab.envs.start import RESET_OPTIONS, EpisodeStart, check_options
-from urlab.envs.task import PlainTask, Task
+from urlab.envs.task import EnvTask, PlainTask
 from urlab_wire.codec import Tree
 
 
@@ -61,7 +61,7 @@ class URLabEnv(gymnasium.Env[Any, Any]):
         termination_fn: RewardFn | None = None,
         max_episode_steps: float | None = None,
         include_cameras: Cameras = False,
-        task: str | type[Task] | None = None,
+        task: str | type[EnvTask] | None = None,
         normalise_actions: bool | None = None,
         render_mode: str | None = None,
         render_camera: str | None = None,

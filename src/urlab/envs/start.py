@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 
 from urlab.envs.scene_states import Array, ClientStates, SceneLayout, States
-from urlab.envs.task import Task
+from urlab.envs.task import EnvTask
 from urlab.manager.states import state_row, with_row
 from urlab.physics.engine import FULL_STATE
 from urlab_client import URLabClient
@@ -39,7 +39,12 @@ class EpisodeStart:
         return self._client.runtime.save_state()
 
     def begin(
-        self, source: ClientStates, task: Task, rng: np.random.Generator, seed: int | None, options: Mapping[str, Any]
+        self,
+        source: ClientStates,
+        task: EnvTask,
+        rng: np.random.Generator,
+        seed: int | None,
+        options: Mapping[str, Any],
     ) -> Tree:
         """Reset, let the task place its one row, and put the simulation there; the reply of the last of these."""
         blob = self.saved(seed, options)

@@ -7,9 +7,8 @@ place of a marker, say). A task registers by being declared, in a module of ``ta
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +17,14 @@ from urlab.envs.scene_states import Array, SceneLayout, States, joined
 
 LEVELS = Path(__file__).resolve().parent / "levels"
 
-TASKS: dict[str, type["Task"]] = {}
+TASKS: dict[str, type["EnvTask"]] = {}
 """Every declared task by its name, such as ``PandaReach-v0``."""
 
 BOUND = 1e10
 """The bounds of what is observed: MuJoCo resets a simulation whose state goes beyond."""
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a step of n simulations led to, (n,) each; ``success`` is None in a task that has no such thing."""
 
     reward: Array
@@ -34,7 +32,7 @@ class Outcome:
     success: NDArray[np.bool_] | None = None
 
 
-class Task(ABC):
+class EnvTask(ABC):
     """One task on one scene. All arrays have a row per simulation."""
 
     scene: ClassVar[str | Path]
@@ -69,7 +67,7 @@ class Task(ABC):
         """Reward and end of the step that led here with these ``setpoints``, (n, number of setpoints)."""
 
 
-class PlainTask(Task):
+class PlainTask(EnvTask):
     """No task at all: the observation is qpos, qvel and sensors of each robot, and nothing is rewarded or ends."""
 
     def __init__(self, layout: SceneLayout) -> None:
@@ -95,7 +93,7 @@ class PlainTask(Task):
         return Outcome(np.zeros(count), np.zeros(count, dtype=np.bool_))
 
 
-def find_task(name: str) -> type[Task]:
+def find_task(name: str) -> type[EnvTask]:
     """The task of that name, with or without ``urlab/``; ValueError lists those that exist."""
     found = TASKS.get(name.removeprefix("urlab/"))
     if found is None:
@@ -103,7 +101,7 @@ def find_task(name: str) -> type[Task]:
     return found
 
 
-def widths(task: Task, layout: SceneLayout) -> Mapping[str, int]:
+def widths(task: EnvTask, layout: SceneLayout) -> Mapping[str, int]:
     """The width of each part of a task's observation."""
     model = layout.model
     empty = States(*(np.zeros((1, *shape)) for shape in (

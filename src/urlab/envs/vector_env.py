@@ -26,7 +26,7 @@ from urlab.envs.interface import (
 from urlab.envs.pictures import RENDER_SIZE, rendered
 from urlab.envs.scene_states import SceneLayout, States
 from urlab.envs.start import RESET_OPTIONS, EpisodeStart, check_options
-from urlab.envs.task import PlainTask, Task
+from urlab.envs.task import EnvTask, PlainTask
 from urlab.manager.states import state_row, with_row
 from urlab.physics.batch import SimulationBatch
 
@@ -58,7 +58,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         reward_fn: RewardFn | None = None,
         termination_fn: RewardFn | None = None,
         max_episode_steps: float | None = None,
-        task: str | type[Task] | None = None,
+        task: str | type[EnvTask] | None = None,
         normalise_actions: bool | None = None,
         render_mode: str | None = None,
         render_camera: str | None = None,
@@ -131,9 +131,10 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
             reward = np.asarray(self._reward_fn(observation, actions, infos), dtype=np.float64)
         if self._termination_fn is not None:
             terminated = np.asarray(self._termination_fn(observation, actions, infos), dtype=np.bool_)
-        truncated = self._episode_steps >= self._limit
-        ended = terminated | truncated
-        if ended.any():
+        is_limited = self._limit != math.inf
+        truncated = self._episode_steps >= self._limit if is_limited else np.zeros(self.num_envs, dtype=np.bool_)
+        ended = terminated | truncated if is_limited else terminated
+        if np.count_nonzero(ended):
             observation, infos = self._begin_next(ended, observation, infos)
         return observation, reward, terminated, truncated, infos
 

@@ -2,13 +2,13 @@
 
 import pytest
 
-from urlab.envs import TASKS, Task
+from urlab.envs import TASKS, EnvTask
 from urlab.envs.baselines import Baseline, ReachBaseline
 
 
 def test_a_second_task_of_a_name_is_refused() -> None:
     with pytest.raises(TypeError, match="the task 'PandaReach-v0' is already PandaReach"):
-        type("Again", (Task,), {}, name="PandaReach-v0")
+        type("Again", (EnvTask,), {}, name="PandaReach-v0")
 
 
 def test_a_second_baseline_of_a_task_is_refused() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from urlab.envs.scene_states import Array, SceneLayout, States
-from urlab.envs.task import LEVELS, Outcome, Task
+from urlab.envs.task import LEVELS, EnvTask, Outcome
 
 REST_M, LIFTED_M = 0.425, 0.1
 """The height of the cube's centre on the table, and how far above that it counts as picked."""
@@ -15,7 +15,7 @@ FALLEN_M = 0.3
 _JOINTS = (*(f"panda_joint{i}" for i in range(1, 8)), "panda_finger_joint1", "panda_finger_joint2")
 
 
-class PandaPickCube(Task, name="PandaPickCube-v0"):
+class PandaPickCube(EnvTask, name="PandaPickCube-v0"):
     """The reward is minus the distance of hand and cube in metres, minus the part of 10 cm that is still to lift, and
     5 on success: no step is worth more than ending.
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from urlab.envs.scene_states import Array, SceneLayout, States
-from urlab.envs.task import LEVELS, Outcome, Task
+from urlab.envs.task import LEVELS, EnvTask, Outcome
 
 LOW_M, HIGH_M = np.array([0.35, -0.35, 0.15]), np.array([0.65, 0.35, 0.65])
 """Where markers are placed, world frame."""
@@ -15,7 +15,7 @@ STILL_RAD_S = 0.5
 _JOINTS = tuple(f"panda_joint{i}" for i in range(1, 8))
 
 
-class PandaReach(Task, name="PandaReach-v0"):
+class PandaReach(EnvTask, name="PandaReach-v0"):
     """The reward is minus the distance of hand and marker in metres, and 1 on success.
 
     Success, which ends the episode: within 3 cm, with no joint quicker than 0.5 rad/s.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from urlab.envs.scene_states import Array, SceneLayout, States
-from urlab.envs.task import LEVELS, Outcome, Task
+from urlab.envs.task import LEVELS, EnvTask, Outcome
 
 SPEED_M_S = 0.4
 """The speed that is rewarded most."""
@@ -16,7 +16,7 @@ MOST_TILT_COS = 0.6
 _LEGS = tuple(f"quadruped_{leg}_{part}" for leg in ("FL", "FR", "RL", "RR") for part in ("hip", "thigh", "calf"))
 
 
-class QuadrupedWalk(Task, name="QuadrupedWalk-v0"):
+class QuadrupedWalk(EnvTask, name="QuadrupedWalk-v0"):
     """The reward of a step: up to 1 for walking along x at 0.4 m/s, less for drifting aside, turning and crouching.
 
     Success: at least 2 m from the start along x and at most 1 m aside; the episode goes on. A fall ends it, with -10.
