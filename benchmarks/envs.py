@@ -149,7 +149,7 @@ def _beside_gymnasium(plan: Plan, scene: str, project: Path) -> list[EnvResult]:
         one = opened.enter_context(closing(URLabVectorEnv(file, 1, n_steps=_SKIP, project=project)))
         if not isinstance(theirs, MujocoEnv) or theirs.frame_skip != _SKIP:
             raise BenchmarkError(f"Gymnasium's {_SINGLE[scene]} does not skip {_SKIP} frames")
-        action = np.zeros(ours.action_space.shape)
+        action: Any = np.zeros(len(ours.interface.layout.low))
         rounds = _measured(
             plan,
             plan.counts,
@@ -174,7 +174,8 @@ def _beside_processes(plan: Plan, project: Path) -> EnvResult:
         many = opened.enter_context(
             closing(URLabVectorEnv(_asset("half_cheetah"), count, n_steps=_SKIP, project=project))
         )
-        theirs, ours = np.zeros(async_env.action_space.shape), np.zeros(many.action_space.shape)
+        width = len(many.interface.layout.low)
+        theirs, ours = np.zeros((cores, width)), np.zeros((count, width))
         rounds = _measured(
             plan,
             _MANY,

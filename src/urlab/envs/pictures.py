@@ -75,7 +75,7 @@ class CameraObserver:
         size = self._sizes[name]
         if self._depth[name]:
             depth = frame if frame.shape == size[::-1] else _nearest(frame, size)
-            return np.minimum(depth, np.float32(BOUND))
+            return np.asarray(np.minimum(depth, np.float32(BOUND)))
         colour = np.ascontiguousarray(frame[:, :, 2::-1])
         if colour.shape[1::-1] == size:
             return colour

@@ -91,6 +91,7 @@ class URLabEnv(gymnasium.Env[Any, Any]):
         limit = kind.max_episode_steps if max_episode_steps is None else max_episode_steps
         self._limit = math.inf if limit is None else limit
         self._states = ClientStates(self.client, self._layout)
+        self._is_plain = kind is PlainTask and space_mode == "flat" and not self._cameras.names
         self._start = EpisodeStart(self.client, self._layout)
         self._setpoint_buffers = self._buffers()
         self._episode_steps = 0
@@ -107,7 +108,7 @@ class URLabEnv(gymnasium.Env[Any, Any]):
             reply = self.client.step(0, include_cameras=self._cameras.names)
         self._episode_steps = 0
         self._states.absorb(reply)
-        return self._observation(), self._info(None)
+        return self._observation(), self._info(reply["time"], None)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """``n_steps`` mj_steps with the action's setpoints."""
@@ -119,12 +120,16 @@ class URLabEnv(gymnasium.Env[Any, Any]):
             start = end
         names = self._cameras.names
         reply: Tree = self.client.step(self.n_steps, observations=self._level, include_cameras=names or False)
-        self._states.absorb(reply)
         self._episode_steps += 1
-        observation = self._observation()
-        outcome = self.task.judge(self._states.states, setpoints)
-        info = self._info(None if outcome.success is None else bool(outcome.success[0]))
-        reward, terminated = float(outcome.reward[0]), bool(outcome.terminated[0])
+        if self._is_plain:
+            observation, reward, terminated = self._states.plain(reply), 0.0, False
+            info = self._info(reply["time"], None)
+        else:
+            self._states.absorb(reply)
+            observation = self._observation()
+            outcome = self.task.judge(self._states.states, setpoints)
+            info = self._info(reply["time"], None if outcome.success is None else bool(outcome.success[0]))
+            reward, terminated = float(outcome.reward[0]), bool(outcome.terminated[0])
         if self._reward_fn is not None:
             reward = float(self._reward_fn(observation, action, {**info, **self._callback_info}))
         if self._termination_fn is not None:
@@ -147,8 +152,8 @@ class URLabEnv(gymnasium.Env[Any, Any]):
         state = observation if isinstance(observation, dict) else {STATE: observation}
         return {**state, **self._cameras.pictures()}
 
-    def _info(self, success: bool | None) -> Info:
-        info: Info = {"step_count": self._episode_steps, "sim_time": float(self._states.states.time[0])}
+    def _info(self, time_s: float, success: bool | None) -> Info:
+        info: Info = {"step_count": self._episode_steps, "sim_time": time_s}
         if success is not None:
             info["is_success"] = success
         return info | self._given_info if self._given_info else info

@@ -181,9 +181,7 @@ class Engine:
 
     def advance(self, n_steps: int, deadline: float) -> int:
         """Run ``n_steps`` mj_steps, or those that end before ``deadline`` (time.monotonic) and one more; how many."""
-        if n_steps * self._feared_s > _LONG_WINDOW_S:
-            self._keep_snapshot()
-            self._keep_contacts()
+        self._keep_before(n_steps)
         begin = now = monotonic()
         done = 0
         while done < n_steps:
@@ -202,6 +200,7 @@ class Engine:
         The pre-step hooks run before each of these calls, the post-step hooks not at all: ``count`` is told of how many
         steps. A call takes about 2 ms at most, so that an interrupt or the deadline ends the window as soon.
         """
+        self._keep_before(n_steps)
         model, data = self.model, self.data
         begin = now = monotonic()
         done = 0
@@ -222,6 +221,12 @@ class Engine:
             if self.interrupted or now > deadline:
                 break
         return done
+
+    def _keep_before(self, n_steps: int) -> None:
+        """Before a window that is expected to be long: leave a snapshot for the threads that read meanwhile."""
+        if n_steps * self._feared_s > _LONG_WINDOW_S:
+            self._keep_snapshot()
+            self._keep_contacts()
 
     @property
     def has_own_hooks_only(self) -> bool:
