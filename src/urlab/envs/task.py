@@ -73,16 +73,24 @@ class PlainTask(EnvTask):
     def __init__(self, layout: SceneLayout) -> None:
         empty = np.zeros(layout.model.nsensordata)
         self._robots = [(one, empty[one.sensors].size > 0) for one in layout.robots]
+        self._seen: States | None = None
+        self._views: dict[str, list[Array]] = {}
 
     def observe(self, states: States) -> dict[str, Array]:
         """By robot: qpos, qvel, sensors."""
-        parts = {}
+        if states is not self._seen:
+            self._views, self._seen = self._views_of(states)
+        return {name: joined(fields) for name, fields in self._views.items()}
+
+    def _views_of(self, states: States) -> tuple[dict[str, list[Array]], States | None]:
+        """What is observed of each robot, and the states for which that holds: all of it must be views to be kept."""
+        found, places = {}, []
         for one, has_sensors in self._robots:
-            fields = [states.qpos[:, one.qpos], states.qvel[:, one.qvel]]
-            if has_sensors:
-                fields.append(states.sensordata[:, one.sensors])
-            parts[one.prefix] = joined(fields)
-        return parts
+            fields = [(states.qpos, one.qpos), (states.qvel, one.qvel)]
+            fields += [(states.sensordata, one.sensors)] if has_sensors else []
+            found[one.prefix] = [array[:, at] for array, at in fields]
+            places += [at for _, at in fields]
+        return found, states if all(isinstance(at, slice) for at in places) else None
 
     def place(self, states: States, rows: Sequence[int], rngs: Sequence[np.random.Generator]) -> None:
         """Every episode begins at the scene's start."""
