@@ -20,9 +20,6 @@ Info = dict[str, Any]
 RewardFn = Callable[[Any, Any, Info], Any]
 """``reward_fn(observation, action, info)``; in a vector environment all three have a row per environment."""
 
-STATE = "state"
-"""The key of a flat observation beside pictures."""
-
 
 class EnvInterface:
     """Spaces of one scene under one task.

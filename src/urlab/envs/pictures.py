@@ -16,6 +16,8 @@ from urlab_client.handles.camera import URLabCameraView
 from urlab_wire.codec import Tree
 
 RENDER_SIZE = (640, 480)
+STATE = "state"
+"""The key of a flat observation beside pictures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,17 @@ class CameraObserver:
         if colour.shape[1::-1] == size:
             return colour
         return np.asarray(Image.fromarray(colour).resize(size, Image.Resampling.BOX))
+
+
+def with_pictures(space: spaces.Space[Any], cameras: CameraObserver) -> spaces.Space[Any]:
+    """An observation space with the cameras' pictures beside it; a flat one becomes the part `STATE`."""
+    if not cameras.names:
+        return space
+    parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {STATE: space}
+    taken = sorted(set(parts) & set(cameras.names))
+    if taken:
+        raise ValueError(f"a camera and a part of the observation are both called {taken[0]!r}: name it prefix/name")
+    return spaces.Dict({**parts, **cameras.spaces})
 
 
 def rendered(client: URLabClient, camera: str | None, size: tuple[int, int]) -> NDArray[np.uint8]:

@@ -5,10 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-from gymnasium import spaces
 
 from urlab.envs.interface import (
-    STATE,
     EnvInterface,
     Info,
     RewardFn,
@@ -20,7 +18,7 @@ from urlab.envs.interface import (
     single,
     task_class,
 )
-from urlab.envs.pictures import RENDER_SIZE, CameraObserver, Cameras, rendered
+from urlab.envs.pictures import RENDER_SIZE, STATE, CameraObserver, Cameras, rendered, with_pictures
 from urlab.envs.scene_states import ClientStates, SceneLayout
 from urlab.envs.start import RESET_OPTIONS, EpisodeStart, check_options
 from urlab.envs.task import EnvTask, PlainTask
@@ -85,7 +83,7 @@ class URLabEnv(gymnasium.Env[Any, Any]):
             self.close()
             raise
         self.action_space = self.interface.action_space
-        self.observation_space = _with_pictures(self.interface.observation_space, self._cameras)
+        self.observation_space = with_pictures(self.interface.observation_space, self._cameras)
         self.metadata = {**self.metadata, "render_fps": rate_hz(self._layout, self.n_steps)}
         self._reward_fn, self._termination_fn = reward_fn, termination_fn
         limit = kind.max_episode_steps if max_episode_steps is None else max_episode_steps
@@ -160,13 +158,3 @@ class URLabEnv(gymnasium.Env[Any, Any]):
 
     def _buffers(self) -> list[Any]:
         return [self.client.articulations[one.prefix].ctrl_array for one in self._layout.robots]
-
-
-def _with_pictures(space: spaces.Space[Any], cameras: CameraObserver) -> spaces.Space[Any]:
-    if not cameras.names:
-        return space
-    parts = dict(space.spaces) if isinstance(space, spaces.Dict) else {STATE: space}
-    taken = sorted(set(parts) & set(cameras.names))
-    if taken:
-        raise ValueError(f"a camera and a part of the observation are both called {taken[0]!r}: name it prefix/name")
-    return spaces.Dict({**parts, **cameras.spaces})

@@ -23,7 +23,7 @@ from urlab.envs.interface import (
     rate_hz,
     task_class,
 )
-from urlab.envs.pictures import RENDER_SIZE, rendered
+from urlab.envs.pictures import RENDER_SIZE, STATE, CameraObserver, Cameras, rendered, with_pictures
 from urlab.envs.scene_states import SceneLayout, States
 from urlab.envs.start import RESET_OPTIONS, EpisodeStart, check_options
 from urlab.envs.task import EnvTask, PlainTask
@@ -43,7 +43,8 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
 
     ``reset(seed=n)`` seeds environment i with n + i; a list gives each its own. Options are those of `URLabEnv`, and
     ``reset_mask``, (num_envs,) of bool: which to reset. ``reward_fn`` and ``termination_fn`` get and return arrays with
-    a row per environment. There are no camera observations. ``render`` draws every environment: a tuple of pictures.
+    a row per environment. Cameras are drawn one environment after the other. ``render`` draws every environment: a
+    tuple of pictures.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -58,6 +59,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         reward_fn: RewardFn | None = None,
         termination_fn: RewardFn | None = None,
         max_episode_steps: float | None = None,
+        include_cameras: Cameras = False,
         task: str | type[EnvTask] | None = None,
         normalise_actions: bool | None = None,
         render_mode: str | None = None,
@@ -79,11 +81,12 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
             self.task = kind(layout)
             self.interface = EnvInterface(layout, self.task, space_mode=space_mode, normalised=normalised)
             self._simulations = SimulationBatch(layout.model, num_envs, threads)
+            self._cameras = CameraObserver(self.client, include_cameras)
             self._control = BatchControl(self.client, layout, self._simulations)
         except BaseException:
             self.close_extras()
             raise
-        self.single_observation_space = self.interface.observation_space
+        self.single_observation_space = with_pictures(self.interface.observation_space, self._cameras)
         self.single_action_space = self.interface.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -115,7 +118,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
                 self._rngs[i] = gymnasium.utils.seeding.np_random(own)[0]
         start = state_row(self._start.saved(None, chosen)) if chosen else self._start_row
         self._begin(np.flatnonzero(mask), start)
-        return self.interface.observation(self._states), self._infos(None)
+        return self._observation(), self._infos(None)
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]:
         """``n_steps`` mj_steps in every environment; those whose episode ends begin the next."""
@@ -123,7 +126,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._control.stage(setpoints)
         self._simulations.advance(self.n_steps, self._control.apply if self._control.per_sub_step else None)
         self._episode_steps += 1
-        observation = self.interface.observation(self._states)
+        observation = self._observation()
         outcome = self.task.judge(self._states, setpoints)
         infos = self._infos(outcome.success)
         reward, terminated = outcome.reward, outcome.terminated
@@ -143,8 +146,8 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         if not self.render_mode:
             return None
         pictures = []
-        for row in self._simulations.rows:
-            self.client.runtime.restore_state(with_row(self._saved, row))
+        for i in range(self.num_envs):
+            self._show(i)
             pictures.append(rendered(self.client, *self._render))
         return tuple(pictures)
 
@@ -152,6 +155,27 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         """End the server that was launched here; a client that was given stays open."""
         if self._is_own:
             self.client.close()
+
+    def _observation(self, last: Any = None, ids: Sequence[int] | None = None) -> Any:
+        """What is observed of all environments; pictures of all, or those of ``last`` but for some ``ids``."""
+        observation = self.interface.observation(self._states)
+        if not self._cameras.names:
+            return observation
+        found = dict(observation) if isinstance(observation, dict) else {STATE: observation}
+        for name, space in self._cameras.spaces.items():
+            found[name] = (
+                np.empty((self.num_envs, *(space.shape or ())), space.dtype) if last is None else last[name].copy()
+            )
+        for i in range(self.num_envs) if ids is None else ids:
+            self._show(i)
+            self.client.step(0, include_cameras=self._cameras.names)
+            for name, picture in self._cameras.pictures().items():
+                found[name][i] = picture
+        return found
+
+    def _show(self, index: int) -> None:
+        """Put the simulation behind the client, which draws, into the state of one environment."""
+        self.client.runtime.restore_state(with_row(self._saved, self._simulations.rows[index]))
 
     def _begin(self, ids: NDArray[np.intp], start: NDArray[np.float64]) -> None:
         """Put some simulations to the start of an episode, and compute their sensors there."""
@@ -165,7 +189,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         """Begin the next episodes; the observation after that, and infos that carry the last of the old ones."""
         ids = np.flatnonzero(ended)
         self._begin(ids, self._start_row)
-        observation = self.interface.observation(self._states)
+        observation = self._observation(last, ids.tolist())
         infos = self._infos(None)
         finals = np.full(self.num_envs, None, dtype=object)
         for i in ids:

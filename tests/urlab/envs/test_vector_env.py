@@ -49,6 +49,22 @@ def test_a_plain_scene_goes_bit_for_bit_as_in_single_environments(cart: Path, tm
     assert compare(12, scene=cart, n_steps=5, max_episode_steps=5, project=tmp_path) == 2 * COUNT
 
 
+def test_pictures_are_those_of_single_environments(cart: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"n_steps": 30, "include_cameras": "side", "max_episode_steps": 2, "project": tmp_path}
+    with ExitStack() as opened:
+        many = opened.enter_context(closing(URLabVectorEnv(cart, 2, **options)))
+        one = opened.enter_context(closing(URLabEnv(cart, **options)))
+        assert many.reset(seed=1)[0] in many.observation_space
+        first = one.reset(seed=2)[0]["side"]
+        observed = many.step(np.array([[-1.0], [1.0]]))[0]
+        moved = one.step(np.ones(1))[0]["side"]
+        assert np.array_equal(observed["side"][1], moved)
+        assert not np.array_equal(observed["side"][0], moved)
+        observed, *_, infos = many.step(np.array([[-1.0], [1.0]]))
+        assert np.array_equal(infos["final_obs"][1]["side"], one.step(np.ones(1))[0]["side"])
+        assert np.array_equal(observed["side"][1], first)
+
+
 def test_an_episode_that_ends_begins_anew_in_the_same_step(cart: Path, tmp_path: Path) -> None:
     def ends(_observation, actions, _infos):
         return actions[:, 0] > 0
