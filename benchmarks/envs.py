@@ -16,7 +16,7 @@ from gymnasium.envs.mujoco import MujocoEnv
 from gymnasium.vector import AsyncVectorEnv
 from mujoco.batch import Batch
 
-from benchmarks.measuring import BenchmarkError, Plan, Rounds, SampleCounts, Subject, Tick, bar
+from benchmarks.measuring import BenchmarkError, Plan, Rounds, SampleCounts, Subject, Tick, bar, repeat
 from benchmarks.reporting import Report, Table
 from urlab.envs import URLabEnv, URLabVectorEnv
 
@@ -123,21 +123,29 @@ def _beside_batch(plan: Plan, name: str, scene: tuple[str, ...], project: Path) 
 
 
 def _by_size(plan: Plan, project: Path) -> tuple[dict[str, float], float]:
-    """Microseconds of one environment's step by how many there are, and kilobytes that one more takes."""
-    per_env, memory = {}, {}
+    """Microseconds of one environment's step by how many there are, in turns, and kilobytes that one more takes."""
     sizes = _SIZES[:2] if plan.counts.samples < QUICK.counts.samples else _SIZES
-    for count in sizes:
-        gc.collect()
-        before = psutil.Process().memory_info().rss
-        with closing(URLabVectorEnv(list(_ARM), count, n_steps=_DECIMATION, project=project)) as env:
+    memory, subjects = {}, []
+    with ExitStack() as opened:
+        for count in sizes:
+            gc.collect()
+            before = psutil.Process().memory_info().rss
+            vector = URLabVectorEnv(list(_ARM), count, n_steps=_DECIMATION, project=project)
+            env = opened.enter_context(closing(vector))
             env.reset(seed=0)
-            actions = _actions(env)
-            subject = Subject("ours", partial(env.step, actions), partial(env.reset, seed=0))
-            rounds = _measured(plan, SampleCounts(max(4, 2048 // count), 2, 4, 1), [subject])
-            per_env[str(count)] = rounds.timing("ours").p50_us / count
+            env.step(_actions(env))
             memory[count] = psutil.Process().memory_info().rss - before
+            steps = partial(repeat, partial(env.step, _actions(env)), _repeats(count))
+            subjects.append(Subject(str(count), steps, partial(env.reset, seed=0)))
+        rounds = _measured(plan, SampleCounts(4, 1, 1), subjects)
     few, many = sizes[0], sizes[-1]
+    per_env = {str(count): rounds.timing(str(count)).p50_us / count / _repeats(count) for count in sizes}
     return per_env, (memory[many] - memory[few]) / (many - few) / 1e3
+
+
+def _repeats(count: int) -> int:
+    """How many steps make one sample: about as much work for few environments as for many."""
+    return max(1, 1024 // count)
 
 
 def _beside_gymnasium(plan: Plan, scene: str, project: Path) -> list[EnvResult]:

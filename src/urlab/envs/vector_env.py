@@ -94,6 +94,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._reward_fn, self._termination_fn = reward_fn, termination_fn
         limit = kind.max_episode_steps if max_episode_steps is None else max_episode_steps
         self._limit = math.inf if limit is None else limit
+        self._before_sub_step = self._control.apply if self._control.per_sub_step else None
         self._start = EpisodeStart(self.client, layout)
         self._saved = self._start.saved(None, {})
         self._start_row = state_row(self._saved)
@@ -124,7 +125,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         """``n_steps`` mj_steps in every environment; those whose episode ends begin the next."""
         setpoints = self.interface.setpoints(actions, self.num_envs)
         self._control.stage(setpoints)
-        self._simulations.advance(self.n_steps, self._control.apply if self._control.per_sub_step else None)
+        self._simulations.advance(self.n_steps, self._before_sub_step)
         self._episode_steps += 1
         observation = self._observation()
         outcome = self.task.judge(self._states, setpoints)
