@@ -17,7 +17,7 @@ from gymnasium.vector import AsyncVectorEnv
 from mujoco.batch import Batch
 
 from benchmarks.measuring import BenchmarkError, Plan, Rounds, SampleCounts, Subject, Tick, bar, repeat
-from benchmarks.reporting import Report, Table
+from benchmarks.reporting import Panel, PanelBar, Report, Table
 from urlab.envs import URLabEnv, URLabVectorEnv
 
 _SINGLE = {"half_cheetah": "HalfCheetah-v5", "ant": "Ant-v5"}
@@ -92,7 +92,14 @@ def _report(found: dict[str, Any]) -> Report:
         bars.append(bar("time per environment, most / least, by their number", spread, at_most=MAX_SPREAD))
         facts["per environment"] = ", ".join(f"{count}: {each:.1f} us" for count, each in sizes.items())
         facts["memory per environment"] = f"{found['memory_kb']:.1f} kB (panda)"
-    return Report(title="What environments cost", data=found, tables=tables, bars=bars, facts=facts, panels=[])
+    return Report(
+        title="What environments cost", data=found, tables=tables, bars=bars, facts=facts, panels=[_panel(rows)]
+    )
+
+
+def _panel(rows: list[EnvResult]) -> Panel:
+    bars = [PanelBar(one.name, [one.ratio], f"{one.ratio:.2f}") for one in rows]
+    return Panel("steps per second, over those of what stands beside", "ratio", bars, limit=1.0)
 
 
 def _beside_batch(plan: Plan, name: str, scene: tuple[str, ...], project: Path) -> EnvResult:
