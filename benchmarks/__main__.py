@@ -21,6 +21,7 @@ BENCHMARKS = {
     "cameras": "steps with a camera beside a bare renderer, and live physics while cameras stream",
     "authoring": "scenes of many robots built over the wire, beside MuJoCo's own attach and compile",
     "ros2": "rates and age of topics behind the ROS 2 bridge, its CPU, the cost of a message",
+    "envs": "environments beside raw batches of MuJoCo and beside Gymnasium's own, by their number",
     "evaluation": "control steps of policy evaluation over HTTP beside their floors, two workers, a whole evaluation",
 }
 ALL, COMPARE = "all", "compare"

@@ -82,6 +82,7 @@ STARTS_PROCESSES = (
     "urlab/cameras/test_front_door.py",
     "urlab/cameras/test_gl_thread.py",
     "urlab/cli",
+    "urlab/envs/test_processes.py",
     "urlab/evaluation/http",
     "urlab/evaluation/policies/test_oracle_policy.py",
     "urlab/evaluation/policies/test_oracle_skills.py",

@@ -32,7 +32,14 @@ from benchmarks.processes import ROOT, Child, Server
 from urlab.errors import ChildFailed
 
 SMALL = SampleCounts(samples=10, warm_up=2, turn=5, run_up=1)
-SCENES = {"machine": ("arm",), "transports": ("arm",), "cameras": ("small",), "authoring": ("128",), "ros2": ("arm",)}
+SCENES = {
+    "machine": ("arm",),
+    "transports": ("arm",),
+    "cameras": ("small",),
+    "authoring": ("128",),
+    "ros2": ("arm",),
+    "envs": ("arm",),
+}
 DATA = {
     "machine": {"start", "stepping", "memory", "pacing", "soak"},
     "transports": {"cases", "idle_percent", "soak"},
@@ -41,6 +48,7 @@ DATA = {
     "cameras": {"cameras", "streaming"},
     "authoring": {"authoring"},
     "ros2": {"scenes"},
+    "envs": {"batches", "singles", "sizes_us", "memory_kb"},
     "evaluation": {"renderer", "steps", "whole"},
 }
 

@@ -3,6 +3,7 @@
 Rooms ask here instead of looking at a version.
 """
 
+import importlib.util
 import logging
 import re
 from typing import Any
@@ -41,6 +42,11 @@ def check_version() -> None:
     if VERSION < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         raise ConfigError(f"MuJoCo {mujoco.__version__} is installed, and the server needs {oldest} or newer")
+
+
+def has_batches() -> bool:
+    """Whether this MuJoCo steps many simulations in one call: ``mujoco.batch`` of MuJoCo 4."""
+    return importlib.util.find_spec("mujoco.batch") is not None
 
 
 def actuator_count(model: Any) -> int:

@@ -24,6 +24,8 @@ class Controller(ABC):
     """The control law of one articulation. Every method is called by the owner of the physics lock."""
 
     kind: ClassVar[str]
+    follows_state: ClassVar[bool] = True
+    """Whether `apply` depends on more than the setpoints, so that it runs before every sub-step."""
 
     def __init_subclass__(cls, *, kind: str | None = None, **rest: Any) -> None:
         super().__init_subclass__(**rest)
@@ -96,6 +98,8 @@ def index_of(ids: Sequence[int]) -> Index:
 
 class PassthroughController(Controller, kind="passthrough"):
     """Setpoints are actuator signals as they are. It has no params."""
+
+    follows_state: ClassVar[bool] = False
 
     def __init__(self, articulation: CompiledArticulation, params: Mapping[str, Any]) -> None:
         self._ctrl = index_of([control.id for control in articulation.controls])

@@ -131,8 +131,30 @@ def _decoded(payload: bytes) -> dict[str, Any]:
 
 
 _SCALAR_JOINTS = frozenset({int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)})
-_FAR = 1e200
+UNLIMITED = 1e200
 """The range of an unlimited joint: beyond any target, and still finite when multiplied by the largest gain."""
+
+
+def pd_torque(
+    target: Float64Array,
+    qpos: Float64Array,
+    qvel: Float64Array,
+    kp: Float64Array,
+    kv: Float64Array,
+    limit: Float64Array,
+    tau: Float64Array,
+    damping: Float64Array,
+) -> None:
+    """The law: write ``kp * (target - qpos) - kv * qvel`` within ±``limit`` into ``tau``; ``damping`` is for its use.
+
+    Joints are the last axis of all of them; there may be one before it, of simulations.
+    """
+    subtract(target, qpos, tau)
+    multiply(tau, kp, tau)
+    multiply(qvel, kv, damping)
+    subtract(tau, damping, tau)
+    maximum(tau, -limit, out=tau)
+    minimum(tau, limit, out=tau)
 
 
 class PDController(Controller, kind="pd"):
@@ -182,14 +204,9 @@ class PDController(Controller, kind="pd"):
             data.ctrl[self._all_ctrl] = setpoints
         if setpoints.tobytes() != self._clipped:
             self._clip(setpoints)
-        tau, damping = self._tau, self._damping
-        subtract(self._target, self._all_qpos[self._qpos], tau)
-        multiply(tau, self._kp, tau)
-        multiply(self._all_qvel[self._qvel], self._kv, damping)
-        subtract(tau, damping, tau)
-        maximum(tau, self._min_tau, out=tau)
-        minimum(tau, self._max_tau, out=tau)
-        self._all_data_ctrl[self._ctrl] = tau
+        qpos, qvel = self._all_qpos[self._qpos], self._all_qvel[self._qvel]
+        pd_torque(self._target, qpos, qvel, self._kp, self._kv, self._max_tau, self._tau, self._damping)
+        self._all_data_ctrl[self._ctrl] = self._tau
 
     def _clip(self, setpoints: Float64Array) -> None:
         """Targets stay within the joint ranges; they change seldom compared with the sub-steps that use them."""
@@ -203,7 +220,6 @@ class PDController(Controller, kind="pd"):
         self._kp = self._by_actuator(gains.by_joint["kp"])
         self._kv = self._by_actuator(gains.by_joint["kv"])
         self._max_tau = self._by_actuator(gains.by_joint["torque_limit"])
-        self._min_tau = -self._max_tau
 
     def _by_actuator(self, by_joint: tuple[float, ...]) -> Float64Array:
         return np.array([by_joint[joint] for joint in self._joint_of_actuator], dtype=np.float64)
@@ -212,8 +228,8 @@ class PDController(Controller, kind="pd"):
         """Joint ranges never change within a compiled model, nor do the places of its data: both are read once."""
         limited = model.jnt_limited[self._joint_ids].astype(bool)
         lower, upper = model.jnt_range[self._joint_ids].T
-        self._lower = np.where(limited, lower, -_FAR)
-        self._upper = np.where(limited, upper, _FAR)
+        self._lower = np.where(limited, lower, -UNLIMITED)
+        self._upper = np.where(limited, upper, UNLIMITED)
         self._all_qpos, self._all_qvel, self._all_data_ctrl = data.qpos, data.qvel, data.ctrl
         self._data, self._clipped = data, b""
 

@@ -40,6 +40,11 @@ class RunningArticulation:
         """Stage what a full ``ctrl`` array holds for this robot, replacing what was staged."""
         self.staged.clear(ctrl[self._ctrl_ids])
 
+    @property
+    def follows_state(self) -> bool:
+        """Whether its ``data.ctrl`` may change between the sub-steps of a window."""
+        return self.controller is not None and not self.bypass_controller and self.controller.follows_state
+
     def apply_control(self, model: Any, data: Any) -> None:
         """Turn the staged setpoints into ``data.ctrl``, before a sub-step."""
         if self.controller is None or self.bypass_controller:

@@ -68,7 +68,7 @@ class DirectMode(SteppingMode):
         command.stage()
         manager.wrenches.begin_window(command.wrenches)
         try:
-            ran = manager.engine.advance(n_steps, deadline)
+            ran = manager.advance(n_steps, deadline)
         except (PhysicsError, PluginError):
             manager.engine.publish()
             raise

@@ -107,6 +107,18 @@ class StateCodec:
         return memories
 
 
+def state_row(blob: bytes) -> NDArray[np.float64]:
+    """MuJoCo's integration state in the bytes of a saved state; a copy."""
+    count: int = _HEADER.unpack_from(blob)[3]
+    return np.frombuffer(blob, np.float64, count, _HEADER.size).copy()
+
+
+def with_row(blob: bytes, row: NDArray[np.float64]) -> bytes:
+    """A saved state with another integration state of the same model; setpoints and memories stay."""
+    end = _HEADER.size + 8 * _HEADER.unpack_from(blob)[3]
+    return blob[: _HEADER.size] + np.ascontiguousarray(row, np.float64).tobytes() + blob[end:]
+
+
 class StateSlots:
     """The states that one play keeps under names. The owner of the physics lock changes it; any thread may list it."""
 

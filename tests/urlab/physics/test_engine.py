@@ -105,6 +105,29 @@ def test_a_window_can_be_interrupted_at_a_sub_step(engine: Engine) -> None:
     assert engine.data.time == pytest.approx(0.01)
 
 
+def test_sub_steps_in_one_call_are_a_plain_mj_step_loop_bit_for_bit(busy_model: Model) -> None:
+    model = busy_model("panda")
+    engine, data = Engine(model), mujoco.MjData(model)
+    counted: list[int] = []
+    for window in range(5):
+        drive(model, engine.data, window)
+        drive(model, data, window)
+        assert engine.advance_together(40, NEVER, counted.append, lambda: True) == 40
+        for _ in range(40):
+            mujoco.mj_step(model, data)
+        assert state_of(model, engine.data) == state_of(model, data), window
+    assert sum(counted) == 200
+    np.testing.assert_array_equal(engine.data.sensordata, data.sensordata)
+
+
+def test_sub_steps_in_one_call_end_after_the_deadline_and_by_an_interrupt(engine: Engine) -> None:
+    counted: list[int] = []
+    late = engine.advance_together(1_000_000, 0.0, counted.append, lambda: True)
+    assert late == sum(counted) < 1_000_000
+    engine.interrupt()
+    assert engine.advance_together(1_000_000, NEVER, counted.append, lambda: True) < 1_000_000
+
+
 def test_the_lock_is_given_up_on_in_time(engine: Engine) -> None:
     held, done = threading.Event(), threading.Event()
 

@@ -1,0 +1,97 @@
+"""Controllers of many simulations at once: the same laws as the server's, over arrays with a row per simulation."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from urlab.control.controller import index_of
+from urlab.control.pd import UNLIMITED, pd_torque
+from urlab.envs.scene_states import RAW, SCALAR_JOINTS, Array, SceneLayout
+from urlab.physics.batch import SimulationBatch
+from urlab_client import URLabClient
+from urlab_client.handles.articulation import URLabArticulation
+
+
+class BatchControl:
+    """Turns the setpoints of all robots into ``ctrl`` of a batch.
+
+    Raw setpoints and those of a pass-through controller are written once per step; torques of a PD controller before
+    each sub-step, as `per_sub_step` says.
+    """
+
+    def __init__(self, client: URLabClient, layout: SceneLayout, batch: SimulationBatch) -> None:
+        self._ctrl = batch.ctrl
+        self._direct: list[tuple[Any, slice]] = []
+        self._laws: list[_BatchPD] = []
+        start = 0
+        for robot in layout.robots:
+            columns = slice(start, start + robot.n_ctrl)
+            start = columns.stop
+            self._direct.append((robot.ctrl, columns))
+            handle = client.articulations[robot.prefix]
+            if _is_pd(handle):
+                self._laws.append(_BatchPD(handle, columns, batch))
+
+    @property
+    def per_sub_step(self) -> bool:
+        """Whether `apply` is to be called before every sub-step."""
+        return bool(self._laws)
+
+    def stage(self, setpoints: Array) -> None:
+        """Take the setpoints of the next step, (count, n)."""
+        for ctrl, columns in self._direct:
+            self._ctrl[:, ctrl] = setpoints[:, columns]
+        for law in self._laws:
+            law.stage(setpoints)
+
+    def apply(self) -> None:
+        """Write the torques at the states as they are."""
+        for law in self._laws:
+            law.apply()
+
+
+class _BatchPD:
+    """`urlab.control.PDController` for many simulations."""
+
+    def __init__(self, handle: URLabArticulation, columns: slice, batch: SimulationBatch) -> None:
+        bound = [
+            (local, actuator, handle.joints[actuator.joint])
+            for local, actuator in enumerate(handle.actuators.values())
+            if actuator.joint and handle.joints[actuator.joint].jnt_type in SCALAR_JOINTS
+        ]
+        params: Mapping[str, Any] = handle.controller.params if handle.controller is not None else {}
+        gains = {
+            gain: np.array([params[gain][joint.name] for _, _, joint in bound]) for gain in ("kp", "kv", "torque_limit")
+        }
+        self._kp, self._kv, self._limit = gains["kp"], gains["kv"], gains["torque_limit"]
+        self._columns = index_of([columns.start + local for local, _, _ in bound])
+        self._to = index_of([actuator.ctrl_id for _, actuator, _ in bound])
+        self._at_qpos = index_of([joint.qpos_offset for _, _, joint in bound])
+        self._at_qvel = index_of([joint.qvel_offset for _, _, joint in bound])
+        ranges = [joint.range or (-UNLIMITED, UNLIMITED) for _, _, joint in bound]
+        self._lower, self._upper = np.array(ranges, dtype=np.float64).reshape(-1, 2).T.copy()
+        self._batch = batch
+        shape = (len(batch.time), len(bound))
+        self._target, self._tau, self._damping = (np.zeros(shape) for _ in range(3))
+
+    def stage(self, setpoints: Array) -> None:
+        np.maximum(setpoints[:, self._columns], self._lower, out=self._target)
+        np.minimum(self._target, self._upper, out=self._target)
+
+    def apply(self) -> None:
+        qpos, qvel = self._batch.qpos[:, self._at_qpos], self._batch.qvel[:, self._at_qvel]
+        pd_torque(self._target, qpos, qvel, self._kp, self._kv, self._limit, self._tau, self._damping)
+        self._batch.ctrl[:, self._to] = self._tau
+
+
+def _is_pd(handle: URLabArticulation) -> bool:
+    """ValueError for a controller that has no law for many simulations."""
+    if handle.controller is None or handle.control_mode == RAW or handle.controller.kind == "passthrough":
+        return False
+    if handle.controller.kind != "pd":
+        raise ValueError(
+            f"{handle.prefix} has a controller of the kind {handle.controller.kind!s}; a vector environment runs pd "
+            "and passthrough. Use gymnasium.vector.AsyncVectorEnv over URLabEnv for others"
+        )
+    return True

@@ -1,0 +1,116 @@
+"""Many simulations in one process: the same numbers as one environment for each, to the last bit."""
+
+from contextlib import ExitStack, closing
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from urlab.envs import TASKS, URLabEnv, URLabVectorEnv
+
+COUNT = 3
+
+
+def compare(steps: int, **options: Any) -> int:
+    """Step both with the same actions; how many episodes ended. AssertionError where a bit differs."""
+    ends = 0
+    with ExitStack() as opened:
+        many = opened.enter_context(closing(URLabVectorEnv(num_envs=COUNT, **options)))
+        ones = [opened.enter_context(closing(URLabEnv(**options))) for _ in range(COUNT)]
+        observed, _ = many.reset(seed=5)
+        alone = [one.reset(seed=5 + i)[0] for i, one in enumerate(ones)]
+        assert observed.tolist() == [each.tolist() for each in alone]
+        many.action_space.seed(1)
+        for _ in range(steps):
+            actions = many.action_space.sample()
+            observed, rewards, terminated, truncated, infos = many.step(actions)
+            for i, one in enumerate(ones):
+                own, reward, end, cut, info = one.step(actions[i])
+                assert (reward, end, cut) == (rewards[i], terminated[i], truncated[i])
+                if end or cut:
+                    ends += 1
+                    assert infos["final_obs"][i].tolist() == own.tolist()
+                    assert infos["final_info"]["sim_time"][i] == info["sim_time"]
+                    own, info = one.reset()
+                assert observed[i].tolist() == own.tolist()
+                assert infos["sim_time"][i] == info["sim_time"]
+    return ends
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_goes_bit_for_bit_as_in_single_environments(task: str) -> None:
+    assert compare(16, task=task, max_episode_steps=6) >= 2 * COUNT
+
+
+def test_a_plain_scene_goes_bit_for_bit_as_in_single_environments(cart: Path, tmp_path: Path) -> None:
+    assert compare(12, scene=cart, n_steps=5, max_episode_steps=5, project=tmp_path) == 2 * COUNT
+
+
+def test_pictures_are_those_of_single_environments(cart: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"n_steps": 30, "include_cameras": "side", "max_episode_steps": 2, "project": tmp_path}
+    with ExitStack() as opened:
+        many = opened.enter_context(closing(URLabVectorEnv(cart, 2, **options)))
+        one = opened.enter_context(closing(URLabEnv(cart, **options)))
+        assert many.reset(seed=1)[0] in many.observation_space
+        first = one.reset(seed=2)[0]["side"]
+        observed = many.step(np.array([[-1.0], [1.0]]))[0]
+        moved = one.step(np.ones(1))[0]["side"]
+        assert np.array_equal(observed["side"][1], moved)
+        assert not np.array_equal(observed["side"][0], moved)
+        observed, *_, infos = many.step(np.array([[-1.0], [1.0]]))
+        assert np.array_equal(infos["final_obs"][1]["side"], one.step(np.ones(1))[0]["side"])
+        assert np.array_equal(observed["side"][1], first)
+
+
+def test_an_episode_that_ends_begins_anew_in_the_same_step(cart: Path, tmp_path: Path) -> None:
+    def ends(_observation, actions, _infos):
+        return actions[:, 0] > 0
+
+    with closing(URLabVectorEnv(cart, 2, termination_fn=ends, project=tmp_path)) as env:
+        assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+        env.reset(seed=1)
+        env.step(np.array([[-1.0], [-1.0]]))
+        observation, _, terminated, truncated, infos = env.step(np.array([[1.0], [-1.0]]))
+        assert (terminated.tolist(), truncated.tolist()) == ([True, False], [False, False])
+        assert infos["step_count"].tolist() == [0, 2]
+        assert infos["_final_obs"].tolist() == [True, False]
+        assert infos["final_info"]["step_count"].tolist() == [2, 0]
+        assert observation[0, :4].tolist() == [0.0] * 4 != infos["final_obs"][0][:4].tolist()
+
+
+def test_each_environment_has_its_seed_and_some_may_be_reset() -> None:
+    with closing(gymnasium.make_vec("urlab/PandaReach-v0", 3, vectorization_mode="vector_entry_point")) as env:
+        by_number, _ = env.reset(seed=4)
+        by_list, _ = env.reset(seed=[6, 5, 4])
+        assert by_list.tolist() == by_number[::-1].tolist()
+        moved = env.step(np.zeros((3, 8)))[0]
+        mask = np.array([False, True, False])
+        some, infos = env.reset(seed=[None, 5, None], options={"reset_mask": mask})
+        assert some[1].tolist() == by_number[1].tolist()
+        assert some[[0, 2]].tolist() == moved[[0, 2]].tolist()
+        assert infos["step_count"].tolist() == [1, 0, 1]
+        with pytest.raises(ValueError, match="there are 3 environments and 2 seeds"):
+            env.reset(seed=[1, 2])
+
+
+def test_dict_spaces_have_a_row_per_environment(cart: Path, tmp_path: Path) -> None:
+    with closing(URLabVectorEnv(cart, 2, space_mode="dict", project=tmp_path)) as env:
+        observation, _ = env.reset(seed=1)
+        assert observation in env.observation_space
+        observation = env.step(env.action_space.sample())[0]
+        assert observation["cart"].shape == (2, 8)
+
+
+def test_every_environment_is_rendered_and_stays_where_it_is(cart: Path, tmp_path: Path) -> None:
+    options: dict[str, Any] = {"render_mode": "rgb_array", "render_camera": "side", "project": tmp_path}
+    with closing(URLabVectorEnv(cart, 2, n_steps=60, **options)) as env:
+        env.reset(seed=1)
+        env.step(np.array([[0.0], [1.0]]))
+        before = env._simulations.rows.copy()
+        still, moved = env.render()
+        assert still.shape == moved.shape == (24, 32, 3)
+        assert not np.array_equal(still, moved)
+        assert np.array_equal(before, env._simulations.rows)
