@@ -197,7 +197,7 @@ class Engine:
     def advance_together(
         self, n_steps: int, deadline: float, count: Callable[[int], None], is_constant: Callable[[], bool]
     ) -> int:
-        """As `advance`, while ``is_constant`` says that nothing happens between sub-steps: several mj_steps in one call.
+        """As `advance`, several mj_steps in one call, while ``is_constant`` says that nothing happens between them.
 
         The pre-step hooks run before each of these calls, the post-step hooks not at all: ``count`` is told of how many
         steps. A call takes about 2 ms at most, so that an interrupt or the deadline ends the window as soon.
