@@ -88,7 +88,7 @@ class PolicyContent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     action: ActionSpec
     observations: list[TermSpec]
     robot: str | None = None
-    scene: str | None = None
+    scene: str | list[str] | None = None
     timestep: Positive | None = None
     keyframe: str | None = None
     gains: GainsSpec | None = None
@@ -114,8 +114,11 @@ def find_policy_file(name: str) -> Path:
     return shipped
 
 
-def read_policy_file(path: Path) -> PolicyFile:
-    """Read a policy file; PolicyError says file, line, field and what is allowed."""
+def read_policy_file(path: Path, *, with_network: bool = True) -> PolicyFile:
+    """Read a policy file; PolicyError says file, line, field and what is allowed.
+
+    Its network must be there, unless it is to be trained first.
+    """
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_BYTES).decode()
@@ -125,7 +128,7 @@ def read_policy_file(path: Path) -> PolicyFile:
     content = table.convert(PolicyContent)
     _check(table, content)
     network = path.parent / content.network
-    if not network.is_file():
+    if with_network and not network.is_file():
         table.fail(f"there is no file {network}", "network")
     return PolicyFile(path, network, content)
 
