@@ -16,6 +16,7 @@ from urlab.cli.keys import keys
 from urlab.cli.levels import levels
 from urlab.cli.ops import ops
 from urlab.cli.ping import ping
+from urlab.cli.policy import policy
 from urlab.cli.replay import replay
 from urlab.cli.ros2 import ros2
 from urlab.cli.serve import serve
@@ -33,7 +34,7 @@ app = typer.Typer(
 )
 for _command in (serve, demo, ping, ops, watch, replay, ros2, doctor, bench, config):
     app.command()(_command)
-for _group in (levels, keys, evaluation):
+for _group in (levels, keys, policy, evaluation):
     app.add_typer(_group)
 
 
