@@ -22,6 +22,7 @@ from urlab.recording import (
     ReplayPosition,
     load_path,
     read_recording,
+    recorded_signals,
     save_path,
     write_json,
 )
@@ -62,7 +63,7 @@ class RecordReplay:
         self._metadata: dict[str, Any] = {}
         self._replays_dir = replays_dir
         self._roots = roots
-        self._recorder = Recorder(scene.joints)
+        self._recorder = Recorder(scene.joints, recorded_signals(scene))
         self._player = ReplayPlayer(scene.joints, self._recorder)
         self.is_playing = False
         """Whether steps show recorded frames."""
@@ -171,12 +172,13 @@ class RecordReplay:
         recorder = self._recorder
         if self._journal_dir is None:
             return None
-        header = JournalHeader(recorder.name, recorder.joints, recorder.window_s, self._metadata_now())
+        about = self._metadata_now()
+        header = JournalHeader(recorder.name, recorder.joints, recorder.window_s, about, recorder.signals)
         return Journal(self._journal_dir, header, recorder.chunks)
 
     def _capture(self) -> None:
         data = self._engine.data
-        self._recorder.capture(data.time, data.qpos, data.qvel)
+        self._recorder.capture(data.time, data.qpos, data.qvel, data.ctrl, data.sensordata)
         self._unsaved = True
 
     def _metadata_to_keep(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from urlab.recording.json_format import write_json
 from urlab.recording.listing import RecordingFile, list_recordings, read_header
 from urlab.recording.player import PlayableRecording, ReplayPlayer, ReplayPosition, fitted
 from urlab.recording.recorder import Recorder
-from urlab.recording.recording import LIVE, RecordedJoint, Recording
+from urlab.recording.recording import LIVE, RecordedJoint, RecordedSignals, Recording, recorded_signals
 
 __all__ = [
     "LIVE",
@@ -20,6 +20,7 @@ __all__ = [
     "JournalHeader",
     "PlayableRecording",
     "RecordedJoint",
+    "RecordedSignals",
     "Recorder",
     "Recording",
     "RecordingFile",
@@ -30,6 +31,7 @@ __all__ = [
     "load_path",
     "read_header",
     "read_recording",
+    "recorded_signals",
     "recover_in_background",
     "save_path",
     "write_json",

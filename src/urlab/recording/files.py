@@ -28,7 +28,7 @@ from urlab.paths import (
     shortened,
 )
 from urlab.recording.json_format import RECORDING, parse_json, parse_lines
-from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, FloatArray, RecordedJoint, Recording
+from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, FloatArray, RecordedJoint, RecordedSignals, Recording
 
 DEFAULT_FILE = "recording.json"
 
@@ -173,8 +173,13 @@ def _read_in_child(name: str, suffix: str, file: BinaryIO) -> Recording:
 
 def packed(recording: Recording) -> bytes:
     """A recording without its name as bytes: a line of JSON, then its arrays."""
-    header = {"frames": recording.frame_count, "joints": [[one.name, one.qpos_dim] for one in recording.joints]}
-    arrays = (recording.times, recording.qpos, recording.qvel)
+    header = {
+        "frames": recording.frame_count,
+        "joints": [[one.name, one.qpos_dim] for one in recording.joints],
+        "controls": recording.signals.controls,
+        "sensors": recording.signals.sensors,
+    }
+    arrays = (recording.times, recording.qpos, recording.qvel, recording.ctrl, recording.sensordata)
     return b"".join([msgspec.json.encode(header), b"\n", *(one.tobytes() for one in arrays)])
 
 
@@ -184,9 +189,12 @@ def unpacked(name: str, content: bytes) -> Recording:
     header = msgspec.json.decode(line)
     joints = tuple(RecordedJoint(one, dim, QVEL_DIM_OF_QPOS_DIM[dim]) for one, dim in header["joints"])
     numbers = np.frombuffer(content, offset=len(line) + 1).copy()
-    frames, nq = header["frames"], sum(one.qpos_dim for one in joints)
-    times, qpos, qvel = np.split(numbers, [frames, frames * (1 + nq)])
-    return Recording(name, joints, times, qpos.reshape(frames, nq), qvel.reshape(frames, -1))
+    signals = RecordedSignals(tuple(header["controls"]), tuple((one, dim) for one, dim in header["sensors"]))
+    frames, widths = header["frames"], [sum(one.qpos_dim for one in joints), sum(one.qvel_dim for one in joints)]
+    widths += [len(signals.controls), signals.sensor_dim]
+    times, *parts = np.split(numbers, frames * np.cumsum([1, *widths[:-1]]))
+    qpos, qvel, *rest = (one.reshape(frames, width) for one, width in zip(parts, widths, strict=True))
+    return Recording(name, joints, times, qpos, qvel, signals, *rest)
 
 
 # -- CSV: a header row, one row per frame, positions only ---------------------------------------------------------
