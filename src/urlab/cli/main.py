@@ -12,6 +12,7 @@ from urlab.cli.console import report_error
 from urlab.cli.demo import demo
 from urlab.cli.doctor import doctor, version_of
 from urlab.cli.eval import evaluation
+from urlab.cli.export import export
 from urlab.cli.keys import keys
 from urlab.cli.levels import levels
 from urlab.cli.ops import ops
@@ -31,7 +32,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (serve, demo, ping, ops, watch, replay, ros2, doctor, bench, config):
+for _command in (serve, demo, ping, ops, watch, replay, export, ros2, doctor, bench, config):
     app.command()(_command)
 for _group in (levels, keys, evaluation):
     app.add_typer(_group)

@@ -117,15 +117,21 @@ def samples_of(episode: Episode) -> Samples:
     )
 
 
-def check_samples(episodes: Sequence[Episode]) -> None:
-    """BadValue unless every episode has controls and two frames, and all have the same joints and signals."""
+def check_alike(episodes: Sequence[Episode]) -> None:
+    """BadValue unless all have the same joints and signals, as the columns of one file do."""
     first = episodes[0].recording
     for one in episodes:
-        if len(one.frames) < 2:
-            raise BadValue(f"an episode of {one.name!r} is too short: it has {len(one.frames)} frame at that fps")
-        samples_of(one)
         if (one.recording.joints, one.recording.signals) != (first.joints, first.signals):
             raise BadValue(f"{one.name!r} has other joints, controls or sensors than {episodes[0].name!r}")
+
+
+def check_samples(episodes: Sequence[Episode]) -> None:
+    """BadValue unless they are alike, and every one has controls and two frames."""
+    check_alike(episodes)
+    for one in episodes:
+        if len(one.frames) < 2:
+            raise BadValue(f"an episode of {one.name!r} is too short: it has one frame at that fps")
+        samples_of(one)
 
 
 def _columns(recording: Recording) -> tuple[list[tuple[str, int, int]], list[tuple[str, int]]]:

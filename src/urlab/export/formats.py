@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from urlab.errors import BadValue, known
-from urlab.export.episodes import Episode, ExportSource
+from urlab.export.episodes import Episode, ExportSource, check_alike
 from urlab.files import check_replaceable
 from urlab.paths import FileKind
 
@@ -63,7 +63,8 @@ class ExportFormat(ABC):
 
     @classmethod
     def check_episodes(cls, episodes: Sequence[Episode]) -> None:
-        """BadValue when one of these cannot be written."""
+        """BadValue when one of these cannot be written, or not with the others."""
+        check_alike(episodes)
 
     @abstractmethod
     def write(self, source: ExportSource, path: Path, advance: Advance) -> None:

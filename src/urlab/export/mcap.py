@@ -13,7 +13,8 @@ from urlab.export.clip import RecordedState
 from urlab.export.episodes import Episode, ExportSource
 from urlab.export.formats import Advance, ExportFormat, require
 from urlab.files import replacing
-from urlab.recording.mcap_frames import MCAP, FrameArrays, FrameMessages, about_frames, message_record
+from urlab.recording.mcap_frames import MCAP, FrameMessages, about_frames, message_record
+from urlab.recording.recorder import FrameBlock
 from urlab.recording.ros_messages import compressed_image, transforms
 from urlab_wire.pixels import Bytes
 
@@ -93,7 +94,7 @@ def _contents(episode: Episode, messages: FrameMessages, source: ExportSource, r
     first_picture = len(messages.topics) + 2
     for number, frame in enumerate(frames.tolist()):
         rows = slice(frame, frame + 1)
-        arrays = FrameArrays(
+        arrays = FrameBlock(
             recording.times[rows],
             elapsed[number : number + 1],
             recording.qpos[rows],

@@ -2,13 +2,12 @@
 
 import importlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from urlab.errors import BadValue
 from urlab.export.episodes import Episode, ExportSource
 from urlab.export.formats import Advance, CameraUse, ExportFormat, require
 from urlab.files import replacing
@@ -35,14 +34,6 @@ class Parquet(ExportFormat, name="parquet"):
     def check(cls) -> None:
         """It takes pyarrow."""
         require("parquet", "pyarrow")
-
-    @classmethod
-    def check_episodes(cls, episodes: Sequence[Episode]) -> None:
-        """One table has one set of columns."""
-        first = episodes[0].recording
-        for one in episodes:
-            if (one.recording.joints, one.recording.signals) != (first.joints, first.signals):
-                raise BadValue(f"{one.name!r} has other joints, controls or sensors than {episodes[0].name!r}")
 
     def write(self, source: ExportSource, path: Path, advance: Advance) -> None:
         """Write row group by row group."""

@@ -29,7 +29,7 @@ import numpy as np
 
 from urlab.errors import FileError
 from urlab.recording.json_format import write_json
-from urlab.recording.recorder import WINDOW_SLACK, FrameChunk
+from urlab.recording.recorder import WINDOW_SLACK, FrameChunk, new_frames
 from urlab.recording.recording import NO_SIGNALS, FloatArray, RecordedJoint, RecordedSignals, Recording
 
 log = logging.getLogger("urlab.recording")
@@ -160,17 +160,9 @@ class Journal:
 
     def _new_blocks(self) -> Iterator[tuple[int, FloatArray]]:
         """Copies of the frames that are not on disk yet, with the number of the first of each."""
-        for chunk in tuple(self._chunks):
-            first, fill = chunk.first, chunk.fill
-            begin = max(self._position - first, 0)
-            if begin >= fill:
-                continue
-            rows = slice(begin, fill)
-            times, elapsed = chunk.times[rows, None], chunk.elapsed[rows, None]
-            states = (chunk.qpos[rows], chunk.qvel[rows], chunk.ctrl[rows], chunk.sensordata[rows])
-            block = np.concatenate((times, elapsed, *states), axis=1)
-            if chunk.first == first:  # else they were dropped meanwhile, and others stand there
-                yield first + begin, block
+        for first, frames in new_frames(self._chunks, self._position):
+            times, elapsed, *states = frames
+            yield first, np.concatenate((times[:, None], elapsed[:, None], *states), axis=1)
 
     def _write(self, first: int, block: FloatArray) -> None:
         body = block.tobytes()

@@ -8,12 +8,13 @@ import json
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urlab.paths import FileKind
+from urlab.recording.recorder import FrameBlock
 from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, FloatArray, RecordedJoint, RecordedSignals, Recording
 from urlab.recording.ros_messages import MessageTemplate
 
@@ -35,17 +36,6 @@ _STATE_CHANNEL = 1
 _MAX_CHUNK_BYTES = 256 << 20
 _MAX_TOTAL_BYTES = 4 << 30
 _MAX_RECORD_BYTES = 1 << 30
-
-
-class FrameArrays(NamedTuple):
-    """Frames that follow one another: ``times`` and ``elapsed`` (n,), the rest (n, width)."""
-
-    times: FloatArray
-    elapsed: FloatArray
-    qpos: FloatArray
-    qvel: FloatArray
-    ctrl: FloatArray
-    sensordata: FloatArray
 
 
 class FrameMessages:
@@ -83,7 +73,7 @@ class FrameMessages:
         self._places += [(of, begin + _MESSAGE.size + place) for of, place in message.places]
         self._row += message.data
 
-    def encode(self, frames: FrameArrays, first: int) -> tuple[bytes, NDArray[np.uint64], list[int]]:
+    def encode(self, frames: FrameBlock, first: int) -> tuple[bytes, NDArray[np.uint64], list[int]]:
         """Message records, the frames' times in ns, and the offsets of the messages within a frame's bytes.
 
         ``first`` is the number of the first frame. Log times are elapsed times, which never go back; stamps are

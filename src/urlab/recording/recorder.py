@@ -2,7 +2,8 @@
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -43,6 +44,31 @@ class FrameChunk:
         self.times = np.empty(rows)
         self.elapsed = np.empty(rows)
         self.qpos, self.qvel, self.ctrl, self.sensordata = (np.empty((rows, width)) for width in widths)
+
+
+class FrameBlock(NamedTuple):
+    """Copies of frames that follow one another: ``times`` and ``elapsed`` (n,), the rest (n, width)."""
+
+    times: FloatArray
+    elapsed: FloatArray
+    qpos: FloatArray
+    qvel: FloatArray
+    ctrl: FloatArray
+    sensordata: FloatArray
+
+
+def new_frames(chunks: Iterable[FrameChunk], position: int) -> Iterator[tuple[int, FrameBlock]]:
+    """Copies of the frames from number ``position`` on, with the number of the first of each. Any thread."""
+    for chunk in tuple(chunks):
+        first, fill = chunk.first, chunk.fill
+        begin = max(position - first, 0)
+        if begin >= fill:
+            continue
+        rows = slice(begin, fill)
+        kept = (chunk.times, chunk.elapsed, chunk.qpos, chunk.qvel, chunk.ctrl, chunk.sensordata)
+        block = FrameBlock(*(one[rows].copy() for one in kept))
+        if chunk.first == first:  # else they were dropped meanwhile, and others stand there
+            yield first + begin, block
 
 
 class FrameStore:

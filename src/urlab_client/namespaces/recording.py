@@ -63,10 +63,22 @@ class URLabRecordingAPI(RpcNamespace):
         """Where the last `save` went."""
         return self._last_saved_path
 
-    def start(self, name: str | None = None, max_duration_s: float | None = None) -> RecordingHandle:
-        """Begin recording; ``max_duration_s`` is a rolling window of simulated time."""
-        reply = self._ask(wire.RecordingStartRequest(name=name, max_duration_s=max_duration_s))
+    def start(
+        self,
+        name: str | None = None,
+        max_duration_s: float | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+    ) -> RecordingHandle:
+        """Begin recording; ``max_duration_s`` is a rolling window of simulated time.
+
+        With ``path`` (extension) frames go to that MCAP file as they come: a server that is killed loses less than a
+        second. It is named as in `save`; `stop` completes it.
+        """
+        where = None if path is None else written_path(path)
+        reply = self._ask(wire.RecordingStartRequest(name=name, max_duration_s=max_duration_s, path=where))
         self._is_active = True
+        self._last_saved_path = self._last_saved_path if where is None else Path(reply.absolute_path or where)
         return RecordingHandle(reply.name, reply.max_duration_s or None)
 
     def stop(self) -> RecordingSummary:

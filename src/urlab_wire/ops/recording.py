@@ -6,17 +6,22 @@ from urlab_wire.envelope import Name, Reply, Request, Text
 
 
 class RecordingStartRequest(Request["RecordingStartReply"], tag="recording_start"):
-    """Begin; ``max_duration_s`` is a rolling window of simulated time."""
+    """Begin; ``max_duration_s`` is a rolling window of simulated time.
+
+    With ``path``, an extension, frames go to that MCAP file as they come.
+    """
 
     name: Name | None = None
     max_duration_s: float | None = None
+    path: Text | None = None
 
 
 class RecordingStartReply(Reply, tag="recording_start_ok"):
-    """The name and the window in force."""
+    """The name and the window in force; where the file is, if there is one."""
 
     name: str
     max_duration_s: float
+    absolute_path: str | None = None
 
 
 class RecordingStopRequest(Request["RecordingStopReply"], tag="recording_stop"):
