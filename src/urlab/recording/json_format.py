@@ -141,10 +141,16 @@ def _recording_of_lines(name: str, signals: RecordedSignals, lines: Iterator[msg
         ctrl.extend(frame.ctrl)
         sensordata.extend(frame.sensordata)
     count = len(times)
-    states = [np.array(one).reshape(count, -1) for one in (qpos, qvel)]
-    columns = len(signals.controls), signals.sensor_dim
-    kept = [np.array(one).reshape(count, width) for one, width in zip((ctrl, sensordata), columns, strict=True)]
-    return Recording(name, joints, np.array(times), *states, signals, *kept)
+    return Recording(
+        name,
+        joints,
+        np.array(times),
+        np.array(qpos).reshape(count, -1),
+        np.array(qvel).reshape(count, -1),
+        signals,
+        np.array(ctrl).reshape(count, len(signals.controls)),
+        np.array(sensordata).reshape(count, signals.sensor_dim),
+    )
 
 
 def _raw_frames(data: bytes) -> tuple[list[msgspec.Raw], RecordedSignals | None]:

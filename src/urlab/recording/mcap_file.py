@@ -152,7 +152,7 @@ def _records(*records: McapRecord) -> bytes:
     builder = RecordBuilder()
     for one in records:
         one.write(builder)
-    return bytes(builder.end())
+    return bytes(builder.end())  # type: ignore[no-untyped-call]
 
 
 _ENDING = _records(DataEnd(0), Footer(0, 0, 0)) + MAGIC

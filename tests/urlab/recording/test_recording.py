@@ -70,6 +70,6 @@ def test_the_front_door_is_what_it_promises():
     assert all(hasattr(urlab.recording, name) for name in urlab.recording.__all__)
     assert urlab.recording.__all__ == [
         "LIVE", "MCAP", "Journal", "JournalHeader", "PlayableRecording", "RecordedJoint", "RecordedSignals", "Recorder",
-        "Recording", "RecordingFile", "ReplayPlayer", "ReplayPosition", "fitted", "list_recordings", "load_path", "read_header",
-        "read_recording", "recorded_signals", "recover_in_background", "save_path", "write_json",
+        "Recording", "RecordingFile", "ReplayPlayer", "ReplayPosition", "fitted", "list_recordings", "load_path",
+        "read_header", "read_recording", "recorded_signals", "recover_in_background", "save_path", "write_json",
     ]  # fmt: skip
