@@ -12,12 +12,11 @@ from urlab.cli.console import report_error
 from urlab.cli.demo import demo
 from urlab.cli.doctor import doctor, version_of
 from urlab.cli.eval import evaluation
-from urlab.cli.export import export
 from urlab.cli.keys import keys
 from urlab.cli.levels import levels
 from urlab.cli.ops import ops
 from urlab.cli.ping import ping
-from urlab.cli.replay import replay
+from urlab.cli.recordings import export, replay
 from urlab.cli.ros2 import ros2
 from urlab.cli.serve import serve
 from urlab.cli.settings import config, listen_to_environment, use_default_file

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Episode:
+class RecordedEpisode:
     """Frames of a clip, by their indices in its recording. ``task`` says in words what is done in it."""
 
     clip: Clip
@@ -48,7 +48,7 @@ class ExportSource:
     """
 
     scene: CompiledScene
-    episodes: Sequence[Episode]
+    episodes: Sequence[RecordedEpisode]
     pictures: Mapping[str, StatePictures] = field(default_factory=dict)
     about: Mapping[str, Any] = field(default_factory=dict)
 
@@ -64,7 +64,7 @@ class ExportSource:
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class LearnerSamples:
     """An episode for learners: what was seen, and the controls that followed. Rows are samples, one fewer than frames.
 
     The action of a sample is what was applied in the step right after it. ``frames`` has one more, the last next state.
@@ -86,7 +86,7 @@ class Samples:
         return len(self.frames) - 1
 
 
-def samples_of(episode: Episode) -> Samples:
+def samples_of(episode: RecordedEpisode) -> LearnerSamples:
     """The samples of an episode; BadValue when there are no controls, or too few frames.
 
     All arrays but ``action`` have one row more: that of the last frame.
@@ -104,7 +104,7 @@ def samples_of(episode: Episode) -> Samples:
     for name, dim in recording.signals.sensors:
         sensors[name] = recording.sensordata[frames, begin : begin + dim]
         begin += dim
-    return Samples(
+    return LearnerSamples(
         frames=frames,
         action_names=recording.signals.controls,
         action=recording.ctrl[following],
@@ -117,7 +117,7 @@ def samples_of(episode: Episode) -> Samples:
     )
 
 
-def check_alike(episodes: Sequence[Episode]) -> None:
+def check_alike(episodes: Sequence[RecordedEpisode]) -> None:
     """BadValue unless all have the same joints and signals, as the columns of one file do."""
     first = episodes[0].recording
     for one in episodes:
@@ -125,7 +125,7 @@ def check_alike(episodes: Sequence[Episode]) -> None:
             raise BadValue(f"{one.name!r} has other joints, controls or sensors than {episodes[0].name!r}")
 
 
-def check_samples(episodes: Sequence[Episode]) -> None:
+def check_samples(episodes: Sequence[RecordedEpisode]) -> None:
     """BadValue unless they are alike, and every one has controls and two frames."""
     check_alike(episodes)
     for one in episodes:

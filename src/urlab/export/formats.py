@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from urlab.errors import BadValue, known
-from urlab.export.episodes import Episode, ExportSource, check_alike
+from urlab.export.episodes import ExportSource, RecordedEpisode, check_alike
 from urlab.files import check_replaceable
 from urlab.paths import FileKind
 
@@ -62,7 +62,7 @@ class ExportFormat(ABC):
         check_replaceable(path, cls.kind)
 
     @classmethod
-    def check_episodes(cls, episodes: Sequence[Episode]) -> None:
+    def check_episodes(cls, episodes: Sequence[RecordedEpisode]) -> None:
         """BadValue when one of these cannot be written, or not with the others."""
         check_alike(episodes)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from urlab.export.episodes import Episode, ExportSource, Samples, check_samples, samples_of
+from urlab.export.episodes import ExportSource, LearnerSamples, RecordedEpisode, check_samples, samples_of
 from urlab.export.formats import Advance, ExportFormat, require
 from urlab.files import replacing
 from urlab.paths import FileKind
@@ -39,7 +39,7 @@ class Hdf5(ExportFormat, name="hdf5"):
         require("hdf5", "h5py")
 
     @classmethod
-    def check_episodes(cls, episodes: Sequence[Episode]) -> None:
+    def check_episodes(cls, episodes: Sequence[RecordedEpisode]) -> None:
         """Learners need controls."""
         check_samples(episodes)
 
@@ -66,7 +66,9 @@ class Hdf5(ExportFormat, name="hdf5"):
             "env_kwargs": {"control_freq": self.rate_hz, **source.about},
         }
 
-    def _demo(self, group: Any, episode: Episode, source: ExportSource, model_xml: str, advance: Advance) -> int:
+    def _demo(
+        self, group: Any, episode: RecordedEpisode, source: ExportSource, model_xml: str, advance: Advance
+    ) -> int:
         samples = samples_of(episode)
         states = [np.concatenate(([one.sim_time], one.qpos, one.qvel)) for one in episode.states()]
         group.attrs["num_samples"] = samples.count
@@ -82,7 +84,7 @@ class Hdf5(ExportFormat, name="hdf5"):
         return samples.count
 
     @staticmethod
-    def _pictures(group: Any, episode: Episode, source: ExportSource, advance: Advance) -> None:
+    def _pictures(group: Any, episode: RecordedEpisode, source: ExportSource, advance: Advance) -> None:
         sets = {}
         for name, camera in source.pictures.items():
             width, height = camera.size
@@ -101,7 +103,7 @@ class Hdf5(ExportFormat, name="hdf5"):
             advance()
 
 
-def _observations(samples: Samples) -> Iterator[tuple[str, Any]]:
+def _observations(samples: LearnerSamples) -> Iterator[tuple[str, Any]]:
     yield "joint_pos", samples.joint_pos
     yield "joint_vel", samples.joint_vel
     if samples.free_names:

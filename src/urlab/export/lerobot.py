@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.errors import BadValue
-from urlab.export.episodes import Episode, ExportSource, Samples, check_samples, samples_of
+from urlab.export.episodes import ExportSource, LearnerSamples, RecordedEpisode, check_samples, samples_of
 from urlab.export.film import Mp4
 from urlab.export.formats import Advance, CameraUse, ExportFormat, require
 from urlab.export.lerobot_tables import PictureStats, episode_table, feature_stats, frame_table, merged, task_table
@@ -65,7 +65,7 @@ class LeRobot(ExportFormat, name="lerobot"):
             raise not_writable(path, "it exists and is not a LeRobot dataset of ours, so it is kept")
 
     @classmethod
-    def check_episodes(cls, episodes: Sequence[Episode]) -> None:
+    def check_episodes(cls, episodes: Sequence[RecordedEpisode]) -> None:
         """Learners need controls."""
         check_samples(episodes)
 
@@ -96,7 +96,7 @@ class LeRobot(ExportFormat, name="lerobot"):
     # -- one episode --------------------------------------------------------------------------------------------
 
     def _episode(
-        self, work: Path, number: int, episode: Episode, source: ExportSource, advance: Advance
+        self, work: Path, number: int, episode: RecordedEpisode, source: ExportSource, advance: Advance
     ) -> dict[str, Any]:
         samples = samples_of(episode)
         columns = _columns(samples)
@@ -111,7 +111,7 @@ class LeRobot(ExportFormat, name="lerobot"):
         return about
 
     def _films(
-        self, work: Path, number: int, episode: Episode, source: ExportSource, advance: Advance
+        self, work: Path, number: int, episode: RecordedEpisode, source: ExportSource, advance: Advance
     ) -> dict[str, Any]:
         """Draw all cameras, frame by frame; what was seen, in figures."""
         with contextlib.ExitStack() as open_films:
@@ -200,7 +200,7 @@ class LeRobot(ExportFormat, name="lerobot"):
 _DONE = ".done/{:06d}.json"
 
 
-def _columns(samples: Samples) -> dict[str, tuple[NDArray[np.float32], list[str]]]:
+def _columns(samples: LearnerSamples) -> dict[str, tuple[NDArray[np.float32], list[str]]]:
     """The vectors of every sample, with the names of their numbers."""
     count = samples.count
     sensors = [(name, rows[:count]) for name, rows in samples.sensors.items()]

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from urlab.export.clip import RecordedState
-from urlab.export.episodes import Episode, ExportSource
+from urlab.export.episodes import ExportSource, RecordedEpisode
 from urlab.export.formats import Advance, ExportFormat, require
 from urlab.files import replacing
 from urlab.recording.mcap_frames import MCAP, FrameMessages, about_frames, message_record
@@ -85,7 +85,7 @@ class _ChunkOfMessages:
         return ChunkContent(b"".join(self._records), min(self._times), max(self._times), places)
 
 
-def _contents(episode: Episode, messages: FrameMessages, source: ExportSource, rate_hz: float) -> Any:
+def _contents(episode: RecordedEpisode, messages: FrameMessages, source: ExportSource, rate_hz: float) -> Any:
     """For every frame its records, as (channel, log time in ns, record)."""
     recording, frames = episode.recording, episode.frames
     elapsed = recording.elapsed()[frames] + recording.times[frames[0]]

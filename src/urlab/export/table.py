@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from urlab.export.episodes import Episode, ExportSource
+from urlab.export.episodes import ExportSource, RecordedEpisode
 from urlab.export.formats import Advance, CameraUse, ExportFormat, require
 from urlab.files import replacing
 from urlab.paths import FileKind
@@ -52,7 +52,7 @@ class Parquet(ExportFormat, name="parquet"):
                 writer.close()
 
 
-def _row_groups(arrow: Any, episode: Episode, number: int) -> Iterator[tuple[dict[str, Any], int]]:
+def _row_groups(arrow: Any, episode: RecordedEpisode, number: int) -> Iterator[tuple[dict[str, Any], int]]:
     for begin in range(0, len(episode.frames), _ROWS):
         frames = episode.frames[begin : begin + _ROWS]
         recording = episode.recording

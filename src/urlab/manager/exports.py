@@ -13,11 +13,11 @@ from urlab.export import (
     CameraPictures,
     CameraUse,
     Clip,
-    Episode,
     ExportFormat,
     ExportJob,
     ExportJobs,
     ExportSource,
+    RecordedEpisode,
     RecordedState,
     StatePictures,
     export_format,
@@ -151,13 +151,13 @@ def _episodes(
     request: RecordingExportRequest,
     chosen: type[ExportFormat],
     rate_hz: float,
-) -> list[Episode]:
+) -> list[RecordedEpisode]:
     first, last = frame_range(playable, request.from_, request.to)
     clip = Clip(playable, first, last, posed.model.nv, posed.qpos, posed.mocap_pos, posed.mocap_quat)
     parts = split_at_resets(clip) if chosen.splits else [clip]
     every = chosen.every_frame and request.fps is None
     return [
-        Episode(part, part.all_frames() if every else part.sampled(rate_hz), request.task or playable.name)
+        RecordedEpisode(part, part.all_frames() if every else part.sampled(rate_hz), request.task or playable.name)
         for part in parts
     ]
 

@@ -31,6 +31,9 @@ MCAP = FileKind("an MCAP file of ours", ".mcap", _is_ours)
 _MESSAGE = struct.Struct("<BQHIQQ")
 """Of a message record: opcode, length, channel, sequence, log time, publish time."""
 
+_HEAD_BYTES = 11
+"""Opcode, length and channel: the same for every message of a channel that is as long."""
+
 _OPCODE = 0x05
 _STATE_CHANNEL = 1
 _MAX_CHUNK_BYTES = 256 << 20
@@ -95,6 +98,17 @@ class FrameMessages:
             filled = as_bytes(values[of])
             rows[:, place : place + filled.shape[1]] = filled
         return rows.tobytes(), log_ns, self._offsets
+
+    def rows(self, data: bytes) -> NDArray[np.uint8] | None:
+        """A chunk of nothing but these messages, (frames, bytes); None when there are others in it."""
+        if not data or len(data) % len(self._row):
+            return None
+        rows = np.frombuffer(data, np.uint8).reshape(-1, len(self._row))
+        for begin in self._offsets:
+            head = slice(begin, begin + _HEAD_BYTES)
+            if not (rows[:, head] == np.frombuffer(bytes(self._row[head]), np.uint8)).all():
+                return None
+        return rows
 
     @property
     def frame_bytes(self) -> int:
@@ -176,7 +190,7 @@ def read_mcap(name: str, file: BinaryIO) -> Recording:
     file.seek(0)
     widths = [sum(one.qpos_dim for one in joints), sum(one.qvel_dim for one in joints)]
     widths += [len(signals.controls), signals.sensor_dim]
-    states = b"".join(_state_messages(file, _state_places(widths)))
+    states = b"".join(_state_messages(file, _state_places(widths), FrameMessages(joints, signals)))
     numbers = np.frombuffer(states, "<f8").reshape(-1, 1 + sum(widths))
     if not len(numbers):
         raise ValueError("it has no frames")
@@ -194,7 +208,7 @@ def _state_places(widths: list[int]) -> tuple[int, list[slice]]:
     return len(message.data), [slice(at, at + 8 * size) for at, size in zip(starts, sizes, strict=True)]
 
 
-def _state_messages(file: BinaryIO, places: tuple[int, list[slice]]) -> Iterator[bytes]:
+def _state_messages(file: BinaryIO, places: tuple[int, list[slice]], messages: "FrameMessages") -> Iterator[bytes]:
     """The numbers of every frame, as bytes."""
     length, parts = places
     total = 0
@@ -202,6 +216,12 @@ def _state_messages(file: BinaryIO, places: tuple[int, list[slice]]) -> Iterator
         total += len(data)
         if total > _MAX_TOTAL_BYTES:
             raise ValueError(f"it unpacks to more than {_MAX_TOTAL_BYTES} bytes")
+        rows = messages.rows(data)
+        if rows is not None:
+            yield np.concatenate(
+                [rows[:, _MESSAGE.size + one.start : _MESSAGE.size + one.stop] for one in parts], axis=1
+            ).tobytes()
+            continue
         at = 0
         while at + _MESSAGE.size <= len(data):
             opcode, size, channel, *_ = _MESSAGE.unpack_from(data, at)

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from urlab.errors import BadValue, PathNotWritable
-from urlab.export import Episode, ExportSource, Mp4
+from urlab.export import ExportSource, Mp4, RecordedEpisode
 
 GREYS = [0, 50, 100, 150, 200, 250]
 
 
 def write(clip, pictures, path, advance=lambda: None):
-    source = ExportSource(None, [Episode(clip, clip.all_frames(), "")], {"eye": pictures})
+    source = ExportSource(None, [RecordedEpisode(clip, clip.all_frames(), "")], {"eye": pictures})
     Mp4(10).write(source, path, advance)
 
 

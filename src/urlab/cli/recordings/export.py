@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from urlab.cli import options as opt
 from urlab.cli.console import FAILED, WRONG_USE, CommandError, LogLevel, print_json, set_up_logging, stderr, stdout
-from urlab.cli.replay import (
+from urlab.cli.recordings.replay import (
     WRONG_CODES,
     From,
     LevelToShow,
