@@ -2,15 +2,15 @@
 
 import json
 import shutil
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from urlab.compile.compiled_scene import JointSlot
 from urlab.errors import BadValue, PathNotWritable
 from urlab.export import Clip, ExportSource, LeRobot, RecordedEpisode
 from urlab.export.episodes import check_samples, split_at_resets
-from urlab.recording import RecordedJoint, RecordedSignals, Recording
+from urlab.recording import RecordedJoint, RecordedSignals, Recording, fitted
 
 
 @pytest.fixture
@@ -24,9 +24,7 @@ def make_source(pictures):
             "ep", (RecordedJoint("hip", 1, 1),), np.tile(np.arange(count) * 0.1, episodes), numbers, numbers,
             RecordedSignals(controls, ()), numbers[:, : len(controls)], np.empty((len(numbers), 0)),
         )  # fmt: skip
-        playable = SimpleNamespace(
-            name="ep", recording=recording, write=lambda frame, qpos, qvel: float(recording.times[frame])
-        )
+        playable = fitted("ep", recording, [JointSlot(0, "hip", "hip", 3, slice(0, 1), slice(0, 1))])
         clip = Clip(playable, 0, len(numbers) - 1, 1, np.zeros(1), np.zeros((0, 3)), np.zeros((0, 4)))
         parts = [RecordedEpisode(one, one.sampled(10), "push it") for one in split_at_resets(clip)]
         return ExportSource(None, parts, {"eye": pictures})
