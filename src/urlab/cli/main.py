@@ -16,7 +16,8 @@ from urlab.cli.keys import keys
 from urlab.cli.levels import levels
 from urlab.cli.ops import ops
 from urlab.cli.ping import ping
-from urlab.cli.recordings import export, replay
+from urlab.cli.recordings.export import export
+from urlab.cli.recordings.replay import replay
 from urlab.cli.ros2 import ros2
 from urlab.cli.serve import serve
 from urlab.cli.settings import config, listen_to_environment, use_default_file
