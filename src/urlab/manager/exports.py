@@ -80,7 +80,7 @@ class Exports:
     def _about(self, request: RecordingExportRequest) -> dict[str, Any]:
         """What the file of the first recording says of it."""
         header = read_header(self._found(request.path))
-        return {"level": header.level, "timestep": header.timestep}
+        return {"level": header.level, "timestep": header.timestep, "task": request.task}
 
     def _found(self, path: str) -> Path:
         return load_path(path, self._play.world.project.replays_dir, self._play.roots)
