@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+import traceback
 from pathlib import Path
 
 import mcap.reader
@@ -54,10 +55,13 @@ def killed(model: Path, path: Path, after_s: float) -> list[tuple[float, int]]:
         try:
             os.close(reader)
             record(model, path, writer)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(1)
     os.close(writer)
     told = os.read(reader, _REPORT.size)
+    assert told, "the server did not begin to record; its own words are above"
     time.sleep(after_s)
     at = time.monotonic()
     os.kill(child, signal.SIGKILL)
