@@ -55,7 +55,7 @@ def killed(model: Path, path: Path, after_s: float) -> list[tuple[float, int]]:
         try:
             os.close(reader)
             record(model, path, writer)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - the process ends here, and nothing else would tell
             traceback.print_exc()
         finally:
             os._exit(1)
