@@ -4,7 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 
 # Extras of pyproject.toml that a developer gets, separated by commas.
-EXTRAS := editor,eval,gym,mesh,policy,ros2,video
+EXTRAS := editor,eval,gym,mesh,policy,record,ros2,video
 # What MuJoCo needs to draw without a screen.
 SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libopengl0 libosmesa6
 # A second implementation of DDS, for the tests to talk to, and a browser (tests/browser.py).

@@ -129,7 +129,7 @@ def test_a_file_that_is_not_ours_is_refused_at_once_and_kept(slider: Any) -> Non
 @pytest.mark.parametrize(
     ("fields", "code", "words"),
     [
-        ({"format": "parquet"}, "bad_value", "there are: mp4"),
+        ({"format": "betamax"}, "bad_value", "there are: hdf5, lerobot, mcap, mp4, parquet"),
         ({"camera": "ear"}, "bad_value", "there is no camera 'ear'; there are: slider/eye"),
         ({"width": 15}, "bad_value", "width must be between 16 and 4096"),
         ({"height": 0}, "bad_value", "height must be between 16 and 4096"),

@@ -30,12 +30,14 @@ PATHS = {
     "begin_pie.level_path": "secret_lab.toml",
     "destroy_asset.asset_path": "secret_lab.toml",
     "recording_start.name": "secret_ep.json",
+    "recording_start.path": "secret_ep.mcap",
     "recording_save.path": "secret_ep.json",
     "replay_load.path": "secret_ep.json",
     "upload_asset.name": "secret_robot.xml",
     "blueprint_picture.blueprint_path": "secret_robot.xml",
     "recording_export.path": "secret_ep.json",
     "recording_export.out": "secret_film.mp4",
+    "recording_export.also": "secret_ep.json",
 }
 """The fields that name files, or become names of files, each with a file that would be useful there."""
 
@@ -47,7 +49,7 @@ NO_PATHS = {
     "include_cameras", "per_articulation", "ctrl_map", "control_mode", "xfrc_applied", "per_articulation_qpos",
     "keyframe_name", "scope", "frames", "names", "config", "params", "options", "save_state.name", "restore_state.name",
     "delete_state.name", "set_equality.name", "replay_set_active.name", "format", "export_id",
-    "known_model", "randomize", "field", "until", "set_model_params.changes.name",
+    "known_model", "randomize", "field", "until", "set_model_params.changes.name", "task",
 }  # fmt: skip
 """All other fields with text in them, by the last name, or op and name where another op has a path of that name."""
 
@@ -217,6 +219,8 @@ def _request(field: str, text: str) -> tuple[str, dict[str, Any]]:
         fields["data"] = ROBOT.encode()
     if op == "spawn_grid":
         fields |= {"base_actor_id": "g", "count_x": 1, "count_y": 1}
+    if field == "recording_export.also":
+        return op, {"format": "parquet", "path": "recording.json", "also": [text]}
     if op == "recording_export":
         fields |= {"format": "mp4"} if "path" in fields else {"format": "mp4", "path": "recording.json"}
     if field == "spawn_actor.heightfield.image":
@@ -278,6 +282,7 @@ def _check_refused(escape: str, field: str, reply: dict[str, Any]) -> None:
         "destroy_asset.asset_path": not reply.get("was_found", False),
         "begin_pie.level_path": reply.get("state") == "compile_failed",
         "recording_start.name": True,
+        "recording_start.path": escape in _ODD_NAMES,
         "recording_save.path": escape in _ODD_NAMES,
         "recording_export.out": escape in _ODD_NAMES,
         "create_level.name": escape in _ODD_NAMES,

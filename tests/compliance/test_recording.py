@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcap.reader import make_reader
 
 
 @pytest.fixture
@@ -253,3 +254,41 @@ def test_frames_after_the_last_save_are_kept_when_the_play_ends(wire: Any, repla
     wire.ok("stop_pie")
     (path,) = autosaved(replays) - before
     assert len(frames_of(path)) == 7
+
+
+# -- straight to a file -------------------------------------------------------------------------------------------
+
+
+def test_a_recording_goes_to_a_file_as_it_comes_and_is_whole_when_it_stops(wire: Any, replays: Path) -> None:
+    reply = wire.ok("recording_start", name="ep", path="streamed")
+    assert reply["absolute_path"] == str(replays / "streamed.mcap")
+    wire.ok("step", n_steps=30)
+    assert wire.ok("recording_status")["frame_count"] == 30
+    wire.ok("recording_stop")
+    with (replays / "streamed.mcap").open("rb") as file:
+        summary = make_reader(file).get_summary()
+    assert summary is not None
+    topics = {summary.channels[one].topic: n for one, n in summary.statistics.channel_message_counts.items()}
+    assert topics["/clock"] == topics["/joint_states"] == 30
+    (listed,) = (one for one in wire.ok("list_recordings")["recordings"] if one["name"] == "streamed.mcap")
+    assert (listed["format"], "problem" in listed) == ("mcap", False)
+    assert wire.ok("replay_load", path="streamed.mcap")["total_frames"] == 30
+
+
+def test_a_file_of_another_writer_stays_and_no_recording_begins(wire: Any, replays: Path) -> None:
+    replays.mkdir(parents=True, exist_ok=True)
+    (replays / "foreign.mcap").write_bytes(b"precious")
+    reply = wire.ask("recording_start", path="foreign")
+    assert (reply["op"], reply["code"]) == ("error", "path_not_writable")
+    assert (replays / "foreign.mcap").read_bytes() == b"precious"
+    assert wire.ok("recording_status")["active"] is False
+    reply = wire.ask("recording_start", path="new", max_duration_s=1.0)
+    assert "keeps everything" in reply["message"]
+    assert not (replays / "new.mcap").exists()
+
+
+def test_a_recording_to_a_file_is_not_cleared_while_it_runs(wire: Any) -> None:
+    wire.ok("recording_start", path="running")
+    assert "stop it first" in wire.ask("recording_clear")["message"]
+    wire.ok("recording_stop")
+    wire.ok("recording_clear")

@@ -1,7 +1,7 @@
 """The part of a recording that is exported, as states of a model."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -49,6 +49,14 @@ class Clip:
         qpos, qvel = self.qpos.copy(), np.zeros(self.nv)
         time_s = self.playable.write(frame, qpos, qvel)
         return RecordedState(frame + 1, time_s, qpos, qvel, self.mocap_pos, self.mocap_quat)
+
+    def part(self, first: int, last: int) -> "Clip":
+        """Other frames of the same recording."""
+        return replace(self, first=first, last=last)
+
+    def all_frames(self) -> NDArray[np.intp]:
+        """Every frame, in their order."""
+        return np.arange(self.first, self.last + 1, dtype=np.intp)
 
     def sampled(self, rate_hz: float) -> NDArray[np.intp]:
         """The frames at a steady rate of simulated time, each the last one at that moment; BadValue if too many.

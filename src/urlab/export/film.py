@@ -1,17 +1,15 @@
 """Recordings as films: H.264 in an .mp4 file."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 from urlab.errors import BadValue
-from urlab.export.clip import Clip
-from urlab.export.formats import Advance, ExportFormat, StatePictures
+from urlab.export.episodes import ExportSource
+from urlab.export.formats import Advance, CameraUse, ExportFormat, missing_package
 from urlab.files import not_writable, replacing
 from urlab.paths import FileKind
 from urlab.video import VideoEncoder, ffmpeg
 
-_INSTALL = "pip install 'urlab-headless[video]'"
 _MARK, _MARK_AT = b"URLB", 12
 """Stands where a file tells the version of its brand, which is for information only and which players pass over."""
 
@@ -24,6 +22,7 @@ class Mp4(ExportFormat, name="mp4"):
     """A film of one camera; a second of it is a second of simulated time."""
 
     kind = FileKind("a film of ours", ".mp4", _is_ours)
+    cameras = CameraUse.ONE
 
     @classmethod
     def check(cls) -> None:
@@ -31,18 +30,19 @@ class Mp4(ExportFormat, name="mp4"):
         try:
             ffmpeg()
         except ModuleNotFoundError as missing:
-            raise BadValue(f"format mp4 needs {missing.name}, which is not installed: {_INSTALL}") from missing
+            raise missing_package("mp4", str(missing.name), "video") from missing
         except RuntimeError as absent:
             raise BadValue(f"format mp4 needs ffmpeg: {absent}") from absent
 
-    def write(self, clip: Clip, frames: Sequence[int], pictures: StatePictures, path: Path, advance: Advance) -> None:
+    def write(self, source: ExportSource, path: Path, advance: Advance) -> None:
         """Draw and encode, one picture after the other; none is kept."""
+        (pictures,), (episode,) = source.pictures.values(), source.episodes
         with replacing(path, self.kind) as file:
             # ffmpeg opens what is open here: by a name it would follow whatever had taken the file's place.
             opened = Path(f"/proc/{os.getpid()}/fd/{file.fileno()}")
             with VideoEncoder(opened, pictures.size, self.rate_hz) as encoder:
-                for frame in frames:
-                    encoder.add(pictures.draw(clip.state(frame)))
+                for frame in episode.frames.tolist():
+                    encoder.add(pictures.draw(episode.clip.state(frame)))
                     advance()
             if os.fstat(file.fileno()).st_size <= _MARK_AT + len(_MARK):
                 raise not_writable(path, "ffmpeg wrote nothing")

@@ -2,13 +2,15 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from enum import Enum
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from urlab.errors import BadValue, known
-from urlab.export.clip import Clip, RecordedState
+from urlab.export.episodes import ExportSource, RecordedEpisode, check_alike
+from urlab.files import check_replaceable
 from urlab.paths import FileKind
-from urlab_wire.pixels import Bytes
 
 Advance = Callable[[], None]
 """Called after every sample that was written; it raises when the export is to end."""
@@ -16,24 +18,26 @@ Advance = Callable[[], None]
 _FORMATS: dict[str, type["ExportFormat"]] = {}
 
 
-class StatePictures(Protocol):
-    """Pictures of states, all through one camera. For one thread."""
+class CameraUse(Enum):
+    """What a format does with cameras."""
 
-    @property
-    def size(self) -> tuple[int, int]:
-        """(width, height) in pixels."""
-
-    def draw(self, state: RecordedState) -> Bytes:
-        """The picture of a state, RGB (height, width, 3), the first row at the top."""
-
-    def close(self) -> None:
-        """Give back what drawing needed. May be called twice."""
+    ONE = "a film of one"
+    SOME = "those that are asked for"
+    ALL = "all, unless some are asked for"
+    NONE = "none"
 
 
 class ExportFormat(ABC):
-    """One format of files. It is made for one export, of samples at ``rate_hz`` of simulated time."""
+    """One format of files. It is made for one export; pictures are at ``rate_hz`` of simulated time."""
 
     name: ClassVar[str]
+    cameras: ClassVar[CameraUse] = CameraUse.SOME
+    every_frame: ClassVar[bool] = False
+    """Whether it has every frame of a recording, unless a rate is asked for."""
+
+    splits: ClassVar[bool] = False
+    """Whether it holds several episodes; else there is one, which goes on through resets."""
+
     kind: ClassVar[FileKind]
     """What it writes, and how one of ours is known: no other file is replaced."""
 
@@ -52,11 +56,21 @@ class ExportFormat(ABC):
     def check(cls) -> None:
         """BadValue, with the line that installs it, when a package is missing."""
 
-    @abstractmethod
-    def write(self, clip: Clip, frames: Sequence[int], pictures: StatePictures, path: Path, advance: Advance) -> None:
-        """Write these frames of a clip to ``path``, which appears whole or not at all; PathNotWritable says why not.
+    @classmethod
+    def check_target(cls, path: Path) -> None:
+        """PathNotWritable when something is there that stays."""
+        check_replaceable(path, cls.kind)
 
-        It calls ``advance`` after each.
+    @classmethod
+    def check_episodes(cls, episodes: Sequence[RecordedEpisode]) -> None:
+        """BadValue when one of these cannot be written, or not with the others."""
+        check_alike(episodes)
+
+    @abstractmethod
+    def write(self, source: ExportSource, path: Path, advance: Advance) -> None:
+        """Write the episodes to ``path``, which appears whole or not at all; PathNotWritable says why not.
+
+        It calls ``advance`` after each frame.
         """
 
 
@@ -65,3 +79,15 @@ def export_format(word: str) -> type[ExportFormat]:
     if word not in _FORMATS:
         raise BadValue(f"there is no export format {word!r}; there are: {known(_FORMATS)}")
     return _FORMATS[word]
+
+
+def missing_package(word: str, package: str, extra: str) -> BadValue:
+    """The error of a format whose package is not there, with the line that installs it."""
+    return BadValue(f"format {word} needs {package}, which is not installed: pip install 'urlab-headless[{extra}]'")
+
+
+def require(word: str, *packages: str) -> None:
+    """BadValue, with the line that installs it, when one of these packages of the extra ``record`` is missing."""
+    for one in packages:
+        if find_spec(one) is None:
+            raise missing_package(word, one, "record")

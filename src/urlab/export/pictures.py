@@ -1,11 +1,27 @@
 """Pictures of recorded states through a camera of a scene."""
 
+from typing import Protocol
+
 from urlab.cameras import RenderRequest, SceneRenderer
 from urlab.compile.compiled_scene import CameraSlot, CompiledScene
 from urlab.config import RenderProfile
 from urlab.export.clip import RecordedState
 from urlab_wire.enums import CameraMode
 from urlab_wire.pixels import Bytes, pick_channels
+
+
+class StatePictures(Protocol):
+    """Pictures of states, all through one camera. For one thread."""
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) in pixels."""
+
+    def draw(self, state: RecordedState) -> Bytes:
+        """The picture of a state, RGB (height, width, 3), the first row at the top."""
+
+    def close(self) -> None:
+        """Give back what drawing needed. May be called twice."""
 
 
 class CameraPictures:

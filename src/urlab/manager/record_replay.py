@@ -5,16 +5,17 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mujoco
 
 from urlab.compile import CompiledScene
-from urlab.errors import FileError, UrlabError
+from urlab.errors import BadValue, FileError, UrlabError
 from urlab.paths import FileRoots
 from urlab.physics import Engine
 from urlab.recording import (
     LIVE,
+    MCAP,
     Journal,
     JournalHeader,
     Recorder,
@@ -22,11 +23,16 @@ from urlab.recording import (
     ReplayPosition,
     load_path,
     read_recording,
+    recorded_signals,
     save_path,
     write_json,
 )
+from urlab.recording.mcap_frames import INSTALL, check_mcap_installed
 from urlab.scene.names import legal_name
 from urlab_wire.ops.stepping import ReplayBlock
+
+if TYPE_CHECKING:
+    from urlab.recording.stream import McapStream
 
 log = logging.getLogger("urlab.recording")
 
@@ -62,7 +68,7 @@ class RecordReplay:
         self._metadata: dict[str, Any] = {}
         self._replays_dir = replays_dir
         self._roots = roots
-        self._recorder = Recorder(scene.joints)
+        self._recorder = Recorder(scene.joints, recorded_signals(scene))
         self._player = ReplayPlayer(scene.joints, self._recorder)
         self.is_playing = False
         """Whether steps show recorded frames."""
@@ -74,20 +80,46 @@ class RecordReplay:
         self._unsaved = False
         self._journal_dir = journal_dir
         self._journal: Journal | None = None
+        self._stream: McapStream | None = None
 
     # -- recording ----------------------------------------------------------------------------------------------
 
-    def start_recording(self, name: str | None, max_duration_s: float | None) -> tuple[str, float]:
-        """Begin; returns the name and the window in force."""
+    def start_recording(
+        self, name: str | None, max_duration_s: float | None, path: str | None = None
+    ) -> tuple[str, float, Path | None]:
+        """Begin; returns the name, the window in force, and the file that frames go to as they come, if ``path``."""
+        where = self._stream_path(path, max_duration_s)
         with self._engine.locked():
             started = self._recorder.start(name, max_duration_s)
+            try:
+                stream = None if where is None else self._begin_stream(where)
+            except UrlabError:
+                self._recorder.stop()
+                self._recorder.clear()
+                raise
             self.end_replay()
             self._player.make_live_active()
             self._engine.post_step.append(self._capture)
             self._unsaved = False
-            given_up, self._journal = self._journal, self._begin_journal()
+            self._stream = stream
+            given_up, self._journal = self._journal, self._begin_journal() if stream is None else None
         _discard(given_up)
-        return started
+        return *started, where
+
+    def _stream_path(self, path: str | None, max_duration_s: float | None) -> Path | None:
+        if path is None:
+            return None
+        missing = check_mcap_installed()
+        if missing:
+            raise BadValue(f"recording to a file needs {missing}, which is not installed: {INSTALL}")
+        if max_duration_s is not None:
+            raise BadValue("a recording to a file keeps everything: leave out max_duration_s, or path")
+        return save_path(path, self._replays_dir, self._roots, MCAP)
+
+    def _begin_stream(self, path: Path) -> "McapStream":
+        from urlab.recording.stream import McapStream
+
+        return McapStream(path, self._recorder, self._metadata_now())
 
     def stop_recording(self) -> RecordingState:
         """End; the frames stay."""
@@ -97,11 +129,20 @@ class RecordReplay:
             self._metadata = self._metadata_now()
             if self._journal is not None:
                 self._journal.finish()
-            return self.recording_state()
+            ended, stream = self.recording_state(), self._stream
+        self._finish_stream(stream)
+        return ended
+
+    def _finish_stream(self, stream: "McapStream | None") -> None:
+        """What is in a file whole needs no saving."""
+        if stream is not None and stream.finish():
+            self._unsaved = False
+            log.info("%s is written: %d frames", stream.path, stream.frame_count)
 
     def recording_state(self) -> RecordingState:
         """How far the recording is. Any thread, at once."""
-        recorder, frames = self._recorder, self._recorder.frame_count
+        recorder, stream = self._recorder, self._stream
+        frames = recorder.frame_count if stream is None else stream.frame_count
         timestep_s = float(self._engine.model.opt.timestep)
         return RecordingState(recorder.is_active, recorder.name, frames, frames * timestep_s)
 
@@ -140,13 +181,18 @@ class RecordReplay:
     def clear_recording(self) -> None:
         """Forget the frames."""
         with self._engine.locked():
+            if self._stream is not None and self._recorder.is_active:
+                raise BadValue(f"recording {self._recorder.name!r} goes to {self._stream.path}: stop it first")
+            self._stream = None
             self._recorder.clear()
             self._unsaved = False
             given_up, self._journal = self._journal, self._begin_journal() if self._recorder.is_active else None
         _discard(given_up)
 
     def autosave(self) -> Path | None:
-        """Write unsaved frames to ``autosave-<time>.json``, when the simulation ends."""
+        """Write unsaved frames to ``autosave-<time>.json``, when the simulation ends; those in a file are safe."""
+        if self._recorder.is_active:
+            self._finish_stream(self._stream)
         with self._engine.locked():
             journal, self._journal = self._journal, None
             wanted = self._unsaved and self._recorder.has_frames
@@ -171,12 +217,13 @@ class RecordReplay:
         recorder = self._recorder
         if self._journal_dir is None:
             return None
-        header = JournalHeader(recorder.name, recorder.joints, recorder.window_s, self._metadata_now())
+        about = self._metadata_now()
+        header = JournalHeader(recorder.name, recorder.joints, recorder.window_s, about, recorder.signals)
         return Journal(self._journal_dir, header, recorder.chunks)
 
     def _capture(self) -> None:
         data = self._engine.data
-        self._recorder.capture(data.time, data.qpos, data.qvel)
+        self._recorder.capture(data.time, data.qpos, data.qvel, data.ctrl, data.sensordata)
         self._unsaved = True
 
     def _metadata_to_keep(self) -> dict[str, Any]:

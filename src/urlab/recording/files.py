@@ -1,4 +1,4 @@
-"""Recordings on disk: where one lives that a client names, and reading it, as JSON or CSV."""
+"""Recordings on disk: where one lives that a client names, and reading it, as JSON, CSV or MCAP."""
 
 import codecs
 import csv
@@ -28,7 +28,8 @@ from urlab.paths import (
     shortened,
 )
 from urlab.recording.json_format import RECORDING, parse_json, parse_lines
-from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, FloatArray, RecordedJoint, Recording
+from urlab.recording.mcap_frames import MCAP, read_mcap
+from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, FloatArray, RecordedJoint, RecordedSignals, Recording
 
 DEFAULT_FILE = "recording.json"
 
@@ -59,8 +60,7 @@ def save_path(asked: str | None, replay_dir: Path, roots: FileRoots, kind: FileK
         raise PathNotWritable(_escape(asked, replay_dir, WRITE_OPTION), absolute_path=asked)
     path = Path(os.path.normpath(path))
     if path.suffix.lower() != kind.suffix:
-        later = " (.mcap will be the other suffix, not yet)" if kind is RECORDING else ""
-        raise not_writable(path, f"{kind.name} ends in {kind.suffix}{later}")
+        raise not_writable(path, f"{kind.name} ends in {kind.suffix}" if kind.suffix else f"{kind.name} has no suffix")
     try:
         return roots.to_write(path)
     except OutsideRoots as outside:
@@ -104,7 +104,7 @@ def _escape(asked: str | None, replay_dir: Path, option: str) -> str:
 
 
 def read_recording(path: Path) -> Recording:
-    """The recording in ``path``, named after the file: CSV when its suffix says so, else JSON.
+    """The recording in ``path``, named after the file: CSV or MCAP when its suffix says so, else JSON.
 
     The path is absolute and has no links, as `load_path` gives it. Our own files are read frame by frame; large ones of
     other writers in a child process with limits on memory and time. PathNotReadable tells what is wrong and where.
@@ -132,6 +132,8 @@ def _read(path: Path, file: BinaryIO) -> Recording:
     suffix, length_bytes = path.suffix.lower(), os.fstat(file.fileno()).st_size
     if length_bytes > MAX_FILE_BYTES:
         raise ValueError(f"it is too large: {length_bytes} bytes, the limit is {MAX_FILE_BYTES}")
+    if suffix == MCAP.suffix:
+        return read_mcap(path.stem, file)
     if suffix != CSV_SUFFIX:
         ours = parse_lines(path.stem, file)
         if ours is not None:
@@ -173,8 +175,13 @@ def _read_in_child(name: str, suffix: str, file: BinaryIO) -> Recording:
 
 def packed(recording: Recording) -> bytes:
     """A recording without its name as bytes: a line of JSON, then its arrays."""
-    header = {"frames": recording.frame_count, "joints": [[one.name, one.qpos_dim] for one in recording.joints]}
-    arrays = (recording.times, recording.qpos, recording.qvel)
+    header = {
+        "frames": recording.frame_count,
+        "joints": [[one.name, one.qpos_dim] for one in recording.joints],
+        "controls": recording.signals.controls,
+        "sensors": recording.signals.sensors,
+    }
+    arrays = (recording.times, recording.qpos, recording.qvel, recording.ctrl, recording.sensordata)
     return b"".join([msgspec.json.encode(header), b"\n", *(one.tobytes() for one in arrays)])
 
 
@@ -184,9 +191,12 @@ def unpacked(name: str, content: bytes) -> Recording:
     header = msgspec.json.decode(line)
     joints = tuple(RecordedJoint(one, dim, QVEL_DIM_OF_QPOS_DIM[dim]) for one, dim in header["joints"])
     numbers = np.frombuffer(content, offset=len(line) + 1).copy()
-    frames, nq = header["frames"], sum(one.qpos_dim for one in joints)
-    times, qpos, qvel = np.split(numbers, [frames, frames * (1 + nq)])
-    return Recording(name, joints, times, qpos.reshape(frames, nq), qvel.reshape(frames, -1))
+    signals = RecordedSignals(tuple(header["controls"]), tuple((one, dim) for one, dim in header["sensors"]))
+    frames, widths = header["frames"], [sum(one.qpos_dim for one in joints), sum(one.qvel_dim for one in joints)]
+    widths += [len(signals.controls), signals.sensor_dim]
+    times, *parts = np.split(numbers, frames * np.cumsum([1, *widths[:-1]]))
+    qpos, qvel, *rest = (one.reshape(frames, width) for one, width in zip(parts, widths, strict=True))
+    return Recording(name, joints, times, qpos, qvel, signals, *rest)
 
 
 # -- CSV: a header row, one row per frame, positions only ---------------------------------------------------------

@@ -29,8 +29,8 @@ import numpy as np
 
 from urlab.errors import FileError
 from urlab.recording.json_format import write_json
-from urlab.recording.recorder import WINDOW_SLACK, FrameChunk
-from urlab.recording.recording import FloatArray, RecordedJoint, Recording
+from urlab.recording.recorder import WINDOW_SLACK, FrameChunk, new_frames
+from urlab.recording.recording import NO_SIGNALS, FloatArray, RecordedJoint, RecordedSignals, Recording
 
 log = logging.getLogger("urlab.recording")
 
@@ -59,11 +59,13 @@ class JournalHeader:
     joints: tuple[RecordedJoint, ...]
     window_s: float
     metadata: Mapping[str, Any]
+    signals: RecordedSignals = NO_SIGNALS
 
     @property
     def columns(self) -> int:
-        """The numbers of one frame: its time, its elapsed time, positions, velocities."""
-        return 2 + sum(one.qpos_dim + one.qvel_dim for one in self.joints)
+        """The numbers of one frame: its time, its elapsed time, positions, velocities, controls, sensors."""
+        signals = len(self.signals.controls) + self.signals.sensor_dim
+        return 2 + sum(one.qpos_dim + one.qvel_dim for one in self.joints) + signals
 
 
 class Journal:
@@ -158,16 +160,9 @@ class Journal:
 
     def _new_blocks(self) -> Iterator[tuple[int, FloatArray]]:
         """Copies of the frames that are not on disk yet, with the number of the first of each."""
-        for chunk in tuple(self._chunks):
-            first, fill = chunk.first, chunk.fill
-            begin = max(self._position - first, 0)
-            if begin >= fill:
-                continue
-            rows = slice(begin, fill)
-            times, elapsed = chunk.times[rows, None], chunk.elapsed[rows, None]
-            block = np.concatenate((times, elapsed, chunk.qpos[rows], chunk.qvel[rows]), axis=1)
-            if chunk.first == first:  # else they were dropped meanwhile, and others stand there
-                yield first + begin, block
+        for first, frames in new_frames(self._chunks, self._position):
+            times, elapsed, *states = frames
+            yield first, np.concatenate((times[:, None], elapsed[:, None], *states), axis=1)
 
     def _write(self, first: int, block: FloatArray) -> None:
         body = block.tobytes()
@@ -254,7 +249,14 @@ def _make_folder(root: Path, header: JournalHeader) -> tuple[Path, int]:
 
 def _encoded(header: JournalHeader) -> bytes:
     joints = [[one.name, one.qpos_dim, one.qvel_dim] for one in header.joints]
-    about = {"name": header.name, "joints": joints, "window_s": header.window_s, "metadata": dict(header.metadata)}
+    about = {
+        "name": header.name,
+        "joints": joints,
+        "window_s": header.window_s,
+        "metadata": dict(header.metadata),
+        "controls": header.signals.controls,
+        "sensors": header.signals.sensors,
+    }
     return json.dumps(about).encode()
 
 
@@ -351,15 +353,20 @@ def read_journal(entry: Path) -> tuple[Recording, JournalHeader] | None:
     frames = np.concatenate(blocks) if blocks else np.empty((0, header.columns))
     if len(frames):
         frames = frames[np.searchsorted(frames[:, 1], frames[-1, 1] - header.window_s * WINDOW_SLACK) :]
-    nq = sum(one.qpos_dim for one in header.joints)
-    return Recording(header.name, header.joints, frames[:, 0], frames[:, 2 : 2 + nq], frames[:, 2 + nq :]), header
+    nq, nv = sum(one.qpos_dim for one in header.joints), sum(one.qvel_dim for one in header.joints)
+    ends = np.cumsum([2, nq, nv, len(header.signals.controls)])
+    _, *states = np.split(frames, ends, axis=1)
+    qpos, qvel, ctrl, sensordata = states
+    return Recording(header.name, header.joints, frames[:, 0], qpos, qvel, header.signals, ctrl, sensordata), header
 
 
 def _read_header(path: Path) -> JournalHeader | None:
     try:
         about = json.loads(path.read_bytes())
         joints = tuple(RecordedJoint(str(name), int(nq), int(nv)) for name, nq, nv in about["joints"])
-        return JournalHeader(str(about["name"]), joints, float(about["window_s"]), dict(about["metadata"]))
+        sensors = tuple((str(name), int(dim)) for name, dim in about.get("sensors", ()))
+        signals = RecordedSignals(tuple(str(name) for name in about.get("controls", ())), sensors)
+        return JournalHeader(str(about["name"]), joints, float(about["window_s"]), dict(about["metadata"]), signals)
     except (OSError, ValueError, KeyError, TypeError):
         log.warning("the journal %s cannot be read and is taken away", path.parent)
         return None

@@ -16,7 +16,13 @@ import numpy as np
 from urlab.errors import known
 from urlab.files import not_writable, replacing
 from urlab.paths import FileKind
-from urlab.recording.recording import QVEL_DIM_OF_QPOS_DIM, RecordedJoint, Recording
+from urlab.recording.recording import (
+    NO_SIGNALS,
+    QVEL_DIM_OF_QPOS_DIM,
+    RecordedJoint,
+    RecordedSignals,
+    Recording,
+)
 
 FORMAT_VERSION = 1
 
@@ -39,6 +45,15 @@ class _State(msgspec.Struct):
 class _Frame(msgspec.Struct):
     timestamp: float
     joint_states: dict[str, _State] = msgspec.field(name="jointStates")
+    ctrl: list[float] = []
+    sensordata: list[float] = []
+
+
+class _About(msgspec.Struct):
+    """What our own files say of their controls and sensors."""
+
+    controls: tuple[str, ...] = ()
+    sensors: tuple[tuple[str, int], ...] = ()
 
 
 _FRAME_KEYS = {"timestamp": "timestamp", "jointstates": "jointStates"}
@@ -53,11 +68,11 @@ def parse_json(name: str, data: bytes) -> Recording:
     included, is dropped, except in files that carry our ``urlab`` key, where every frame was one step.
     """
     try:
-        raw_frames, is_ours = _raw_frames(data)
-        recording = _recording(name, raw_frames)
+        raw_frames, signals = _raw_frames(data)
+        recording = _recording(name, raw_frames, signals or NO_SIGNALS)
     except msgspec.DecodeError as problem:
         raise ValueError(_explained(str(problem), data)) from problem
-    return recording if is_ours else recording.without_repeats()
+    return recording.without_repeats() if signals is None else recording
 
 
 def parse_lines(name: str, file: BinaryIO) -> Recording | None:
@@ -66,8 +81,7 @@ def parse_lines(name: str, file: BinaryIO) -> Recording | None:
     None when it is laid out otherwise, or broken: `parse_json` can say where.
     """
     try:
-        _check_opening(file)
-        return _recording_of_lines(name, _frame_lines(file))
+        return _recording_of_lines(name, _opening_signals(file), _frame_lines(file))
     except (ValueError, msgspec.DecodeError):
         return None
 
@@ -87,11 +101,20 @@ def opening_of(file: BinaryIO) -> bytes | None:
     return about[:-2] if about.endswith(b",\n") and following == _FRAMES else None
 
 
-def _check_opening(file: BinaryIO) -> None:
+def _opening_signals(file: BinaryIO) -> RecordedSignals:
     about = opening_of(file)
     if about is None:
         raise ValueError("it is laid out otherwise")
-    msgspec.json.decode(about, type=dict[str, msgspec.Raw])
+    return _signals(msgspec.json.decode(about, type=dict[str, msgspec.Raw]))
+
+
+def _signals(about: Mapping[str, msgspec.Raw]) -> RecordedSignals:
+    """What a file says of its controls and sensors; ValueError when that cannot be."""
+    named = {key: about[key] for key in ("controls", "sensors") if key in about}
+    said = msgspec.json.decode(msgspec.json.encode(named), type=_About)
+    if any(dim < 0 for _, dim in said.sensors):
+        raise ValueError("a sensor has less than no numbers")
+    return RecordedSignals(said.controls, said.sensors)
 
 
 def _frame_lines(file: BinaryIO) -> Iterator[msgspec.Raw]:
@@ -104,8 +127,8 @@ def _frame_lines(file: BinaryIO) -> Iterator[msgspec.Raw]:
         raise ValueError("it ends otherwise")
 
 
-def _recording_of_lines(name: str, lines: Iterator[msgspec.Raw]) -> Recording:
-    times, qpos, qvel = array("d"), array("d"), array("d")
+def _recording_of_lines(name: str, signals: RecordedSignals, lines: Iterator[msgspec.Raw]) -> Recording:
+    times, qpos, qvel, ctrl, sensordata = (array("d") for _ in range(5))
     joints: tuple[RecordedJoint, ...] = ()
     for number, line in enumerate(lines):
         frame = _frame(line, number)
@@ -114,14 +137,24 @@ def _recording_of_lines(name: str, lines: Iterator[msgspec.Raw]) -> Recording:
         times.append(frame.timestamp)
         qpos.extend(positions)
         qvel.extend(velocities or [0.0] * sum(one.qvel_dim for one in joints))
+        _check_signals(frame, signals, number)
+        ctrl.extend(frame.ctrl)
+        sensordata.extend(frame.sensordata)
     count = len(times)
     return Recording(
-        name, joints, np.array(times), np.array(qpos).reshape(count, -1), np.array(qvel).reshape(count, -1)
+        name,
+        joints,
+        np.array(times),
+        np.array(qpos).reshape(count, -1),
+        np.array(qvel).reshape(count, -1),
+        signals,
+        np.array(ctrl).reshape(count, len(signals.controls)),
+        np.array(sensordata).reshape(count, signals.sensor_dim),
     )
 
 
-def _raw_frames(data: bytes) -> tuple[list[msgspec.Raw], bool]:
-    """The frames, still as text, and whether we wrote the file."""
+def _raw_frames(data: bytes) -> tuple[list[msgspec.Raw], RecordedSignals | None]:
+    """The frames, still as text, and what else we wrote; None in a file of another writer."""
     top = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     raw = next((value for key, value in top.items() if key.lower() == "frames"), None)
     if raw is None:
@@ -129,21 +162,36 @@ def _raw_frames(data: bytes) -> tuple[list[msgspec.Raw], bool]:
     frames = msgspec.json.decode(raw, type=list[msgspec.Raw])
     if not frames:
         raise ValueError("its Frames are empty")
-    return frames, "urlab" in top
+    if "urlab" not in top:
+        return frames, None
+    about = msgspec.json.decode(top["urlab"])
+    return frames, _signals(msgspec.json.decode(top["urlab"], type=dict[str, msgspec.Raw])) if about else NO_SIGNALS
 
 
-def _recording(name: str, raw_frames: list[msgspec.Raw]) -> Recording:
+def _recording(name: str, raw_frames: list[msgspec.Raw], signals: RecordedSignals) -> Recording:
     joints = _joints(_frame(raw_frames[0], 0))
     nq, nv = sum(one.qpos_dim for one in joints), sum(one.qvel_dim for one in joints)
-    times, qpos, qvel = np.empty(len(raw_frames)), np.empty((len(raw_frames), nq)), np.zeros((len(raw_frames), nv))
+    count = len(raw_frames)
+    times, qpos, qvel = np.empty(count), np.empty((count, nq)), np.zeros((count, nv))
+    ctrl, sensordata = np.empty((count, len(signals.controls))), np.empty((count, signals.sensor_dim))
     for number, raw in enumerate(raw_frames):
         frame = _frame(raw, number)
+        _check_signals(frame, signals, number)
+        ctrl[number], sensordata[number] = frame.ctrl or 0.0, frame.sensordata or 0.0
         times[number] = frame.timestamp
         positions, velocities = _states(frame, joints, number)
         qpos[number] = positions
         if velocities:
             qvel[number] = velocities
-    return Recording(name, joints, times, qpos, qvel)
+    return Recording(name, joints, times, qpos, qvel, signals, ctrl, sensordata)
+
+
+def _check_signals(frame: _Frame, signals: RecordedSignals, number: int) -> None:
+    expected = {"ctrl": len(signals.controls), "sensordata": signals.sensor_dim}
+    for key, count in expected.items():
+        found = len(getattr(frame, key))
+        if found != count:
+            raise ValueError(f"frame {number} has {found} numbers in {key}, its first line names {count}")
 
 
 def _frame(raw: msgspec.Raw, number: int) -> _Frame:
@@ -236,8 +284,8 @@ def write_json(recording: Recording, path: Path, metadata: Mapping[str, Any] | N
     key ``urlab`` beside the joint order. JSON has no NaN or infinity: a frame with one is left out, and counted
     under ``urlab.left_out_non_finite``. PathNotWritable when no frame is left or the file cannot be written.
     """
-    finite_states = np.isfinite(recording.qpos).all(axis=1) & np.isfinite(recording.qvel).all(axis=1)
-    finite = np.flatnonzero(np.isfinite(recording.times) & finite_states)
+    arrays = (recording.times[:, None], recording.qpos, recording.qvel, recording.ctrl, recording.sensordata)
+    finite = np.flatnonzero(np.logical_and.reduce([np.isfinite(one).all(axis=1) for one in arrays]))
     if not finite.size:
         captured = recording.frame_count
         raise not_writable(path, f"the recording has no frames with finite numbers ({captured} captured)")
@@ -260,6 +308,8 @@ def _about(recording: Recording, written: int, metadata: Mapping[str, Any]) -> b
         "frame_count": written,
         "left_out_non_finite": recording.frame_count - written,
         "joints": [{"name": one.name, "qpos": one.qpos_dim, "qvel": one.qvel_dim} for one in recording.joints],
+        "controls": recording.signals.controls,
+        "sensors": recording.signals.sensors,
     }
     return msgspec.json.encode(about)
 
@@ -270,7 +320,9 @@ def _encoded_frames(recording: Recording, frames: list[int]) -> Iterator[bytes]:
     for frame in frames:
         qpos, qvel = recording.qpos[frame].tolist(), recording.qvel[frame].tolist()
         states = {name: {"qPos": qpos[q], "qVel": qvel[v]} for name, q, v in columns}
-        yield encode({"timestamp": float(recording.times[frame]), "jointStates": states, **_NO_CAMERA})
+        signals = {"ctrl": recording.ctrl[frame].tolist(), "sensordata": recording.sensordata[frame].tolist()}
+        kept = {key: numbers for key, numbers in signals.items() if numbers}
+        yield encode({"timestamp": float(recording.times[frame]), "jointStates": states, **kept, **_NO_CAMERA})
 
 
 def _columns(recording: Recording) -> list[tuple[str, slice, slice]]:

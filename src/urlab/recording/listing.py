@@ -16,6 +16,7 @@ from urlab.errors import PathNotReadable
 from urlab.paths import READ_OPTION, FileRoots, OutsideRoots, open_to_read, outside_words
 from urlab.recording.files import CSV_SUFFIX
 from urlab.recording.json_format import CLOSING, RECORDING, opening_of
+from urlab.recording.mcap_frames import MCAP, read_about
 
 MAX_LISTED = 1000
 _MAX_DEPTH = 8
@@ -24,7 +25,7 @@ _MAX_ENTRIES = 100_000
 
 _HEAD_BYTES = 4096
 _BEFORE_TEXT = codecs.BOM_UTF8 + codecs.BOM_UTF16_LE + codecs.BOM_UTF16_BE + b"\0 \t\r\n"
-_SUFFIXES = (RECORDING.suffix, CSV_SUFFIX)
+_SUFFIXES = (RECORDING.suffix, CSV_SUFFIX, MCAP.suffix)
 
 
 class RecordingHeader(msgspec.Struct):
@@ -85,7 +86,7 @@ def read_header(path: Path) -> RecordingHeader:
     """What the first line of a file says of it; nothing where it is not one of ours, or cannot be read."""
     try:
         with path.open("rb") as file:
-            return _header(file)
+            return _mcap_header(file) if path.suffix.lower() == MCAP.suffix else _header(file)
     except (OSError, ValueError):
         return _NO_HEADER
 
@@ -125,6 +126,8 @@ def _looked_into(folder: Path, listed: RecordingFile) -> RecordingFile:
     """The same, with what the beginning and the end of the file tell."""
     try:
         with open_to_read(folder / listed.name) as file:
+            if listed.format == MCAP.suffix.removeprefix("."):
+                return replace(listed, header=_mcap_header(file))
             if listed.format != RECORDING.suffix.removeprefix("."):
                 return listed
             header = _header(file)
@@ -152,6 +155,13 @@ def _header(file: BinaryIO) -> RecordingHeader:
     if not head.lstrip(_BEFORE_TEXT).startswith(b"{"):
         raise ValueError("it is not a recording: no JSON object begins there")
     return _NO_HEADER
+
+
+def _mcap_header(file: BinaryIO) -> RecordingHeader:
+    try:
+        return msgspec.convert(read_about(file), RecordingHeader)
+    except msgspec.ValidationError as wrong:
+        raise ValueError(f"its metadata is not as we write it: {wrong}") from wrong
 
 
 def _check_end(file: BinaryIO) -> None:

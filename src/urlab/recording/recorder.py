@@ -2,17 +2,30 @@
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from urlab.compile.compiled_scene import JointSlot
 from urlab.errors import BadValue, RecordingAlreadyActive, RecordingNotActive
-from urlab.recording.recording import LIVE, FloatArray, RecordedJoint, Recording, recorded_joints
+from urlab.recording.recording import (
+    LIVE,
+    NO_SIGNALS,
+    FloatArray,
+    RecordedJoint,
+    RecordedSignals,
+    Recording,
+    recorded_joints,
+)
 from urlab_wire.envelope import MAX_NAME_LENGTH
 
 _CHUNK_BYTES = 1 << 20
 _MAX_CHUNK_ROWS = 4096
+
+NOTHING: FloatArray = np.empty(0)
+Widths = tuple[int, int, int, int]
+"""The numbers of one frame in qpos, qvel, ctrl and sensordata."""
 
 
 class FrameChunk:
@@ -23,15 +36,39 @@ class FrameChunk:
     frames when its own have been dropped.
     """
 
-    __slots__ = ("elapsed", "fill", "first", "qpos", "qvel", "times")
+    __slots__ = ("ctrl", "elapsed", "fill", "first", "qpos", "qvel", "sensordata", "times")
 
-    def __init__(self, rows: int, nq: int, nv: int) -> None:
+    def __init__(self, rows: int, widths: Widths) -> None:
         self.first = 0
         self.fill = 0
         self.times = np.empty(rows)
         self.elapsed = np.empty(rows)
-        self.qpos = np.empty((rows, nq))
-        self.qvel = np.empty((rows, nv))
+        self.qpos, self.qvel, self.ctrl, self.sensordata = (np.empty((rows, width)) for width in widths)
+
+
+class FrameBlock(NamedTuple):
+    """Copies of frames that follow one another: ``times`` and ``elapsed`` (n,), the rest (n, width)."""
+
+    times: FloatArray
+    elapsed: FloatArray
+    qpos: FloatArray
+    qvel: FloatArray
+    ctrl: FloatArray
+    sensordata: FloatArray
+
+
+def new_frames(chunks: Iterable[FrameChunk], position: int) -> Iterator[tuple[int, FrameBlock]]:
+    """Copies of the frames from number ``position`` on, with the number of the first of each. Any thread."""
+    for chunk in tuple(chunks):
+        first, fill = chunk.first, chunk.fill
+        begin = max(position - first, 0)
+        if begin >= fill:
+            continue
+        rows = slice(begin, fill)
+        kept = (chunk.times, chunk.elapsed, chunk.qpos, chunk.qvel, chunk.ctrl, chunk.sensordata)
+        block = FrameBlock(*(one[rows].copy() for one in kept))
+        if chunk.first == first:  # else they were dropped meanwhile, and others stand there
+            yield first + begin, block
 
 
 class FrameStore:
@@ -40,14 +77,15 @@ class FrameStore:
     Appending and dropping are O(1) amortised. When the space is used up, the oldest chunk makes room for the next.
     """
 
-    def __init__(self, nq: int, nv: int, max_bytes: int) -> None:
-        self._nq, self._nv = nq, nv
-        row_bytes = 8 * (2 + nq + nv)
+    def __init__(self, widths: Widths, max_bytes: int) -> None:
+        self._widths = widths
+        self._has_signals = widths[2] + widths[3] > 0
+        row_bytes = 8 * (2 + sum(widths))
         self._rows = min(max(min(_CHUNK_BYTES, max_bytes // 8) // row_bytes, 1), _MAX_CHUNK_ROWS)
         self._chunk_bytes = self._rows * row_bytes
         self._max_chunks = max(max_bytes // self._chunk_bytes, 2)
         self._spare: FrameChunk | None = None
-        self._full = FrameChunk(0, nq, nv)
+        self._full = FrameChunk(0, widths)
         self._full.fill = self._rows
         self.clear()
 
@@ -68,7 +106,15 @@ class FrameStore:
         """Bytes that are allocated for frames."""
         return (len(self.chunks) + (self._spare is not None)) * self._chunk_bytes
 
-    def append(self, time_s: float, elapsed_s: float, qpos: FloatArray, qvel: FloatArray) -> None:
+    def append(
+        self,
+        time_s: float,
+        elapsed_s: float,
+        qpos: FloatArray,
+        qvel: FloatArray,
+        ctrl: FloatArray = NOTHING,
+        sensordata: FloatArray = NOTHING,
+    ) -> None:
         """Copy one frame to the end."""
         chunk = self._last
         if chunk.fill == self._rows:
@@ -78,6 +124,9 @@ class FrameStore:
         chunk.elapsed[row] = elapsed_s
         chunk.qpos[row] = qpos
         chunk.qvel[row] = qvel
+        if self._has_signals:
+            chunk.ctrl[row] = ctrl
+            chunk.sensordata[row] = sensordata
         chunk.fill = row + 1
         self.count += 1
 
@@ -90,20 +139,18 @@ class FrameStore:
                 self._retire_oldest_chunk()
             self._oldest_elapsed = float(self.chunks[0].elapsed[self._head])
 
-    def arrays(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Copies: times (n,), qpos (n, nq), qvel (n, nv)."""
+    def arrays(self) -> tuple[FloatArray, ...]:
+        """Copies: times (n,), qpos (n, nq), qvel (n, nv), ctrl (n, nu), sensordata (n, nsensordata)."""
         count, head = self.count, self._head
-        times, qpos, qvel = np.empty(count), np.empty((count, self._nq)), np.empty((count, self._nv))
+        copies = (np.empty(count), *(np.empty((count, width)) for width in self._widths))
         begin = 0
         for chunk in self.chunks:
             rows, end = slice(head, chunk.fill), begin + chunk.fill - head
-            times[begin:end], qpos[begin:end], qvel[begin:end] = (
-                chunk.times[rows],
-                chunk.qpos[rows],
-                chunk.qvel[rows],
-            )
+            kept = (chunk.times, chunk.qpos, chunk.qvel, chunk.ctrl, chunk.sensordata)
+            for copy, array in zip(copies, kept, strict=True):
+                copy[begin:end] = array[rows]
             begin, head = end, 0
-        return times, qpos, qvel
+        return copies
 
     def _open_chunk(self, elapsed_s: float) -> FrameChunk:
         if len(self.chunks) == self._max_chunks:
@@ -112,7 +159,7 @@ class FrameStore:
             self._oldest_elapsed = float(self.chunks[0].elapsed[0])
         if not self.chunks:
             self._oldest_elapsed = elapsed_s
-        chunk = self._spare or FrameChunk(self._rows, self._nq, self._nv)
+        chunk = self._spare or FrameChunk(self._rows, self._widths)
         self._spare = None
         chunk.first, chunk.fill = self._total, 0
         self._total += self._rows
@@ -141,10 +188,16 @@ class Recorder:
     It keeps one recording: the running one, or else the last that was stopped and not cleared.
     """
 
-    def __init__(self, joints: Sequence[JointSlot], max_bytes: int = _DEFAULT_MAX_BYTES) -> None:
+    def __init__(
+        self,
+        joints: Sequence[JointSlot],
+        signals: RecordedSignals = NO_SIGNALS,
+        max_bytes: int = _DEFAULT_MAX_BYTES,
+    ) -> None:
         self._joints = recorded_joints(joints)
+        self.signals = signals
         nq, nv = sum(one.qpos_dim for one in self._joints), sum(one.qvel_dim for one in self._joints)
-        self._store = FrameStore(nq, nv, max_bytes)
+        self._store = FrameStore((nq, nv, len(signals.controls), signals.sensor_dim), max_bytes)
         self._stopped: Recording | None = None
         self.is_active = False
         """Whether a recording is running."""
@@ -192,15 +245,22 @@ class Recorder:
         self.is_active = True
         return self.name, self._window_s
 
-    def capture(self, time_s: float, qpos: FloatArray, qvel: FloatArray) -> None:
-        """Copy one state (full ``qpos`` and ``qvel``), right after ``mj_step``; nothing when no recording runs."""
+    def capture(
+        self,
+        time_s: float,
+        qpos: FloatArray,
+        qvel: FloatArray,
+        ctrl: FloatArray = NOTHING,
+        sensordata: FloatArray = NOTHING,
+    ) -> None:
+        """Copy one state (full arrays), right after ``mj_step``; nothing when no recording runs."""
         if not self.is_active:
             return
         if time_s < self._last_time_s:
             self._offset_s += self._last_time_s - time_s
         self._last_time_s = time_s
         elapsed_s = time_s + self._offset_s
-        self._store.append(time_s, elapsed_s, qpos, qvel)
+        self._store.append(time_s, elapsed_s, qpos, qvel, ctrl, sensordata)
         self._store.drop_before(elapsed_s - self._window_s * WINDOW_SLACK)
 
     def stop(self) -> Recording:
@@ -224,8 +284,8 @@ class Recorder:
             return self._stopped
         if not self.is_active:
             raise RecordingNotActive("there is no recording; recording_start begins one")
-        times, qpos, qvel = self._store.arrays()
-        return Recording(self.name, self._joints, times, qpos, qvel)
+        times, qpos, qvel, ctrl, sensordata = self._store.arrays()
+        return Recording(self.name, self._joints, times, qpos, qvel, self.signals, ctrl, sensordata)
 
 
 def _checked_name(name: str | None) -> str:

@@ -1,13 +1,13 @@
-"""A recording as data: what was captured, frame by frame, for every joint of a model."""
+"""A recording as data: what was captured, frame by frame: joints, controls and sensors of a model."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.compile.compiled_scene import JointSlot
+from urlab.compile.compiled_scene import CompiledScene, JointSlot
 from urlab.errors import BadValue
 
 FloatArray = NDArray[np.float64]
@@ -28,12 +28,31 @@ class RecordedJoint:
     qvel_dim: int
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedSignals:
+    """What a recording has beside joints: the names of its controls, and its sensors as (name, numbers)."""
+
+    controls: tuple[str, ...] = ()
+    sensors: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def sensor_dim(self) -> int:
+        """The numbers of all sensors."""
+        return sum(dim for _, dim in self.sensors)
+
+
+NO_SIGNALS = RecordedSignals()
+_NOTHING: FloatArray = np.empty((0, 0))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
     """Frames in the order of their capture; the arrays are read-only.
 
     ``times`` (n,) in simulated seconds, ``qpos`` (n, nq) and ``qvel`` (n, nv) in MuJoCo's units. The columns of
     the joints follow one another in the order of ``joints``. Times go backwards where the simulation was reset.
+    ``ctrl`` (n, nu) is what led to each frame, ``sensordata`` (n, nsensordata) what MuJoCo had of it after that step;
+    their columns are those of ``signals``, which a recording of another writer has none of.
     """
 
     name: str
@@ -41,15 +60,21 @@ class Recording:
     times: FloatArray
     qpos: FloatArray
     qvel: FloatArray
+    signals: RecordedSignals = NO_SIGNALS
+    ctrl: FloatArray = field(default_factory=lambda: _NOTHING)
+    sensordata: FloatArray = field(default_factory=lambda: _NOTHING)
 
     def __post_init__(self) -> None:
         frames = len(self.times)
         columns = {
             "qpos": sum(one.qpos_dim for one in self.joints),
             "qvel": sum(one.qvel_dim for one in self.joints),
+            "ctrl": len(self.signals.controls),
+            "sensordata": self.signals.sensor_dim,
         }
         for attribute, width in (("times", None), *columns.items()):
-            array = read_only(getattr(self, attribute))
+            given = getattr(self, attribute)
+            array = read_only(np.empty((frames, 0)) if given is _NOTHING else given)
             expected = (frames,) if width is None else (frames, width)
             if array.shape != expected:
                 raise ValueError(f"{attribute} has shape {array.shape}, the joints and times need {expected}")
@@ -75,10 +100,13 @@ class Recording:
 
     def without_repeats(self) -> "Recording":
         """The recording without frames that equal the one before them in timestamp and state."""
-        columns = (self.times[:, None], self.qpos, self.qvel)
+        columns = (self.times[:, None], self.qpos, self.qvel, self.ctrl, self.sensordata)
         repeats = np.logical_and.reduce([(one[1:] == one[:-1]).all(axis=1) for one in columns])
         keep = np.concatenate(([True], ~repeats))[: self.frame_count]
-        return Recording(self.name, self.joints, self.times[keep], self.qpos[keep], self.qvel[keep])
+        times, qpos, qvel, ctrl, sensordata = (
+            one[keep] for one in (self.times, self.qpos, self.qvel, self.ctrl, self.sensordata)
+        )
+        return Recording(self.name, self.joints, times, qpos, qvel, self.signals, ctrl, sensordata)
 
 
 def read_only(array: FloatArray) -> FloatArray:
@@ -101,3 +129,12 @@ def recorded_joints(slots: Sequence[JointSlot]) -> tuple[RecordedJoint, ...]:
     return tuple(
         RecordedJoint(one.name, one.qpos.stop - one.qpos.start, one.qvel.stop - one.qvel.start) for one in slots
     )
+
+
+def recorded_signals(scene: CompiledScene) -> RecordedSignals:
+    """The controls and sensors of a scene, in the order of ``ctrl`` and ``sensordata``."""
+    named = {slot.id: slot.name for robot in scene.articulations for slot in robot.controls}
+    model = scene.model
+    controls = tuple(named.get(index, f"ctrl[{index}]") for index in range(int(model.nu)))
+    sensors = [model.sensor(index) for index in range(int(model.nsensor))]
+    return RecordedSignals(controls, tuple((one.name or f"sensor[{one.id}]", int(one.dim[0])) for one in sensors))

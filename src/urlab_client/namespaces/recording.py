@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,10 +63,22 @@ class URLabRecordingAPI(RpcNamespace):
         """Where the last `save` went."""
         return self._last_saved_path
 
-    def start(self, name: str | None = None, max_duration_s: float | None = None) -> RecordingHandle:
-        """Begin recording; ``max_duration_s`` is a rolling window of simulated time."""
-        reply = self._ask(wire.RecordingStartRequest(name=name, max_duration_s=max_duration_s))
+    def start(
+        self,
+        name: str | None = None,
+        max_duration_s: float | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+    ) -> RecordingHandle:
+        """Begin recording; ``max_duration_s`` is a rolling window of simulated time.
+
+        With ``path`` (extension) frames go to that MCAP file as they come: a server that is killed loses less than a
+        second. It is named as in `save`; `stop` completes it.
+        """
+        where = None if path is None else written_path(path)
+        reply = self._ask(wire.RecordingStartRequest(name=name, max_duration_s=max_duration_s, path=where))
         self._is_active = True
+        self._last_saved_path = self._last_saved_path if where is None else Path(reply.absolute_path or where)
         return RecordingHandle(reply.name, reply.max_duration_s or None)
 
     def stop(self) -> RecordingSummary:
@@ -105,7 +117,10 @@ class URLabRecordingAPI(RpcNamespace):
         out: str | os.PathLike[str] | None = None,
         *,
         format: str = "mp4",  # noqa: A002 - the protocol's word
+        also: Sequence[str | os.PathLike[str]] = (),
+        task: str | None = None,
         camera: str | None = None,
+        cameras: Sequence[str] | None = None,
         width: int | None = None,
         height: int | None = None,
         fps: float | None = None,
@@ -114,14 +129,16 @@ class URLabRecordingAPI(RpcNamespace):
         wait: bool = True,
         progress: Callable[[ExportStatus], None] | None = None,
     ) -> ExportStatus:
-        """Have the server make a film of a saved recording (extension); needs its extra ``video``.
+        """Have the server write a saved recording in another format (extension): mp4, mcap, parquet, hdf5, lerobot.
 
-        The film shows the running scene, or the edited level while nothing plays, in the recorded states: through
-        ``camera``, or else as the viewport shows it now. ``width`` and ``height`` are in pixels; a second of the film
-        is a second of simulated time, ``start`` and ``end`` are timestamps of the recording. ``out`` is named as in
-        `save`; by default it has the name of the recording, in the replay folder. Only films of ours are replaced.
+        Pictures show the running scene, or the edited level while nothing plays, in the recorded states: a film through
+        ``camera``, or else as the viewport shows it now; the other formats through ``cameras``. ``also`` are further
+        recordings for formats that hold several, ``task`` says in words what is done in them. ``width`` and ``height``
+        are in pixels; a second of a film is a second of simulated time, ``start`` and ``end`` are timestamps of the
+        recording. ``out`` is named as in `save`; by default it has the name of the recording, in the replay folder.
+        Only files of ours are replaced. A film needs the server's extra ``video``, the rest ``record``.
 
-        Returns when the film is there; an exception meanwhile, Ctrl-C for one, cancels it. ``progress`` is called again
+        Returns when the file is there; an exception meanwhile, Ctrl-C for one, cancels it. ``progress`` is called again
         and again until then. With ``wait`` False it returns at once: see `export_status` and `cancel_export`.
         """
         reply = self._ask(
@@ -129,7 +146,10 @@ class URLabRecordingAPI(RpcNamespace):
                 path=found_path(path),
                 format=format,
                 out=None if out is None else written_path(out),
+                also=[found_path(one) for one in also] or None,
+                task=task,
                 camera=camera,
+                cameras=None if cameras is None else [*cameras],
                 width=width,
                 height=height,
                 fps=fps,

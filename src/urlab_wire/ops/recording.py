@@ -6,17 +6,22 @@ from urlab_wire.envelope import Name, Reply, Request, Text
 
 
 class RecordingStartRequest(Request["RecordingStartReply"], tag="recording_start"):
-    """Begin; ``max_duration_s`` is a rolling window of simulated time."""
+    """Begin; ``max_duration_s`` is a rolling window of simulated time.
+
+    With ``path``, an extension, frames go to that MCAP file as they come.
+    """
 
     name: Name | None = None
     max_duration_s: float | None = None
+    path: Text | None = None
 
 
 class RecordingStartReply(Reply, tag="recording_start_ok"):
-    """The name and the window in force."""
+    """The name and the window in force; where the file is, if there is one."""
 
     name: str
     max_duration_s: float
+    absolute_path: str | None = None
 
 
 class RecordingStopRequest(Request["RecordingStopReply"], tag="recording_stop"):
@@ -94,18 +99,22 @@ class ListRecordingsReply(Reply, tag="list_recordings_ok"):
 
 
 class RecordingExportRequest(Request["RecordingExportReply"], tag="recording_export"):
-    """Begin to write a saved recording in another format, ``mp4``. An extension.
+    """Begin to write saved recordings as ``mp4``, ``mcap``, ``parquet``, ``hdf5`` or ``lerobot``. An extension.
 
-    The film shows the running scene, or the edited level while nothing plays, in the recorded states: through a camera
-    of the scene, or else through the viewport's, where it is now. ``out`` is named as in recording_save; by default it
-    is beside the recording. ``width`` and ``height`` are in pixels, ``fps`` are pictures per simulated second, ``from``
-    and ``to`` are timestamps of the recording.
+    Pictures show the running scene, or the edited level while nothing plays, in the recorded states: a film through
+    ``camera``, or else the viewport's, where it is now; other formats through ``cameras``. ``also`` are further
+    recordings for formats of several episodes, and ``task`` says in words what is done in them. ``out`` is named as in
+    recording_save; by default it is beside the recording. ``width`` and ``height`` are in pixels, ``fps`` are samples
+    per simulated second, ``from`` and ``to`` are timestamps of the recording.
     """
 
     path: Text
     format: str
     out: Text | None = None
+    also: list[Text] | None = None
+    task: Text | None = None
     camera: Text | None = None
+    cameras: list[Text] | None = None
     width: int | None = None
     height: int | None = None
     fps: float | None = None

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from urlab.errors import BadValue, PathNotWritable
-from urlab.export import Mp4
+from urlab.export import ExportSource, Mp4, RecordedEpisode
 
 GREYS = [0, 50, 100, 150, 200, 250]
 
 
 def write(clip, pictures, path, advance=lambda: None):
-    Mp4(10).write(clip, range(clip.first, clip.last + 1), pictures, path, advance)
+    source = ExportSource(None, [RecordedEpisode(clip, clip.all_frames(), "")], {"eye": pictures})
+    Mp4(10).write(source, path, advance)
 
 
 @pytest.fixture

@@ -10,7 +10,9 @@ def test_a_format_is_found_by_its_name():
 
 
 def test_an_unknown_format_is_refused_with_those_that_exist():
-    with pytest.raises(BadValue, match="there is no export format 'betamax'; there are: mp4"):
+    with pytest.raises(
+        BadValue, match="there is no export format 'betamax'; there are: hdf5, lerobot, mcap, mp4, parquet"
+    ):
         export_format("betamax")
 
 

@@ -251,6 +251,8 @@ def test_metadata_is_under_its_own_key(tmp_path, make_recording):
         "frame_count": 5,
         "left_out_non_finite": 0,
         "joints": [{"name": "hip", "qpos": 1, "qvel": 1}],
+        "controls": [],
+        "sensors": [],
     }
 
 

@@ -69,7 +69,7 @@ def test_slots_with_a_gap_are_refused(robot_slots):
 def test_the_front_door_is_what_it_promises():
     assert all(hasattr(urlab.recording, name) for name in urlab.recording.__all__)
     assert urlab.recording.__all__ == [
-        "LIVE", "Journal", "JournalHeader", "PlayableRecording", "RecordedJoint", "Recorder", "Recording",
-        "RecordingFile", "ReplayPlayer", "ReplayPosition", "fitted", "list_recordings", "load_path", "read_header",
-        "read_recording", "recover_in_background", "save_path", "write_json",
+        "LIVE", "MCAP", "Journal", "JournalHeader", "PlayableRecording", "RecordedJoint", "RecordedSignals", "Recorder",
+        "Recording", "RecordingFile", "ReplayPlayer", "ReplayPosition", "fitted", "list_recordings", "load_path",
+        "read_header", "read_recording", "recorded_signals", "recover_in_background", "save_path", "write_json",
     ]  # fmt: skip

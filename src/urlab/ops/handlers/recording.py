@@ -9,8 +9,10 @@ from urlab_wire.ops import recording as wire
 @handler("recording_start")
 def start(context: Context, request: wire.RecordingStartRequest) -> wire.RecordingStartReply:
     """Begin to record the joints, one frame per mj_step."""
-    name, max_duration_s = context.manager.record_replay.start_recording(request.name, request.max_duration_s)
-    return wire.RecordingStartReply(name=name, max_duration_s=max_duration_s)
+    record_replay = context.manager.record_replay
+    name, max_duration_s, path = record_replay.start_recording(request.name, request.max_duration_s, request.path)
+    absolute_path = None if path is None else str(path)
+    return wire.RecordingStartReply(name=name, max_duration_s=max_duration_s, absolute_path=absolute_path)
 
 
 @handler("recording_stop")

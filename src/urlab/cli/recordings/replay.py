@@ -51,7 +51,7 @@ ProjectDir = Annotated[
     Path | None, typer.Option("--project", metavar="DIR", help="Project folder.", show_default="per-user data folder")
 ]
 
-_WRONG = frozenset({ErrorCode.BAD_VALUE, ErrorCode.PATH_NOT_READABLE, ErrorCode.PATH_NOT_WRITABLE})
+WRONG_CODES = frozenset({ErrorCode.BAD_VALUE, ErrorCode.PATH_NOT_READABLE, ErrorCode.PATH_NOT_WRITABLE})
 
 
 def replay(
@@ -75,18 +75,18 @@ def replay(
     Example: [bold]urlab replay episode.json --out film.mp4 --size 640x480[/bold]
     """
     set_up_logging(log_level)
-    width, height = _size(size)
+    width, height = read_size(size)
     from urlab.app import launch, open_project
     from urlab.cli.watch.clips import check_ffmpeg
     from urlab_client import URLabRPCError
 
     check_ffmpeg()
     folder = project or default_project()
-    recording = _found(file, open_project(folder))
-    shown = level or _level_of(recording, open_project(folder))
+    recording = found_recording(file, open_project(folder))
+    shown = level or level_of(recording, open_project(folder))
     with launch(shown, play=False, project=folder) as client:
         try:
-            with _Bar() as bar:
+            with ProgressBar("drawing") as bar:
                 film = client.recording.export(
                     recording,
                     out.absolute(),
@@ -99,11 +99,12 @@ def replay(
                     progress=bar.show,
                 )
         except URLabRPCError as refused:
-            raise CommandError(refused.message, WRONG_USE if refused.code in _WRONG else FAILED) from refused
+            raise CommandError(refused.message, WRONG_USE if refused.code in WRONG_CODES else FAILED) from refused
     _report(film, fps, as_json)
 
 
-def _size(text: str | None) -> tuple[int | None, int | None]:
+def read_size(text: str | None) -> tuple[int | None, int | None]:
+    """``640x480`` as two numbers."""
     if text is None:
         return None, None
     found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text.strip().lower())
@@ -112,7 +113,7 @@ def _size(text: str | None) -> tuple[int | None, int | None]:
     return int(found[1]), int(found[2])
 
 
-def _found(file: str, project: "Project") -> Path:
+def found_recording(file: str, project: "Project") -> Path:
     """The recording: a file that is there, or one of that name in the project."""
     from urlab.paths import FileRoots
     from urlab.recording import load_path
@@ -124,7 +125,7 @@ def _found(file: str, project: "Project") -> Path:
     return path
 
 
-def _level_of(recording: Path, project: "Project") -> str:
+def level_of(recording: Path, project: "Project") -> str:
     """The level that a recording says it is of."""
     from urlab.recording import read_header
     from urlab.scene.names import level_name
@@ -139,17 +140,20 @@ def _level_of(recording: Path, project: "Project") -> str:
     return level
 
 
-class _Bar:
+class ProgressBar:
     """A progress bar on a terminal, and nothing elsewhere."""
 
-    def __enter__(self) -> "_Bar":
+    def __init__(self, word: str) -> None:
+        self._word = word
+
+    def __enter__(self) -> "ProgressBar":
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         console = stderr()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         self._bars = Progress(*columns, console=console, disable=not console.is_terminal)
         self._bars.start()
-        self._task = self._bars.add_task("drawing", total=None)
+        self._task = self._bars.add_task(self._word, total=None)
         return self
 
     def show(self, status: "ExportStatus") -> None:

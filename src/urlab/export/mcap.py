@@ -1,0 +1,144 @@
+"""Recordings as MCAP: what ROS 2 and Foxglove read."""
+
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+from PIL import Image
+
+from urlab.export.clip import RecordedState
+from urlab.export.episodes import ExportSource, RecordedEpisode
+from urlab.export.formats import Advance, ExportFormat, require
+from urlab.files import replacing
+from urlab.recording.mcap_frames import MCAP, FrameMessages, about_frames, message_record
+from urlab.recording.recorder import FrameBlock
+from urlab.recording.ros_messages import compressed_image, transforms
+from urlab_wire.pixels import Bytes
+
+_CHUNK_BYTES = 4 << 20
+
+
+class Mcap(ExportFormat, name="mcap"):
+    """``/clock``, ``/joint_states``, ``/controls``, ``/sensors``, ``/tf``, ``/urlab/state``, and a topic per camera.
+
+    It has every frame, and pictures at the rate; it can be replayed and exported again.
+    """
+
+    kind = MCAP
+    every_frame = True
+
+    @classmethod
+    def check(cls) -> None:
+        """It takes mcap."""
+        require("mcap", "mcap", "zstandard")
+
+    def write(self, source: ExportSource, path: Path, advance: Advance) -> None:
+        """Write chunk by chunk."""
+        from urlab.recording.mcap_file import McapFile, Topic
+
+        (episode,) = source.episodes
+        recording = episode.recording
+        messages = FrameMessages(recording.joints, recording.signals)
+        topics = [Topic(*one) for one in messages.topics]
+        topics.append(Topic("/tf", "tf2_msgs/TFMessage"))
+        topics += [
+            Topic(f"/cameras/{_token(one)}/compressed", "sensor_msgs/CompressedImage") for one in source.pictures
+        ]
+        about = {**source.about, **about_frames(recording.name, recording.joints, recording.signals)}
+        with replacing(path, self.kind) as file, io.FileIO(os.dup(file.fileno()), "wb") as raw:
+            out = McapFile(raw, topics, {**about, "frame_count": len(episode.frames)})
+            chunk = _ChunkOfMessages()
+            for content in _contents(episode, messages, source, self.rate_hz):
+                for channel, log_ns, record in content:
+                    chunk.add(channel, log_ns, record)
+                if chunk.size > _CHUNK_BYTES:
+                    out.append(chunk.content())
+                    chunk = _ChunkOfMessages()
+                advance()
+            if chunk.size:
+                out.append(chunk.content())
+            out.finish()
+
+
+class _ChunkOfMessages:
+    """Records that will be a chunk."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._records: list[bytes] = []
+        self._places: dict[int, list[tuple[int, int]]] = {}
+        self._times: list[int] = []
+
+    def add(self, channel: int, log_ns: int, record: bytes) -> None:
+        self._places.setdefault(channel, []).append((log_ns, self.size))
+        self._records.append(record)
+        self._times.append(log_ns)
+        self.size += len(record)
+
+    def content(self) -> Any:
+        from urlab.recording.mcap_file import ChunkContent
+
+        places = {channel: np.array(pairs, np.uint64) for channel, pairs in self._places.items()}
+        return ChunkContent(b"".join(self._records), min(self._times), max(self._times), places)
+
+
+def _contents(episode: RecordedEpisode, messages: FrameMessages, source: ExportSource, rate_hz: float) -> Any:
+    """For every frame its records, as (channel, log time in ns, record)."""
+    recording, frames = episode.recording, episode.frames
+    elapsed = recording.elapsed()[frames] + recording.times[frames[0]]
+    drawn = set(episode.clip.sampled(rate_hz).tolist()) if source.pictures else set()
+    poses = _BodyPoses(source.scene)
+    first_picture = len(messages.topics) + 2
+    for number, frame in enumerate(frames.tolist()):
+        rows = slice(frame, frame + 1)
+        arrays = FrameBlock(
+            recording.times[rows],
+            elapsed[number : number + 1],
+            recording.qpos[rows],
+            recording.qvel[rows],
+            recording.ctrl[rows],
+            recording.sensordata[rows],
+        )
+        data, log_times, offsets = messages.encode(arrays, number)
+        log_ns = int(log_times[0])
+        ends = [*offsets[1:], len(data)]
+        records = [(channel, log_ns, data[a:b]) for channel, (a, b) in enumerate(zip(offsets, ends, strict=True), 1)]
+        state = episode.clip.state(frame)
+        moved = poses.message(state)
+        records.append((first_picture - 1, log_ns, message_record(first_picture - 1, number, log_ns, moved)))
+        if frame in drawn:
+            for channel, (name, camera) in enumerate(source.pictures.items(), first_picture):
+                picture = compressed_image(_token(name), _jpeg(camera.draw(state))).filled(state.sim_time)
+                records.append((channel, log_ns, message_record(channel, number, log_ns, picture)))
+        yield records
+
+
+class _BodyPoses:
+    """Where all bodies of a scene are in a state, as one message for /tf."""
+
+    def __init__(self, scene: Any) -> None:
+        self._model = scene.model
+        self._data = mujoco.MjData(self._model)
+        names = [self._model.body(number).name or f"body_{number}" for number in range(1, self._model.nbody)]
+        self._template = transforms(names)
+
+    def message(self, state: RecordedState) -> bytes:
+        data = self._data
+        data.qpos[:], data.mocap_pos[:], data.mocap_quat[:] = state.qpos, state.mocap_pos, state.mocap_quat
+        mujoco.mj_kinematics(self._model, data)
+        poses = np.concatenate((data.xpos, np.roll(data.xquat, -1, axis=1)), axis=1)[1:]
+        return self._template.filled(state.sim_time, **{f"pose_{index}": one for index, one in enumerate(poses)})
+
+
+def _jpeg(picture: Bytes) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(picture).save(buffer, "JPEG", quality=90)
+    return buffer.getvalue()
+
+
+def _token(name: str) -> str:
+    """A camera's name as a part of a topic's."""
+    return "".join(one if one.isalnum() and one.isascii() else "_" for one in name)
