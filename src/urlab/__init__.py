@@ -5,6 +5,7 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
 - `cli`: the command line, one file or folder per command.
 - `ros2`: the bridge to ROS 2, a client of a running server. `evaluation`: policies on manipulation tasks, over HTTP.
   `editor`: the browser editor, a client of a running server. `envs`: environments for learning.
+  `policies`: trained networks that drive a robot, through a client.
 - `app`: builds a server from the parts below. `health`: what a server says of itself, over HTTP. `editor_process`: the
   editor's port and process.
 - `transport`: frames in and out: ZeroMQ requests, streams, shared memory. `plugins`: what a user's plugin imports.

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from urlab.policies import PolicyFile, PolicyRunner
     from urlab_client import URLabClient
 
+_ROUNDING_S = 1e-9
+"""The time of a simulation is a sum of steps."""
+
 policy = typer.Typer(name="policy", help="Run trained policies on robots.", no_args_is_help=True)
 
 Policy = Annotated[
@@ -95,7 +98,7 @@ def _drive(runner: "PolicyRunner", seconds: float | None) -> dict[str, Any]:
     """Act until the time is over, or a signal comes."""
     begin_s, from_pos, actions = time.perf_counter(), runner.robot.root_pos_w, 0
     with StopSignals():
-        while seconds is None or runner.elapsed_s < seconds:
+        while seconds is None or runner.elapsed_s < seconds - _ROUNDING_S:
             runner.step()
             actions += 1
     wall_s = time.perf_counter() - begin_s

@@ -6,15 +6,15 @@
 
 from urlab.policies.network import OnnxNetwork
 from urlab.policies.observation_terms import TERMS, ObservationTerm, PolicyView
-from urlab.policies.policy_file import PolicyError, PolicyFile, find_policy_file, read_policy_file
+from urlab.policies.policy_file import PolicyFile, PolicyFileError, find_policy_file, read_policy_file
 from urlab.policies.runner import PolicyRunner
 
 __all__ = [
     "TERMS",
     "ObservationTerm",
     "OnnxNetwork",
-    "PolicyError",
     "PolicyFile",
+    "PolicyFileError",
     "PolicyRunner",
     "PolicyView",
     "find_policy_file",

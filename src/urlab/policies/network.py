@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.policies.policy_file import PolicyError
+from urlab.policies.policy_file import PolicyFileError
 
 Array = NDArray[np.float64]
 
@@ -21,17 +21,17 @@ class OnnxNetwork:
         try:
             import onnxruntime
         except ImportError:
-            raise PolicyError("running a policy needs ONNX Runtime: pip install 'urlab-headless[policy]'") from None
+            raise PolicyFileError("running a policy needs ONNX Runtime: pip install 'urlab-headless[policy]'") from None
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         try:
             self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as failed:  # its classes share no base but this
-            raise PolicyError(f"{path}: is no ONNX network that can be run: {failed}") from failed
+            raise PolicyFileError(f"{path}: is no ONNX network that can be run: {failed}") from failed
         inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
         if len(inputs) != 1 or len(outputs) != 1:
-            raise PolicyError(
+            raise PolicyFileError(
                 f"{path}: has {len(inputs)} inputs and {len(outputs)} outputs; a policy has one of each: the "
                 "observation and the action"
             )
@@ -50,5 +50,5 @@ class OnnxNetwork:
         try:
             (action,) = self._session.run([self._output], {self._input: given})
         except Exception as failed:  # as above
-            raise PolicyError(f"{self._path}: {failed}") from failed
+            raise PolicyFileError(f"{self._path}: {failed}") from failed
         return np.asarray(action, dtype=np.float64).reshape(-1)

@@ -40,7 +40,7 @@ SHIPPED = Path(__file__).resolve().parent / "shipped"
 _MAX_BYTES = 1 << 20
 
 
-class PolicyError(UrlabError):
+class PolicyFileError(UrlabError):
     """A policy file that cannot be read, or a policy that does not fit its robot."""
 
 
@@ -110,12 +110,12 @@ def find_policy_file(name: str) -> Path:
     shipped = SHIPPED / f"{name}.toml"
     if not shipped.is_file():
         names = sorted(one.stem for one in SHIPPED.glob("*.toml"))
-        raise PolicyError(f"there is no file {name} and no policy of that name; we ship {known(names)}")
+        raise PolicyFileError(f"there is no file {name} and no policy of that name; we ship {known(names)}")
     return shipped
 
 
 def read_policy_file(path: Path, *, with_network: bool = True) -> PolicyFile:
-    """Read a policy file; PolicyError says file, line, field and what is allowed.
+    """Read a policy file; PolicyFileError says file, line, field and what is allowed.
 
     Its network must be there, unless it is to be trained first.
     """
@@ -123,8 +123,8 @@ def read_policy_file(path: Path, *, with_network: bool = True) -> PolicyFile:
         with path.open("rb") as file:
             text = file.read(_MAX_BYTES).decode()
     except (OSError, UnicodeDecodeError) as failed:
-        raise PolicyError(f"{path}: cannot be read: {failed}") from failed
-    table = TomlTable.parse(text, source=str(path), error=PolicyError)
+        raise PolicyFileError(f"{path}: cannot be read: {failed}") from failed
+    table = TomlTable.parse(text, source=str(path), error=PolicyFileError)
     content = table.convert(PolicyContent)
     _check(table, content)
     network = path.parent / content.network
@@ -161,19 +161,19 @@ def _compiled(table: TomlTable, pattern: str) -> re.Pattern[str]:
 def matching(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
     """The names that a pattern matches whole: in the order of the patterns, and of the names within one.
 
-    PolicyError for a pattern that matches none.
+    PolicyFileError for a pattern that matches none.
     """
     found: list[str] = []
     for pattern in patterns:
         fits = [name for name in names if re.fullmatch(pattern, name)]
         if not fits:
-            raise PolicyError(f"no joint matches {pattern!r}; there are {known(names)}")
+            raise PolicyFileError(f"no joint matches {pattern!r}; there are {known(names)}")
         found += [name for name in fits if name not in found]
     return found
 
 
 def per_joint(field: str, value: PerJoint | Mapping[str, float], names: Sequence[str]) -> list[float]:
-    """A number for each joint; PolicyError if a pattern matches none, or a joint has none."""
+    """A number for each joint; PolicyFileError if a pattern matches none, or a joint has none."""
     if not isinstance(value, Mapping):
         return [float(value)] * len(names)
     matching(list(value), names)
@@ -181,6 +181,6 @@ def per_joint(field: str, value: PerJoint | Mapping[str, float], names: Sequence
     for name in names:
         fits: Any = next((number for pattern, number in value.items() if re.fullmatch(pattern, name)), None)
         if fits is None:
-            raise PolicyError(f"{field}: no pattern matches the joint {name!r}; add one, or one number for all")
+            raise PolicyFileError(f"{field}: no pattern matches the joint {name!r}; add one, or one number for all")
         numbers.append(float(fits))
     return numbers

@@ -9,7 +9,7 @@ import numpy as np
 
 from urlab.errors import known
 from urlab.policies.observation_terms import TERMS, Array, ObservationTerm, PolicyView
-from urlab.policies.policy_file import PolicyContent, PolicyError, TermSpec, matching, per_joint
+from urlab.policies.policy_file import PolicyContent, PolicyFileError, TermSpec, matching, per_joint
 from urlab_client import URLabClient
 from urlab_client.enums import StepMode
 from urlab_client.handles.articulation import URLabArticulation
@@ -37,7 +37,7 @@ class PolicyRunner:
         by_joint = {one.joint: place for place, one in enumerate(self.robot.actuators.values()) if one.joint}
         missing = [name for name in self.joints if name not in by_joint]
         if missing:
-            raise PolicyError(f"no actuator of {self.robot.prefix} moves {known(missing)}")
+            raise PolicyFileError(f"no actuator of {self.robot.prefix} moves {known(missing)}")
         self._actuators = np.array([by_joint[name] for name in self.joints])
         handles = [self.robot.joints[name] for name in self.joints]
         self._qpos = np.array([one.qpos_local_offset for one in handles])
@@ -59,12 +59,12 @@ class PolicyRunner:
         """One action, and the simulated time that it is held for; the action, before scale and offset."""
         action = self._network(self.observation())
         if action.shape != (len(self.joints),):
-            raise PolicyError(
+            raise PolicyFileError(
                 f"the network answers with {action.size} numbers, and the policy has {len(self.joints)} joints: "
                 f"{known(self.joints)}"
             )
         if not np.isfinite(action).all():
-            raise PolicyError("the network answers with numbers that are not all finite")
+            raise PolicyFileError("the network answers with numbers that are not all finite")
         if (bound := self._policy.action.clip) is not None:
             action = np.clip(action, -bound, bound)
         self._last_action = action
@@ -90,18 +90,18 @@ class PolicyRunner:
         return PolicyView(self._client, self.robot, joints, velocities, self._offset, self._last_action, self.elapsed_s)
 
     def _check_width(self) -> None:
-        """PolicyError if the network takes another number of inputs, or a term means nothing here."""
+        """PolicyFileError if the network takes another number of inputs, or a term means nothing here."""
         view = self._view()
         try:
             widths = {
                 spec.term: term.of(view).size for spec, term in zip(self._policy.observations, self._terms, strict=True)
             }
         except LookupError as unknown:
-            raise PolicyError(f"observations: {unknown.args[0]}") from unknown
+            raise PolicyFileError(f"observations: {unknown.args[0]}") from unknown
         inputs = getattr(self._network, "inputs", None)
         if inputs is not None and inputs != sum(widths.values()):
             listed = ", ".join(f"{name} {width}" for name, width in widths.items())
-            raise PolicyError(
+            raise PolicyFileError(
                 f"the network takes {inputs} numbers, and the policy sees {sum(widths.values())}: {listed}"
             )
         for term in self._terms:
@@ -123,7 +123,7 @@ class PolicyRunner:
             if now_s >= self._due_s or now_s < self._time_s:  # or it was reset
                 break
             if time.monotonic() > give_up_s:
-                raise PolicyError("the simulation stands still: set_paused(False), or use direct mode")
+                raise PolicyFileError("the simulation stands still: set_paused(False), or use direct mode")
             time.sleep(max(_LIVE_POLL_S, 0.5 * (self._due_s - now_s)))
         if now_s < self._time_s:
             self._due_s = self._began_s = now_s
@@ -136,7 +136,7 @@ class PolicyRunner:
         keyframes = {one.name: one for one in self._client.runtime.list_keyframes()}
         found: Any = keyframes.get(f"{self.robot.prefix}_{offset}") or keyframes.get(offset)
         if found is None:
-            raise PolicyError(f"action.offset: there is no keyframe {offset!r}; there are {known(keyframes)}")
+            raise PolicyFileError(f"action.offset: there is no keyframe {offset!r}; there are {known(keyframes)}")
         places = [self.robot.joints[name].qpos_offset for name in self.joints]
         return np.array(found.qpos)[places]
 
@@ -181,14 +181,14 @@ def _robot(client: URLabClient, name: str | None) -> URLabArticulation:
         return robots[name]
     if name is not None or len(robots) != 1:
         wanted = "say which with robot = NAME" if name is None else f"none is called {name!r}"
-        raise PolicyError(f"the scene has the robots {known(robots)}: {wanted}")
+        raise PolicyFileError(f"the scene has the robots {known(robots)}: {wanted}")
     return next(iter(robots.values()))
 
 
 def _check_timestep(client: URLabClient, policy: PolicyContent) -> None:
     actual = float(client.model.opt.timestep)
     if policy.timestep is not None and not np.isclose(policy.timestep, actual, rtol=1e-6):
-        raise PolicyError(
+        raise PolicyFileError(
             f"the policy was trained with a timestep of {policy.timestep:g} s and the simulation has {actual:g} s: "
             f"client.runtime.set_sim_options(timestep={policy.timestep:g})"
         )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from urlab.policies.policy_file import PolicyError, find_policy_file, matching, per_joint, read_policy_file
+from urlab.policies.policy_file import PolicyFileError, find_policy_file, matching, per_joint, read_policy_file
 
 GOOD = """
 network = "net.onnx"
@@ -57,17 +57,17 @@ def test_a_file_is_read(folder: Path) -> None:
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(folder: Path, old: str, new: str, said: str) -> None:
-    with pytest.raises(PolicyError, match=said):
+    with pytest.raises(PolicyFileError, match=said):
         read_policy_file(written(folder, GOOD.replace(old, new)))
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match="cannot be read"):
+    with pytest.raises(PolicyFileError, match="cannot be read"):
         read_policy_file(find_policy_file(str(tmp_path / "nothing.toml")))
 
 
 def test_a_name_that_we_do_not_ship_is_told_which_there_are() -> None:
-    with pytest.raises(PolicyError, match=r"we ship .*quadruped_walk"):
+    with pytest.raises(PolicyFileError, match=r"we ship .*quadruped_walk"):
         find_policy_file("quadruped_wlak")
 
 
@@ -76,12 +76,12 @@ NAMES = ["FL_hip", "FL_calf", "FR_hip"]
 
 def test_patterns_choose_joints_in_their_own_order() -> None:
     assert matching([".*_calf", "F.*"], NAMES) == ["FL_calf", "FL_hip", "FR_hip"]
-    with pytest.raises(PolicyError, match=r"no joint matches 'RL.*'; there are FL_calf, FL_hip, FR_hip"):
+    with pytest.raises(PolicyFileError, match=r"no joint matches 'RL.*'; there are FL_calf, FL_hip, FR_hip"):
         matching(["RL.*"], NAMES)
 
 
 def test_a_number_per_joint_is_that_of_the_first_pattern_that_fits() -> None:
     assert per_joint("scale", 2, NAMES) == [2.0, 2.0, 2.0]
     assert per_joint("scale", {".*_hip": 1, ".*": 3}, NAMES) == [1.0, 3.0, 1.0]
-    with pytest.raises(PolicyError, match="scale: no pattern matches the joint 'FL_calf'"):
+    with pytest.raises(PolicyFileError, match="scale: no pattern matches the joint 'FL_calf'"):
         per_joint("scale", {".*_hip": 1}, NAMES)

@@ -11,7 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import urlab
-from urlab.policies import OnnxNetwork, PolicyError, PolicyRunner
+from urlab.policies import OnnxNetwork, PolicyFileError, PolicyRunner
 from urlab.policies.policy_file import ActionSpec, GainsSpec, PolicyContent, TermSpec
 from urlab_client import URLabClient
 
@@ -141,13 +141,13 @@ def test_in_live_mode_an_action_lasts_as_long(client: URLabClient) -> None:
     ],
 )
 def test_a_policy_that_does_not_fit_says_why(client: URLabClient, fields: dict[str, object], said: str) -> None:
-    with pytest.raises(PolicyError, match=said):
+    with pytest.raises(PolicyFileError, match=said):
         PolicyRunner(client, changed(**fields), lambda _: np.zeros(12))
 
 
 @pytest.mark.parametrize(("answer", "said"), [(np.zeros(5), "5 numbers"), (np.full(12, np.nan), "not all finite")])
 def test_an_answer_that_is_no_action_is_refused(client: URLabClient, answer: np.ndarray, said: str) -> None:
-    with pytest.raises(PolicyError, match=said):
+    with pytest.raises(PolicyFileError, match=said):
         PolicyRunner(client, POLICY, lambda _: answer).step()
 
 
@@ -171,18 +171,18 @@ def test_an_onnx_file_is_run(tmp_path: Path) -> None:
     net = OnnxNetwork(network(tmp_path / "net.onnx", weights))
     assert net.inputs == 3
     assert net(np.array([1.0, 2.0, 3.0])).tolist() == [16.0, 22.0]
-    with pytest.raises(PolicyError, match=r"net.onnx: .*"):
+    with pytest.raises(PolicyFileError, match=r"net.onnx: .*"):
         net(np.ones(4))
 
 
 def test_a_network_of_another_width_is_told_what_the_policy_sees(client: URLabClient, tmp_path: Path) -> None:
     net = OnnxNetwork(network(tmp_path / "net.onnx", np.zeros((7, 12))))
     policy = changed(observations=[TermSpec("command"), TermSpec("last_action")])
-    with pytest.raises(PolicyError, match="takes 7 numbers, and the policy sees 15: command 3, last_action 12"):
+    with pytest.raises(PolicyFileError, match="takes 7 numbers, and the policy sees 15: command 3, last_action 12"):
         PolicyRunner(client, policy, net)
 
 
 def test_a_file_that_is_no_network_is_told(tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_text("weights")
-    with pytest.raises(PolicyError, match="is no ONNX network that can be run"):
+    with pytest.raises(PolicyFileError, match="is no ONNX network that can be run"):
         OnnxNetwork(tmp_path / "net.onnx")
