@@ -20,7 +20,7 @@ from urlab.envs.interface import (
 )
 from urlab.envs.pictures import RENDER_SIZE, STATE, CameraObserver, Cameras, rendered, with_pictures
 from urlab.envs.scene_states import ClientStates, SceneLayout
-from urlab.envs.start import RESET_OPTIONS, EpisodeStart, check_options
+from urlab.envs.start import RESET_OPTIONS, EpisodeStart, Randomize, check_options
 from urlab.envs.task import EnvTask, PlainTask
 from urlab_wire.codec import Tree
 
@@ -38,6 +38,8 @@ class URLabEnv(gymnasium.Env[Any, Any]):
     - ``max_episode_steps``: an episode is truncated after so many steps; the task's, or never.
     - ``include_cameras``: True, names, or ``{name: EnvCamera(width, height, depth)}``. Then the observation is a dict,
       a flat one under "state".
+    - ``randomize``: entries to draw at the begin of every episode, as `URLabClient.reset` takes them, or True for the
+      level's own; what was drawn is in the info of ``reset`` as ``randomized``.
     - ``normalise_actions``: actions from -1 to 1 span the range of each setpoint; by default only with a task.
     - ``render_mode``: "rgb_array"; ``render_camera`` is a camera's name, or the viewport (of ``render_size``).
 
@@ -60,6 +62,7 @@ class URLabEnv(gymnasium.Env[Any, Any]):
         max_episode_steps: float | None = None,
         include_cameras: Cameras = False,
         task: str | type[EnvTask] | None = None,
+        randomize: Randomize = None,
         normalise_actions: bool | None = None,
         render_mode: str | None = None,
         render_camera: str | None = None,
@@ -85,7 +88,7 @@ class URLabEnv(gymnasium.Env[Any, Any]):
         self.action_space = self.interface.action_space
         self.observation_space = with_pictures(self.interface.observation_space, self._cameras)
         self.metadata = {**self.metadata, "render_fps": rate_hz(self._layout, self.n_steps)}
-        self._reward_fn, self._termination_fn = reward_fn, termination_fn
+        self._reward_fn, self._termination_fn, self._randomize = reward_fn, termination_fn, randomize
         limit = kind.max_episode_steps if max_episode_steps is None else max_episode_steps
         self._limit = math.inf if limit is None else limit
         self._states = ClientStates(self.client, self._layout)
@@ -101,12 +104,14 @@ class URLabEnv(gymnasium.Env[Any, Any]):
         """Begin an episode: the scene's start or a keyframe, joint overrides, and what the task draws."""
         super().reset(seed=seed)
         check_options(options, RESET_OPTIONS)
-        reply = self._start.begin(self._states, self.task, self.np_random, seed, options or {})
+        rng, chosen = self.np_random, options or {}
+        reply, drawn = self._start.begin(self._states, self.task, rng, self._randomize, chosen)
         if self._cameras.names:
             reply = self.client.step(0, include_cameras=self._cameras.names)
         self._episode_steps = 0
         self._states.absorb(reply)
-        return self._observation(), self._info(reply["time"], None)
+        info = self._info(reply["time"], None)
+        return self._observation(), {**info, "randomized": drawn} if self._randomize else info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """``n_steps`` mj_steps with the action's setpoints."""

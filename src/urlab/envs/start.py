@@ -13,6 +13,9 @@ from urlab.physics.engine import FULL_STATE
 from urlab_client import URLabClient
 from urlab_wire.codec import Tree
 
+Randomize = bool | Mapping[str, Mapping[str, Any]] | None
+"""Entries to draw at the begin of each episode; True for the level's own; nothing is drawn without."""
+
 RESET_OPTIONS = ("keyframe_name", "per_articulation_qpos")
 _FIELDS = {
     "time": mujoco.mjtState.mjSTATE_TIME,
@@ -31,28 +34,39 @@ class EpisodeStart:
         self._model = layout.model
         self._places = _places_in_row(layout.model)
 
-    def saved(self, seed: int | None, options: Mapping[str, Any]) -> bytes:
-        """Reset the client by these options; the state as `save_state` gives it."""
-        self._client.reset(
-            options.get("keyframe_name"), seed, per_articulation_qpos=options.get("per_articulation_qpos")
-        )
+    def saved(self, options: Mapping[str, Any]) -> bytes:
+        """Reset the client by these options, to the compiled model; the state as `save_state` gives it."""
+        self._reset(options, None, None)
         return self._client.runtime.save_state()
+
+    def _reset(self, options: Mapping[str, Any], world_seed: int | None, randomize: Randomize) -> Any:
+        reply = self._client.reset(
+            options.get("keyframe_name"),
+            world_seed,
+            options.get("per_articulation_qpos"),
+            randomize=False if world_seed is None else randomize,
+        )
+        return (reply.get("randomized") or {}).get("changes", [])
 
     def begin(
         self,
         source: ClientStates,
         task: EnvTask,
         rng: np.random.Generator,
-        seed: int | None,
+        randomize: Randomize,
         options: Mapping[str, Any],
-    ) -> Tree:
-        """Reset, let the task place its one row, and put the simulation there; the reply of the last of these."""
-        blob = self.saved(seed, options)
+    ) -> tuple[Tree, Any]:
+        """Reset, let the task place its one row, and put the simulation there.
+
+        The reply of the last of these, and what ``randomize`` drew.
+        """
+        drawn = self._reset(options, world_seed(rng) if randomize else None, randomize)
+        blob = self._client.runtime.save_state()
         row = state_row(blob)
         states = self.states_of(row[None], source.states.sensordata)
         task.place(states, [0], [rng])
         source.states.mocap_pos[:], source.states.mocap_quat[:] = states.mocap_pos, states.mocap_quat
-        return self._client.runtime.restore_state(with_row(blob, row))
+        return self._client.runtime.restore_state(with_row(blob, row)), drawn
 
     def states_of(self, rows: Array, sensordata: Array) -> States:
         """Whole integration states, (n, size), as `States` of views: what is written there is written into them."""
@@ -66,6 +80,11 @@ class EpisodeStart:
             part["mocap_pos"].reshape(count, model.nmocap, 3),
             part["mocap_quat"].reshape(count, model.nmocap, 4),
         )
+
+
+def world_seed(rng: np.random.Generator) -> int:
+    """The seed that the world of an episode is drawn with: the first number of the environment's generator."""
+    return int(rng.integers(1 << 62))
 
 
 def check_options(options: Mapping[str, Any] | None, known: Collection[str]) -> None:

@@ -1,7 +1,7 @@
 """`URLabVectorEnv`: many copies of one scene in one process, as a Gymnasium vector environment."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +9,11 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
+from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from urlab.envs.batch_control import BatchControl
+from urlab.envs.batch_randomisation import BatchRandomisation
 from urlab.envs.interface import (
     EnvInterface,
     Info,
@@ -25,7 +27,7 @@ from urlab.envs.interface import (
 )
 from urlab.envs.pictures import RENDER_SIZE, STATE, CameraObserver, Cameras, rendered, with_pictures
 from urlab.envs.scene_states import SceneLayout, States
-from urlab.envs.start import RESET_OPTIONS, EpisodeStart, check_options
+from urlab.envs.start import RESET_OPTIONS, EpisodeStart, check_options, world_seed
 from urlab.envs.task import EnvTask, PlainTask
 from urlab.manager.states import state_row, with_row
 from urlab.physics.batch import SimulationBatch
@@ -44,7 +46,8 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
     ``reset(seed=n)`` seeds environment i with n + i; a list gives each its own. Options are those of `URLabEnv`, and
     ``reset_mask``, (num_envs,) of bool: which to reset. ``reward_fn`` and ``termination_fn`` get and return arrays with
     a row per environment. Cameras are drawn one environment after the other. ``render`` draws every environment: a
-    tuple of pictures.
+    tuple of pictures. ``randomize`` takes entries about the model and the start of episodes; pictures show the compiled
+    model.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -61,6 +64,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         max_episode_steps: float | None = None,
         include_cameras: Cameras = False,
         task: str | type[EnvTask] | None = None,
+        randomize: Mapping[str, Mapping[str, Any]] | None = None,
         normalise_actions: bool | None = None,
         render_mode: str | None = None,
         render_camera: str | None = None,
@@ -83,6 +87,13 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
             self._simulations = SimulationBatch(layout.model, num_envs, threads)
             self._cameras = CameraObserver(self.client, include_cameras)
             self._control = BatchControl(self.client, layout, self._simulations)
+            self._randomisation = (
+                None
+                if randomize is None
+                else BatchRandomisation(
+                    self._simulations, layout.model, [one.prefix for one in layout.robots], randomize
+                )
+            )
         except BaseException:
             self.close_extras()
             raise
@@ -96,7 +107,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._limit = math.inf if limit is None else limit
         self._before_sub_step = self._control.apply if self._control.per_sub_step else None
         self._start = EpisodeStart(self.client, layout)
-        self._saved = self._start.saved(None, {})
+        self._saved = self._start.saved({})
         self._start_row = state_row(self._saved)
         one = self._simulations
         self._states = States(one.time, one.qpos, one.qvel, one.sensordata, one.mocap_pos, one.mocap_quat)
@@ -104,6 +115,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._episode_steps = np.zeros(num_envs, dtype=np.int64)
         self._all = np.ones(num_envs, dtype=np.bool_)
         self._all.flags.writeable = False
+        self._drawn = np.full(num_envs, None, dtype=object)
         self._render = (render_camera, render_size)
 
     def reset(
@@ -117,9 +129,9 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         for i in np.flatnonzero(mask).tolist():
             if (own := seeds[i]) is not None:
                 self._rngs[i] = gymnasium.utils.seeding.np_random(own)[0]
-        start = state_row(self._start.saved(None, chosen)) if chosen else self._start_row
+        start = state_row(self._start.saved(chosen)) if chosen else self._start_row
         self._begin(np.flatnonzero(mask), start)
-        return self._observation(), self._infos(None)
+        return self._observation(), self._infos(None) | self._drawn_infos(mask)
 
     def step(self, actions: Any) -> tuple[Any, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info]:
         """``n_steps`` mj_steps in every environment; those whose episode ends begin the next."""
@@ -182,6 +194,11 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         """Put some simulations to the start of an episode, and compute their sensors there."""
         self._simulations.rows[ids] = start
         rows = ids.tolist()
+        if self._randomisation is not None:
+            for i in rows:
+                seed = world_seed(self._rngs[i])
+                self._drawn[i] = to_builtins(self._randomisation.begin(self._simulations.rows[i], i, seed))
+            self._randomisation.settle()
         self.task.place(self._states, rows, [self._rngs[i] for i in rows])
         self._simulations.evaluate(ids)
         self._episode_steps[ids] = 0
@@ -191,7 +208,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         ids = np.flatnonzero(ended)
         self._begin(ids, self._start_row)
         observation = self._observation(last, ids.tolist())
-        infos = self._infos(None)
+        infos = self._infos(None) | self._drawn_infos(ended)
         finals = np.full(self.num_envs, None, dtype=object)
         for i in ids:
             finals[i] = {name: part[i] for name, part in last.items()} if isinstance(last, dict) else last[i]
@@ -202,6 +219,9 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
             final_infos["is_success"] = last_infos["is_success"] & ended
         ending = {"final_obs": finals, "_final_obs": ended, "final_info": final_infos, "_final_info": ended.copy()}
         return observation, infos | ending
+
+    def _drawn_infos(self, begun: NDArray[np.bool_]) -> Info:
+        return {} if self._randomisation is None else {"randomized": self._drawn.copy(), "_randomized": begun.copy()}
 
     def _infos(self, success: NDArray[np.bool_] | None) -> Info:
         infos: Info = {

@@ -10,6 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from urlab.envs import TASKS, URLabEnv, URLabVectorEnv
+from urlab.errors import BadValue
 
 COUNT = 3
 
@@ -47,6 +48,41 @@ def test_every_task_goes_bit_for_bit_as_in_single_environments(task: str) -> Non
 
 def test_a_plain_scene_goes_bit_for_bit_as_in_single_environments(cart: Path, tmp_path: Path) -> None:
     assert compare(12, scene=cart, n_steps=5, max_episode_steps=5, project=tmp_path) == 2 * COUNT
+
+
+RANDOMIZED: dict[str, dict[str, Any]] = {
+    "weight": {"kind": "body", "name": "*cube*", "field": "density_scale", "distribution": "uniform", "low": 1, "high": 2},
+    "slip": {"kind": "geom", "name": "*", "field": "friction", "distribution": "log_uniform", "low": 0.3, "high": 1},
+    "servo": {
+        "kind": "joint", "name": "panda_joint*", "field": "damping", "apply": "scale",
+        "distribution": "uniform", "low": 0.5, "high": 2,
+    },
+    "down": {"kind": "option", "field": "gravity", "distribution": "normal", "mean": [0, 0, -9.8], "std": [0, 0, 0.3]},
+    "elbow": {
+        "kind": "joint", "name": "panda_joint4", "field": "qpos", "apply": "add",
+        "distribution": "uniform", "low": -0.1, "high": 0.1,
+    },
+}  # fmt: skip
+
+
+def test_randomised_episodes_go_bit_for_bit_as_in_single_environments() -> None:
+    assert compare(16, task="PandaPickCube-v0", max_episode_steps=6, randomize=RANDOMIZED) >= 2 * COUNT
+
+
+def test_what_was_drawn_is_told_and_each_environment_has_its_own() -> None:
+    options: dict[str, Any] = {"task": "PandaPickCube-v0", "randomize": RANDOMIZED}
+    with closing(URLabVectorEnv(num_envs=2, **options)) as many, closing(URLabEnv(**options)) as one:
+        _, infos = many.reset(seed=[3, 4])
+        assert infos["randomized"][1] == one.reset(seed=4)[1]["randomized"]
+        assert infos["randomized"][0] != infos["randomized"][1]
+        fields = {change["field"] for change in infos["randomized"][0]}
+    assert fields == {"density_scale", "friction", "damping", "gravity", "qpos"}
+
+
+def test_what_a_batch_cannot_draw_is_refused() -> None:
+    noise = {"kind": "sensor", "name": "*", "field": "noise_std", "distribution": "uniform", "low": 0, "high": 1}
+    with pytest.raises(BadValue, match="draws the model and the start, not blur: leave these out, or use"):
+        URLabVectorEnv(num_envs=2, task="PandaReach-v0", randomize={"blur": noise})
 
 
 def test_pictures_are_those_of_single_environments(cart: Path, tmp_path: Path) -> None:
