@@ -51,7 +51,7 @@ def test_a_plain_scene_goes_bit_for_bit_as_in_single_environments(cart: Path, tm
 
 
 RANDOMIZED: dict[str, dict[str, Any]] = {
-    "weight": {"kind": "body", "name": "*cube*", "field": "density_scale", "distribution": "uniform", "low": 1, "high": 2},
+    "weight": {"kind": "body", "name": "*cube*", "field": "mass", "distribution": "uniform", "low": 0.1, "high": 0.3},
     "slip": {"kind": "geom", "name": "*", "field": "friction", "distribution": "log_uniform", "low": 0.3, "high": 1},
     "servo": {
         "kind": "joint", "name": "panda_joint*", "field": "damping", "apply": "scale",
@@ -76,7 +76,7 @@ def test_what_was_drawn_is_told_and_each_environment_has_its_own() -> None:
         assert infos["randomized"][1] == one.reset(seed=4)[1]["randomized"]
         assert infos["randomized"][0] != infos["randomized"][1]
         fields = {change["field"] for change in infos["randomized"][0]}
-    assert fields == {"density_scale", "friction", "damping", "gravity", "qpos"}
+    assert fields == {"mass", "friction", "damping", "gravity", "qpos"}
 
 
 def test_what_a_batch_cannot_draw_is_refused() -> None:
