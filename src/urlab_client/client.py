@@ -7,6 +7,7 @@ from typing import Any, Self
 import msgspec
 import mujoco
 
+from urlab_client.batch import URLabBatch
 from urlab_client.enums import CameraTiming, ObservationLevel, StepMode, coerce, wire
 from urlab_client.errors import counted
 from urlab_client.handles.articulation import URLabArticulation
@@ -278,6 +279,17 @@ class URLabClient(ClientSession):
         self._absorb_step_reply(reply)
         self._show_streamed_frames(reply)
         return reply
+
+    def batch(
+        self, num: int, *, threads: int = 0, randomize: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> URLabBatch:
+        """``num`` copies of the running scene as it stands now, stepped together on the server (extension).
+
+        ``threads`` is 0 for as many as the server has cores. ``randomize`` has entries about the model and the start,
+        as `reset` takes them; ``batch.reset(seeds=...)`` draws them.
+        """
+        self._refuse_without_session("batch")
+        return URLabBatch(self, num, threads=threads, randomize=randomize)
 
     def reset(
         self,

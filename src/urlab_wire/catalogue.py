@@ -15,7 +15,7 @@ import msgspec
 from urlab_wire.enums import OpCategory
 from urlab_wire.envelope import Reply, Request, ok_op
 from urlab_wire.errors import ErrorCode
-from urlab_wire.ops import debug, outliner, recording, replay, runtime, scene, session, sim, stepping, viewport
+from urlab_wire.ops import batch, debug, outliner, recording, replay, runtime, scene, session, sim, stepping, viewport
 
 DEFAULT_LIMIT_S = 5.0
 
@@ -165,6 +165,12 @@ CATALOGUE: dict[str, OpSpec] = _table(
         _op(runtime.SetModelParamsRequest),
         _op(runtime.SetCameraModeRequest),
         _op(runtime.SetCameraStreamingRequest),
+    ),
+    *_namespace("batch", _MANAGER,
+        _op(batch.BatchOpenRequest, limit_s=60),
+        _op(batch.BatchStepRequest, limit_s=60),
+        _op(batch.BatchResetRequest, limit_s=60),
+        _op(batch.BatchCloseRequest),
     ),
     *_namespace("recording", _MANAGER,
         _op(recording.RecordingStartRequest),

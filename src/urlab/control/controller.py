@@ -6,18 +6,33 @@ that adds nothing is here.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urlab.compile.compiled_scene import CompiledArticulation
 from urlab.errors import BadValue, ControllerSchemaViolation, ImportFailed, did_you_mean, known
+from urlab.physics.batch import SimulationBatch
 
 Float64Array = NDArray[np.float64]
 Index = slice | NDArray[np.intp]
 
 _KINDS: dict[str, type["Controller"]] = {}
+
+
+class BatchLaw(Protocol):
+    """A control law for the simulations of a batch: `stage` once per step and, if it follows the state, `apply` before
+    every sub-step. ``width`` is the number of setpoints of a row."""
+
+    width: int
+    follows_state: bool
+
+    def stage(self, setpoints: Float64Array) -> None:
+        """Take the setpoints of the next step, (count, width)."""
+
+    def apply(self) -> None:
+        """Write the controls at the states as they are."""
 
 
 class Controller(ABC):
@@ -61,6 +76,10 @@ class Controller(ABC):
 
         ``setpoints`` has one entry per control of the articulation, in the order of its actuators.
         """
+
+    def for_batch(self, batch: SimulationBatch) -> BatchLaw:  # noqa: ARG002 - for laws that have one
+        """The law for many simulations; BadValue when it has none."""
+        raise BadValue(f"a {self.kind!r} controller runs in one simulation; a batch runs pd and passthrough")
 
     def memory(self) -> bytes:
         """What the law remembers from earlier sub-steps, for `save_state`; a law without memory has none."""

@@ -7,11 +7,13 @@ from typing import Any, Self
 
 import mujoco
 import numpy as np
-from numpy import maximum, minimum, multiply, subtract
+from numpy import maximum, minimum
 
 from urlab.compile.compiled_scene import ActuatorSlot, CompiledArticulation, ControlSlot
-from urlab.control.controller import Controller, Float64Array, index_of
+from urlab.control.controller import BatchLaw, Controller, Float64Array, index_of
+from urlab.control.pd_law import UNLIMITED, BatchPD, BoundJoints, pd_torque
 from urlab.errors import BadValue, ControllerSchemaViolation, did_you_mean, known
+from urlab.physics.batch import SimulationBatch
 from urlab_wire.codec import DecodeError, decode
 
 DEFAULTS: Mapping[str, float] = {"kp": 100.0, "kv": 5.0, "torque_limit": 200.0}
@@ -131,30 +133,6 @@ def _decoded(payload: bytes) -> dict[str, Any]:
 
 
 _SCALAR_JOINTS = frozenset({int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)})
-UNLIMITED = 1e200
-"""The range of an unlimited joint: beyond any target, and still finite when multiplied by the largest gain."""
-
-
-def pd_torque(
-    target: Float64Array,
-    qpos: Float64Array,
-    qvel: Float64Array,
-    kp: Float64Array,
-    kv: Float64Array,
-    limit: Float64Array,
-    tau: Float64Array,
-    damping: Float64Array,
-) -> None:
-    """The law: write ``kp * (target - qpos) - kv * qvel`` within ±``limit`` into ``tau``; ``damping`` is for its use.
-
-    Joints are the last axis of all of them; there may be one before it, of simulations.
-    """
-    subtract(target, qpos, tau)
-    multiply(tau, kp, tau)
-    multiply(qvel, kv, damping)
-    subtract(tau, damping, tau)
-    maximum(tau, -limit, out=tau)
-    minimum(tau, limit, out=tau)
 
 
 class PDController(Controller, kind="pd"):
@@ -176,7 +154,7 @@ class PDController(Controller, kind="pd"):
         self._qpos = index_of([joint.qpos.start for joint in joints])
         self._qvel = index_of([joint.qvel.start for joint in joints])
         self._joint_ids = [joint.id for joint in joints]
-        self._binds_all = len(bound) == len(controls)
+        self._width, self._binds_all = len(controls), len(bound) == len(controls)
         self._data: Any = None
         self._clipped = b""
         self._target, self._tau, self._damping = (np.zeros(len(bound)) for _ in range(3))
@@ -208,6 +186,22 @@ class PDController(Controller, kind="pd"):
         pd_torque(self._target, qpos, qvel, self._kp, self._kv, self._max_tau, self._tau, self._damping)
         self._all_data_ctrl[self._ctrl] = self._tau
 
+    def for_batch(self, batch: SimulationBatch) -> BatchLaw:
+        """The same law with the gains of now, for many simulations."""
+        lower, upper = self._ranges(batch.model)
+        joints = BoundJoints(
+            kp=self._kp,
+            kv=self._kv,
+            torque_limit=self._max_tau,
+            lower=lower,
+            upper=upper,
+            setpoints=self._setpoint,
+            ctrl=self._ctrl,
+            qpos=self._qpos,
+            qvel=self._qvel,
+        )
+        return BatchPD(joints, self._all_ctrl, self._width, batch)
+
     def _clip(self, setpoints: Float64Array) -> None:
         """Targets stay within the joint ranges; they change seldom compared with the sub-steps that use them."""
         maximum(setpoints[self._setpoint], self._lower, out=self._target)
@@ -226,12 +220,14 @@ class PDController(Controller, kind="pd"):
 
     def _bind(self, model: Any, data: Any) -> None:
         """Joint ranges never change within a compiled model, nor do the places of its data: both are read once."""
-        limited = model.jnt_limited[self._joint_ids].astype(bool)
-        lower, upper = model.jnt_range[self._joint_ids].T
-        self._lower = np.where(limited, lower, -UNLIMITED)
-        self._upper = np.where(limited, upper, UNLIMITED)
+        self._lower, self._upper = self._ranges(model)
         self._all_qpos, self._all_qvel, self._all_data_ctrl = data.qpos, data.qvel, data.ctrl
         self._data, self._clipped = data, b""
+
+    def _ranges(self, model: Any) -> tuple[Float64Array, Float64Array]:
+        limited = model.jnt_limited[self._joint_ids].astype(bool)
+        lower, upper = model.jnt_range[self._joint_ids].T
+        return np.where(limited, lower, -UNLIMITED), np.where(limited, upper, UNLIMITED)
 
 
 def _is_bound(control: ControlSlot) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from urlab.control.controller import index_of
-from urlab.control.pd import UNLIMITED, pd_torque
+from urlab.control.pd_law import UNLIMITED, BatchPD, BoundJoints
 from urlab.envs.scene_states import RAW, SCALAR_JOINTS, Array, SceneLayout
 from urlab.physics.batch import SimulationBatch
 from urlab_client import URLabClient
@@ -23,15 +23,16 @@ class BatchControl:
     def __init__(self, client: URLabClient, layout: SceneLayout, batch: SimulationBatch) -> None:
         self._ctrl = batch.ctrl
         self._direct: list[tuple[Any, slice]] = []
-        self._laws: list[_BatchPD] = []
+        self._laws: list[tuple[BatchPD, slice]] = []
         start = 0
         for robot in layout.robots:
             columns = slice(start, start + robot.n_ctrl)
             start = columns.stop
-            self._direct.append((robot.ctrl, columns))
             handle = client.articulations[robot.prefix]
             if _is_pd(handle):
-                self._laws.append(_BatchPD(handle, columns, batch))
+                self._laws.append((_pd_law(handle, robot, batch), columns))
+            else:
+                self._direct.append((robot.ctrl, columns))
 
     @property
     def per_sub_step(self) -> bool:
@@ -42,47 +43,37 @@ class BatchControl:
         """Take the setpoints of the next step, (count, n)."""
         for ctrl, columns in self._direct:
             self._ctrl[:, ctrl] = setpoints[:, columns]
-        for law in self._laws:
-            law.stage(setpoints)
+        for law, columns in self._laws:
+            law.stage(setpoints[:, columns])
 
     def apply(self) -> None:
         """Write the torques at the states as they are."""
-        for law in self._laws:
+        for law, _ in self._laws:
             law.apply()
 
 
-class _BatchPD:
-    """`urlab.control.PDController` for many simulations."""
-
-    def __init__(self, handle: URLabArticulation, columns: slice, batch: SimulationBatch) -> None:
-        bound = [
-            (local, actuator, handle.joints[actuator.joint])
-            for local, actuator in enumerate(handle.actuators.values())
-            if actuator.joint and handle.joints[actuator.joint].jnt_type in SCALAR_JOINTS
-        ]
-        params: Mapping[str, Any] = handle.controller.params if handle.controller is not None else {}
-        gains = {
-            gain: np.array([params[gain][joint.name] for _, _, joint in bound]) for gain in ("kp", "kv", "torque_limit")
-        }
-        self._kp, self._kv, self._limit = gains["kp"], gains["kv"], gains["torque_limit"]
-        self._columns = index_of([columns.start + local for local, _, _ in bound])
-        self._to = index_of([actuator.ctrl_id for _, actuator, _ in bound])
-        self._at_qpos = index_of([joint.qpos_offset for _, _, joint in bound])
-        self._at_qvel = index_of([joint.qvel_offset for _, _, joint in bound])
-        ranges = [joint.range or (-UNLIMITED, UNLIMITED) for _, _, joint in bound]
-        self._lower, self._upper = np.array(ranges, dtype=np.float64).reshape(-1, 2).T.copy()
-        self._batch = batch
-        shape = (len(batch.time), len(bound))
-        self._target, self._tau, self._damping = (np.zeros(shape) for _ in range(3))
-
-    def stage(self, setpoints: Array) -> None:
-        np.maximum(setpoints[:, self._columns], self._lower, out=self._target)
-        np.minimum(self._target, self._upper, out=self._target)
-
-    def apply(self) -> None:
-        qpos, qvel = self._batch.qpos[:, self._at_qpos], self._batch.qvel[:, self._at_qvel]
-        pd_torque(self._target, qpos, qvel, self._kp, self._kv, self._limit, self._tau, self._damping)
-        self._batch.ctrl[:, self._to] = self._tau
+def _pd_law(handle: URLabArticulation, robot: Any, batch: SimulationBatch) -> BatchPD:
+    bound = [
+        (local, actuator, handle.joints[actuator.joint])
+        for local, actuator in enumerate(handle.actuators.values())
+        if actuator.joint and handle.joints[actuator.joint].jnt_type in SCALAR_JOINTS
+    ]
+    params: Mapping[str, Any] = handle.controller.params if handle.controller is not None else {}
+    ranges = [joint.range or (-UNLIMITED, UNLIMITED) for _, _, joint in bound]
+    lower, upper = np.array(ranges, dtype=np.float64).reshape(-1, 2).T.copy()
+    gains = {
+        gain: np.array([params[gain][joint.name] for _, _, joint in bound]) for gain in ("kp", "kv", "torque_limit")
+    }
+    joints = BoundJoints(
+        **gains,
+        lower=lower,
+        upper=upper,
+        setpoints=index_of([local for local, _, _ in bound]),
+        ctrl=index_of([actuator.ctrl_id for _, actuator, _ in bound]),
+        qpos=index_of([joint.qpos_offset for _, _, joint in bound]),
+        qvel=index_of([joint.qvel_offset for _, _, joint in bound]),
+    )
+    return BatchPD(joints, robot.ctrl, robot.n_ctrl, batch)
 
 
 def _is_pd(handle: URLabArticulation) -> bool:

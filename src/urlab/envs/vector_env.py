@@ -13,7 +13,6 @@ from msgspec import to_builtins
 from numpy.typing import NDArray
 
 from urlab.envs.batch_control import BatchControl
-from urlab.envs.batch_randomisation import BatchRandomisation
 from urlab.envs.interface import (
     EnvInterface,
     Info,
@@ -29,6 +28,7 @@ from urlab.envs.pictures import RENDER_SIZE, STATE, CameraObserver, Cameras, ren
 from urlab.envs.scene_states import SceneLayout, States
 from urlab.envs.start import RESET_OPTIONS, EpisodeStart, check_options, world_seed
 from urlab.envs.task import EnvTask, PlainTask
+from urlab.manager.batches import BatchRandomisation
 from urlab.manager.states import state_row, with_row
 from urlab.physics.batch import SimulationBatch
 

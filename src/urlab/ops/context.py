@@ -1,13 +1,14 @@
 """What a handler works with, and how it registers: ``@handler("op")`` on a function in a module of `handlers`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from urlab.access import LOCAL, AuditLog, RpcCaller
 from urlab.authoring import World
 from urlab.manager import Exports, Manager, Play
+from urlab.manager.batches import BatchTable
 from urlab.monitoring.log_buffer import LogBuffer
 from urlab.ops.session import Session, SessionTable
 from urlab.overlay import Overlay
@@ -70,6 +71,9 @@ class Parts:
     exports: Exports
     log: LogBuffer
     """The newest records of the server's log."""
+
+    batches: BatchTable = field(default_factory=BatchTable)
+    """What clients have open of many simulations."""
 
     streams: StreamEndpoints | None = None
     shared_memory: SharedMemoryInfo | None = None

@@ -90,6 +90,7 @@ class Dispatcher:
         """Counts requests, if the server's figures were asked for."""
 
         self.sessions.on_end.append(lambda ended: self.let_go(ended.id))
+        self.sessions.on_end.append(lambda ended: parts.batches.end(ended.id))
 
     def let_go(self, session_id: str) -> None:
         """Release what a session holds in the running scene: it has ended, or its client is gone. Any thread."""

@@ -81,7 +81,7 @@ def test_what_was_drawn_is_told_and_each_environment_has_its_own() -> None:
 
 def test_what_a_batch_cannot_draw_is_refused() -> None:
     noise = {"kind": "sensor", "name": "*", "field": "noise_std", "distribution": "uniform", "low": 0, "high": 1}
-    with pytest.raises(BadValue, match="draws the model and the start, not blur: leave these out, or use"):
+    with pytest.raises(BadValue, match="draw the model and the start, not blur: leave these out, or use"):
         URLabVectorEnv(num_envs=2, task="PandaReach-v0", randomize={"blur": noise})
 
 

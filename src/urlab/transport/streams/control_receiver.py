@@ -111,12 +111,12 @@ class ControlReceiver:
 
     def _serve(self, received: list[list[bytes]]) -> None:
         messages = [(frames[0], frames[1]) for frames in received if len(frames) == 2]
-        for frames in received:
-            if len(frames) != 2:
-                self._count(ControlOutcome.MALFORMED, frames[0], b"")
         if messages:
             for (topic, payload), outcome in zip(messages, self._take(messages), strict=True):
                 self._count(outcome, topic, payload)
+        for frames in received:
+            if len(frames) != 2:
+                self._count(ControlOutcome.MALFORMED, frames[0], b"")
 
     def _count(self, outcome: ControlOutcome, topic: bytes, payload: bytes) -> None:
         self._counts[outcome] += 1

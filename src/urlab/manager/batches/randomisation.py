@@ -8,8 +8,8 @@ from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
-from urlab.envs.scene_states import Array
 from urlab.errors import BadValue, known
 from urlab.physics.batch import SimulationBatch
 from urlab.physics.engine import FULL_STATE
@@ -39,14 +39,14 @@ class BatchRandomisation:
         others = [key for key in self._entries if key not in self._of_model and key not in self._of_start]
         if others:
             raise BadValue(
-                f"a vector environment draws the model and the start, not {known(others)}: leave these out, or use "
-                "gymnasium.vector.AsyncVectorEnv over URLabEnv"
+                f"many simulations draw the model and the start, not {known(others)}: leave these out, or use a "
+                "server, or a URLabEnv, for each"
             )
         check(self._of_model, self._parameters)
         check(self._of_start, self._start)
         self._fields = self._expanded()
 
-    def begin(self, row: Array, index: int, seed: int) -> list[ModelChange]:
+    def begin(self, row: NDArray[np.float64], index: int, seed: int) -> list[ModelChange]:
         """Give simulation ``index`` the model of a seed, and put its start into ``row``; what was drawn.
 
         `settle` is to be called after the last of them.
@@ -65,6 +65,11 @@ class BatchRandomisation:
         self._start.write(start_changes)
         mujoco.mj_getState(self._model, self._data, row, FULL_STATE)
         return model_changes + start_changes
+
+    def end(self, index: int) -> None:
+        """Give simulation ``index`` the compiled model."""
+        for values, compiled in self._fields.values():
+            values[index] = compiled
 
     def settle(self) -> None:
         """Let the constants follow that depend on what was written."""
