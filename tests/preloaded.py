@@ -48,7 +48,8 @@ MODULES = (
 MARK = "# preloaded\n"
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 MAY_DIFFER = (
-    *("COLUMNS", "FORCE_COLOR", "HOME", "LINES", "NO_COLOR", "PYGAME_", "PYTEST_", "TERM", "URLAB_", "XDG_", *ONE_THREAD),
+    *("COLUMNS", "FORCE_COLOR", "HOME", "LINES", "NO_COLOR", "PYTEST_", "TERM", "URLAB_", "XDG_", *ONE_THREAD),
+    *("PYGAME_",),  # Gymnasium sets one, for a library that we do not use
     *("CYCLONEDDS_URI", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_DOMAIN_ID", "ROS_LOCALHOST_ONLY", "ROS_STATIC_PEERS"),
 )
 """How the names of variables begin that nothing of ours reads while it is imported."""

@@ -49,7 +49,7 @@ NO_PATHS = {
     "include_cameras", "per_articulation", "ctrl_map", "control_mode", "xfrc_applied", "per_articulation_qpos",
     "keyframe_name", "scope", "frames", "names", "config", "params", "options", "save_state.name", "restore_state.name",
     "delete_state.name", "set_equality.name", "replay_set_active.name", "format", "export_id",
-    "known_model", "randomize", "field", "until", "set_model_params.changes.name", "task",
+    "known_model", "randomize", "field", "until", "set_model_params.changes.name", "task", "batch_id",
 }  # fmt: skip
 """All other fields with text in them, by the last name, or op and name where another op has a path of that name."""
 

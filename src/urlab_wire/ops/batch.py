@@ -39,10 +39,10 @@ class BatchArrays(Reply, tag="batch_arrays"):
 
 
 class BatchStepRequest(Request["BatchStepReply"], tag="batch_step"):
-    """Run ``n_steps`` mj_steps in every simulation with these setpoints; without, with those that are in force."""
+    """Run ``n_steps`` mj_steps (1) in every simulation with these setpoints; without, with those in force."""
 
     batch_id: str
-    n_steps: int = 1
+    n_steps: int | None = None
     ctrl: bytes | None = None
 
 

@@ -48,6 +48,11 @@ def test_dir_lists_methods_and_ops_of_the_namespace(informed: URLabClient):
 
 def test_every_op_of_the_catalogue_has_a_method_that_sends_what_its_request_allows(make_client: Any, server: Any):
     server.replies["editor_address"] = {"url": "http://127.0.0.1:8080/?token=t"}
+    server.replies["batch_open"] = {
+        "batch_id": "batch-1", "num": 1, "nq": 0, "nv": 0, "setpoints": 0, "nsensordata": 0, "timestep": 0.002,
+    }  # fmt: skip
+    arrays = {"time": bytes(8), "qpos": b"", "qvel": b"", "sensordata": b""}
+    server.replies["batch_step"] = server.replies["batch_reset"] = arrays
     client = make_client()
     client.discover()
     for call in CALLS:
@@ -86,6 +91,7 @@ client.runtime.list_keyframes()
 client.runtime.set_sim_options(timestep=0.001)
 client.runtime.set_camera_mode("arm/eye", "depth")
 client.runtime.set_camera_streaming({"room": True, "arm/eye": {"zmq": True, "rate_hz": 10.0}})
+client.batch(1).step(n_steps=2).close()
 client.recording.start()
 client.recording.start(path="x.mcap")
 client.recording.stop()

@@ -1,6 +1,5 @@
 """The batches that clients have open, by session."""
 
-import secrets
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -39,9 +38,10 @@ class BatchTable:
             if len(self._batches.get(session_id, ())) >= MAX_BATCHES:
                 raise BadValue(f"a session has {MAX_BATCHES} batches at most: batch_close one first")
         batch = SceneCopies(manager, count, threads, randomize)
-        batch_id = secrets.token_hex(8)
         with self._lock:
-            self._batches.setdefault(session_id, {})[batch_id] = batch
+            mine = self._batches.setdefault(session_id, {})
+            batch_id = next(name for number in range(1, MAX_BATCHES + 2) if (name := f"batch-{number}") not in mine)
+            mine[batch_id] = batch
         return batch_id, batch
 
     def find(self, session_id: str, batch_id: str) -> SceneCopies:

@@ -34,7 +34,7 @@ def batch_step(context: Context, request: wire.BatchStepRequest) -> wire.BatchSt
         raise BadValue(f"ctrl has {len(request.ctrl)} bytes, expected float64: a multiple of 8")
     setpoints = None if request.ctrl is None else np.frombuffer(request.ctrl, dtype="<f8")
     with batch.lock:
-        batch.step(request.n_steps, setpoints)
+        batch.step(1 if request.n_steps is None else request.n_steps, setpoints)
         return wire.BatchStepReply(**_arrays(batch))
 
 
