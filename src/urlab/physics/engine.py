@@ -107,6 +107,7 @@ class Engine:
         self.seconds_per_step = QUICK_STEP_S
         self._feared_s = _SLOW_STEP_S
         self._warnings = WarningCounters(self.data)
+        self._before_call = np.empty(mujoco.mj_stateSize(model, FULL_STATE))
         self._rlock = threading.RLock()
         self._lock = TimedLock(self._rlock, _LOCK_S)
         self._frame_id = 0
@@ -211,18 +212,28 @@ class Engine:
             for hook in self.pre_step:
                 hook()
             time_s = data.time
+            mujoco.mj_getState(model, data, self._before_call, FULL_STATE)
             try:
                 mujoco.mj_step(model, data, nstep=together)
             except mujoco.FatalError as failed:
                 count(max(0, min(together - 1, round((data.time - time_s) / model.opt.timestep))))
                 raise self._failed(failed) from None
             done += together
-            count(together)
+            if abs(data.time - time_s - together * model.opt.timestep) > 0.5 * model.opt.timestep:
+                self._repeat_singly(together)
+            else:
+                count(together)
             now = monotonic()
             self.seconds_per_step = self._feared_s = (now - begin) / done or QUICK_STEP_S
             if self.interrupted or now > deadline or not is_constant():
                 break
         return done
+
+    def _repeat_singly(self, n_steps: int) -> None:
+        """Steps of a call in which MuJoCo has reset the simulation: controls are zero then until a hook writes them."""
+        mujoco.mj_setState(self.model, self.data, self._before_call, FULL_STATE)
+        for _ in range(n_steps):
+            self.step_once()
 
     def _keep_before(self, n_steps: int) -> None:
         """Before a window that is expected to be long: leave a snapshot for the threads that read meanwhile."""

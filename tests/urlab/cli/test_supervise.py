@@ -160,6 +160,7 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         one.wait()
 
 
+@pytest.mark.usefixtures("cold_start")  # a server that is back within milliseconds is not missed
 def test_watch_and_the_ros_bridge_come_back_with_their_server(supervised: Any, arm: str, follow: Any) -> None:
     pytest.importorskip("urlab.ros2.dds", reason="the bridge needs the extra ros2", exc_type=ImportError)
     server = supervised(arm)

@@ -120,6 +120,24 @@ def test_sub_steps_in_one_call_are_a_plain_mj_step_loop_bit_for_bit(busy_model: 
     np.testing.assert_array_equal(engine.data.sensordata, data.sensordata)
 
 
+UNSTABLE = """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom size=".01" mass="1"/></body></worldbody>
+  <actuator><position joint="j" kp="10" dampratio="1"/></actuator></mujoco>"""
+
+
+def test_sub_steps_in_one_call_go_on_as_a_loop_where_mujoco_resets_a_simulation() -> None:
+    model = mujoco.MjModel.from_xml_string(UNSTABLE)
+    loop, together = Engine(model), Engine(model)
+    for engine in (loop, together):
+        engine.pre_step.append(lambda data=engine.data: data.ctrl.fill(0.2))
+    resets = 0
+    for _ in range(5):
+        loop.advance(20, NEVER)
+        together.advance_together(20, NEVER, lambda _: None, lambda: True)
+        assert state_of(model, loop.data) == state_of(model, together.data)
+        resets += loop.data.time < 0.02
+    assert resets
+
+
 def test_sub_steps_in_one_call_end_after_the_deadline_and_by_an_interrupt(engine: Engine) -> None:
     counted: list[int] = []
     late = engine.advance_together(1_000_000, 0.0, counted.append, lambda: True)
