@@ -1,6 +1,7 @@
 """Rules of the house that no linter knows: they read the source, and every failure lists all offenders."""
 
 import ast
+import functools
 import importlib
 import re
 from collections import Counter
@@ -50,6 +51,7 @@ def pages() -> list[Path]:
 
 
 @cache
+@functools.cache
 def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 

@@ -55,7 +55,13 @@ def simulate(task: Task) -> Simulation:
     return Simulation(task, EMBODIMENTS[task.embodiment], cameras=False)
 
 
-@pytest.fixture(scope="module", params=task_names())
+LONG = ("aloha_sort_cups", "panda_sort_colors", "robotiq_collect_blocks")
+"""Many picks of the kind that other tasks have."""
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(one, marks=[pytest.mark.soak] * (one in LONG)) for one in task_names()]
+)
 def played(request: pytest.FixtureRequest) -> Iterator[tuple[Task, Played]]:
     task = find_task(request.param)
     simulation = simulate(task)
