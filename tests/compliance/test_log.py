@@ -13,7 +13,12 @@ def newest(wire: Any) -> int:
     return int(wire.ok("recent_log")["last"])
 
 
-def test_ops_that_change_the_world_are_told_with_who_asked_and_what_became_of_it(wire: Any, stranger: Any) -> None:
+def test_ops_that_change_the_world_are_told_with_who_asked_and_what_became_of_it(
+    make_server: Any, connect: Any
+) -> None:
+    server = make_server()  # of its own: of one op, only so many within ten seconds are told
+    wire, stranger = connect(server), connect(server)
+    wire.hello()
     stranger.hello(operator=True)
     last = newest(wire)
     wire.ok("reset")
