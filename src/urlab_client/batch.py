@@ -18,7 +18,7 @@ class URLabBatch:
     """``num`` simulations that began where the scene stood. `URLabClient.batch` makes one; closing it gives it up.
 
     ``time`` (num,), ``qpos`` (num, nq), ``qvel`` (num, nv) and ``sensordata`` (num, nsensordata) are those of the last
-    reply, read-only, in the order of ``client.model``. The running scene does not notice.
+    reply, read-only, in the order of ``client.model``. The running scene does not notice; the end of the play ends it.
     """
 
     def __init__(

@@ -111,6 +111,14 @@ def test_what_cannot_be_is_refused(client: URLabClient, act: Any, said: str) -> 
         act(client, batch)
 
 
+def test_batches_end_with_the_play(client: URLabClient) -> None:
+    batch = client.batch(1)
+    client.sim.stop()
+    client.sim.start(step_mode="direct")
+    with pytest.raises(URLabRPCError, match="this session has no batch"):
+        batch.step()
+
+
 def test_a_closed_batch_is_gone_and_a_session_has_so_many(client: URLabClient) -> None:
     batches = [client.batch(1) for _ in range(4)]
     with pytest.raises(URLabRPCError, match="4 batches at most: batch_close one first"):

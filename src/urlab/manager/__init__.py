@@ -5,7 +5,8 @@ a step means), `command` (the checks of a step), `forces` (wrenches, and what ho
 setpoints and controller), `edits` (changes that are no steps), `states` (saving and restoring), `names` (lookups),
 `record_replay`. The state goes out through `observation` and `packed` (replies),
 `stream_source` and `state_rows` (streams) and `scene_view` (viewport and outliner); `stream_source` also takes the
-commands of the control stream. `exports` makes films of recordings that are saved.
+commands of the control stream. `exports` writes saved recordings as films and datasets, `randomising` draws what a
+reset asks for, and `batches` are copies of the scene that are stepped together.
 """
 
 from urlab.manager.exports import Exports

@@ -91,6 +91,7 @@ class Dispatcher:
 
         self.sessions.on_end.append(lambda ended: self.let_go(ended.id))
         self.sessions.on_end.append(lambda ended: parts.batches.end(ended.id))
+        self._play.on_stop.append(lambda _: parts.batches.clear())
 
     def let_go(self, session_id: str) -> None:
         """Release what a session holds in the running scene: it has ended, or its client is gone. Any thread."""

@@ -1,7 +1,7 @@
 """Many copies of the running scene, stepped together; extensions of ours.
 
 Arrays are bytes: little-endian float64, a row per simulation. A batch has the model, the state and the controllers that
-the scene has when it is opened, and shares nothing with it afterwards.
+the scene has when it is opened, and goes its own way afterwards. It ends with its session and with the play.
 """
 
 from typing import Any

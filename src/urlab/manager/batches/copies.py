@@ -48,7 +48,6 @@ class SceneCopies:
                 if randomize is None
                 else BatchRandomisation(self.simulations, model, [one.prefix for one in robots], randomize)
             )
-            self._model = model
         self.count, self.setpoints = count, len(staged)
         self._follow_state = any(law.follows_state for law in self._laws)
         self._staged = np.tile(staged, (count, 1))
@@ -109,8 +108,9 @@ class SceneCopies:
 
 
 def row_bytes(manager: Manager) -> int:
-    """What the state of one simulation takes."""
-    return 8 * int(mujoco.mj_stateSize(manager.engine.model, FULL_STATE))
+    """What the state and the sensors of one simulation take."""
+    model = manager.engine.model
+    return 8 * int(mujoco.mj_stateSize(model, FULL_STATE) + model.nsensordata)
 
 
 class _RawControl:

@@ -18,6 +18,9 @@ from urlab.physics.start_state import START_FIELDS, StartState
 from urlab.scene.randomisation import Randomisation, check, draw, parse_randomisation
 from urlab_wire.ops.stepping import ModelChange
 
+MAX_FIELD_BYTES = 512 << 20
+"""Of the model's fields that have a value per simulation."""
+
 
 class BatchRandomisation:
     """Entries of a ``randomize`` table for the simulations of a batch: those about the model and about the start.
@@ -84,5 +87,12 @@ class BatchRandomisation:
         tried = [self._parameters.checked(one) for one in draw(self._of_model, 0, self._parameters)]
         names = dict.fromkeys(write.array for write in self._parameters.writes(tried))
         compiled = {name: np.array(array_of(self._model, name)) for name in names}
+        count = len(self._simulations.time)
+        size = 2 * count * sum(one.nbytes for one in compiled.values())  # about as much again follows from them
+        if size > MAX_FIELD_BYTES:
+            raise BadValue(
+                f"the fields of the model that are drawn take {size >> 20} MB for {count} simulations, "
+                f"{MAX_FIELD_BYTES >> 20} at most: draw for fewer elements, or ask for fewer simulations"
+            )
         expanded = {name: self._simulations.batch.expand(name) for name in names}
         return {name: (values, compiled[name].reshape(values.shape[1:])) for name, values in expanded.items()}
