@@ -8,19 +8,8 @@ import typer
 from rich.markup import escape
 
 from urlab.cli import options as opt
-from urlab.cli.console import FAILED, WRONG_USE, CommandError, LogLevel, print_json, set_up_logging, stderr, stdout
-from urlab.cli.recordings.replay import (
-    WRONG_CODES,
-    From,
-    LevelToShow,
-    ProgressBar,
-    ProjectDir,
-    Size,
-    found_recording,
-    level_of,
-    read_size,
-)
-from urlab.config import default_project
+from urlab.cli.console import LogLevel, print_json, set_up_logging, stderr, stdout
+from urlab.cli.recordings.replay import From, LevelToShow, ProjectDir, Size, exported, read_size
 
 if TYPE_CHECKING:
     from urlab_client import ExportStatus
@@ -96,32 +85,9 @@ def export(
     """
     set_up_logging(log_level)
     width, height = read_size(size)
-    from urlab.app import launch, open_project
-    from urlab_client import URLabRPCError
-
-    folder = project or default_project()
-    found = [found_recording(one, open_project(folder)) for one in files]
-    shown = level or level_of(found[0], open_project(folder))
     cameras = None if camera is None else [one for one in camera if one != _NO_CAMERA]
-    with launch(shown, play=False, project=folder) as client:
-        try:
-            with ProgressBar("exporting") as bar:
-                done = client.recording.export(
-                    found[0],
-                    out.absolute(),
-                    format=to.value,
-                    also=found[1:],
-                    task=task,
-                    cameras=cameras,
-                    width=width,
-                    height=height,
-                    fps=fps,
-                    start=from_s,
-                    end=until_s,
-                    progress=bar.show,
-                )
-        except URLabRPCError as refused:
-            raise CommandError(refused.message, WRONG_USE if refused.code in WRONG_CODES else FAILED) from refused
+    options = {"format": to.value, "task": task, "cameras": cameras, "width": width, "height": height, "fps": fps}
+    done = exported("exporting", files, out, project, level, {**options, "start": from_s, "end": until_s})
     _report(done, as_json)
 
 

@@ -13,6 +13,8 @@ from urlab.config import default_project
 from urlab_wire.errors import ErrorCode
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from urlab.scene.project import Project
     from urlab_client import ExportStatus
 
@@ -76,31 +78,31 @@ def replay(
     """
     set_up_logging(log_level)
     width, height = read_size(size)
-    from urlab.app import launch, open_project
     from urlab.cli.watch.clips import check_ffmpeg
-    from urlab_client import URLabRPCError
 
     check_ffmpeg()
+    options = {"camera": camera, "width": width, "height": height, "fps": fps, "start": from_s, "end": to_s}
+    film = exported("drawing", [file], out, project, level, options)
+    _report(film, fps, as_json)
+
+
+def exported(
+    doing: str, files: "Sequence[str]", out: Path, project: Path | None, level: str | None, options: dict[str, Any]
+) -> "ExportStatus":
+    """Write recordings as one file, in the level that the first is of, with a bar; ``options`` are the client's."""
+    from urlab.app import launch, open_project
+    from urlab_client import URLabRPCError
+
     folder = project or default_project()
-    recording = found_recording(file, open_project(folder))
-    shown = level or level_of(recording, open_project(folder))
+    found = [found_recording(one, open_project(folder)) for one in files]
+    shown = level or level_of(found[0], open_project(folder))
+    options = {**options, "also": found[1:]} if len(found) > 1 else options
     with launch(shown, play=False, project=folder) as client:
         try:
-            with ProgressBar("drawing") as bar:
-                film = client.recording.export(
-                    recording,
-                    out.absolute(),
-                    camera=camera,
-                    width=width,
-                    height=height,
-                    fps=fps,
-                    start=from_s,
-                    end=to_s,
-                    progress=bar.show,
-                )
+            with ProgressBar(doing) as bar:
+                return client.recording.export(found[0], out.absolute(), progress=bar.show, **options)
         except URLabRPCError as refused:
             raise CommandError(refused.message, WRONG_USE if refused.code in WRONG_CODES else FAILED) from refused
-    _report(film, fps, as_json)
 
 
 def read_size(text: str | None) -> tuple[int | None, int | None]:
