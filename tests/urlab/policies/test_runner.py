@@ -78,6 +78,15 @@ def test_it_sees_what_mujoco_says(client: URLabClient) -> None:
     np.testing.assert_allclose(seen[-3:], client.articulations["quadruped"].sensors["imu_gyro"].latest)
 
 
+def test_it_sees_where_a_thing_is_from_its_base(tmp_path: Path) -> None:
+    with urlab.launch(["floor", "quadruped@1,0,0,90", "box@1,2,0"], project=tmp_path) as client:
+        policy = changed(observations=[TermSpec("entity_position", entity="box")], keyframe=None, timestep=None)
+        seen = PolicyRunner(client, policy, lambda _: np.zeros(12)).observation()
+        apart = client.entities["box"].root_pos_w - client.articulations["quadruped"].root_pos_w
+    assert seen == pytest.approx([apart[1], -apart[0], apart[2]], abs=1e-6)  # it looks along y
+    assert seen[0] == pytest.approx(2.0, abs=0.01)
+
+
 def test_it_moves_what_its_file_says(client: URLabClient) -> None:
     action = ActionSpec(joints=("FR_hip", "FL_.*"), scale={"FR.*": 0.1, ".*": 0.2}, offset={"FR.*": 0.0, ".*": -0.1})
     runner = PolicyRunner(client, changed(action=action, gains=None), lambda _: np.array([1.0, 2.0, 0.5, -1.0]))
