@@ -17,9 +17,9 @@ from urlab_wire.ops.stepping import RestoreStateRequest, StepRequest
 PROGRAM = r"""
 import json, sys
 from pathlib import Path
-from types import SimpleNamespace
-from urlab.monitoring.log_buffer import LogBuffer
-from urlab.ops import Dispatcher, request_key
+from urlab.app import Server
+from urlab.config import ServerConfig
+from urlab.ops import request_key
 
 SIZE = 20_000_000
 HEAD = b"\x84\xa2op\xa4step\xaasession_id\xa1a\xaarequest_id\x01"
@@ -54,9 +54,7 @@ def peak():
 def resident():
     return 4096 * int(Path("/proc/self/statm").read_text().split()[1])
 
-play = SimpleNamespace(is_playing=False, running=None, seconds_per_step=lambda: 1e-4)
-parts = SimpleNamespace(play=play, log=LogBuffer())
-dispatcher = Dispatcher(parts)
+dispatcher = Server(ServerConfig(project=Path(sys.argv[1]), play=False)).dispatcher
 told = {}
 for name, make in BODIES.items():
     frame = make()
@@ -71,9 +69,11 @@ BODIES = re.findall(r'^    "(.+)": lambda', PROGRAM, flags=re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def told() -> Any:
+def told(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What a process says of each body that it was given to read: its size, the memory that it took, the reply."""
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    project = tmp_path_factory.mktemp("project")
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(project)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
