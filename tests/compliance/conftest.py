@@ -373,6 +373,12 @@ SEER = """
     <camera name="eye" xyaxes="0 -1 0 0 0 1" fovy="60" resolution="80 60"/>
     <camera name="far" pos="-1 0 0" xyaxes="0 -1 0 0 0 1" fovy="60" resolution="40 30"/></body></worldbody>
   <actuator><position name="neck" joint="nod" kp="10" dampratio="1"/></actuator></mujoco>"""
+SLIDER = """
+<mujoco model="slider"><option gravity="0 0 0"/><worldbody>
+  <camera name="eye" pos="-1 0 0" xyaxes="0 -1 0 0 0 1" fovy="60" resolution="64 48"/>
+  <body name="ball"><joint name="left" type="slide" axis="0 1 0"/>
+    <geom size=".15" rgba="1 0 0 1" mass="1"/></body></worldbody>
+  <actuator><motor name="push" joint="left"/></actuator></mujoco>"""
 WALL = """
 <mujoco model="wall"><worldbody><body name="brick"><geom type="box" size=".05 .2 .1" rgba="1 0 0 1"/></body></worldbody>
 </mujoco>"""
@@ -389,6 +395,7 @@ class Builder:
         self.cube_file = str(imported / "cube.obj")
         self.seer_file = str(imported / "seer.xml")
         self.wall_file = str(imported / "wall.xml")
+        self.slider_file = str(imported / "slider.xml")
 
     def write(self, name: str, text: str) -> str:
         path = self.folder / name
@@ -427,7 +434,10 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with model files, and a project that has them already: importing takes a process each."""
     folder = tmp_path_factory.mktemp("imported")
     server = Server(ServerConfig(project=folder / "project", play=False))
-    files = {"hopper.xml": ROBOT, "crate.xml": BOX, "cube.obj": CUBE, "seer.xml": SEER, "wall.xml": WALL}
+    files = {
+        "hopper.xml": ROBOT, "crate.xml": BOX, "cube.obj": CUBE,
+        "seer.xml": SEER, "slider.xml": SLIDER, "wall.xml": WALL,
+    }  # fmt: skip
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
         server.world.importer.import_file(str(folder / name))

@@ -12,18 +12,12 @@ from urlab.video import ffmpeg
 
 PATIENCE_S = 60.0
 WIDTH, HEIGHT = 64, 48
-SLIDER = """
-<mujoco model="slider"><option gravity="0 0 0"/><worldbody>
-  <camera name="eye" pos="-1 0 0" xyaxes="0 -1 0 0 0 1" fovy="60" resolution="64 48"/>
-  <body name="ball"><joint name="left" type="slide" axis="0 1 0"/>
-    <geom size=".15" rgba="1 0 0 1" mass="1"/></body></worldbody>
-  <actuator><motor name="push" joint="left"/></actuator></mujoco>"""
 
 
 @pytest.fixture
 def slider(builder: Any) -> Any:
     """A red ball that has slid from right to left in two seconds, recorded as slide.json; it plays no more."""
-    builder.spawn("slider", builder.write("slider.xml", SLIDER))
+    builder.spawn("slider", builder.slider_file)
     builder.play()
     builder.wire.ok("set_qpos", target="slider", qpos=[-0.4], qvel=[0.4])
     builder.wire.ok("recording_start", name="slide")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
 import pytest
 
 import urlab
@@ -115,11 +116,11 @@ def no_collector() -> Iterator[None]:
 
 def test_restarts_of_play_leave_no_large_model_behind(tmp_path: Path, project: Path, no_collector: None) -> None:
     size = 1200
-    elevation = " ".join(["0"] * (size * size))
+    heights = np.zeros((size, size), np.float32)
+    (tmp_path / "heights.bin").write_bytes(np.array([size, size], np.int32).tobytes() + heights.tobytes())
     (tmp_path / "ground.xml").write_text(
-        f'<mujoco model="ground"><asset><hfield name="h" nrow="{size}" ncol="{size}" size="9 9 1 1" '
-        f'elevation="{elevation}"/></asset><worldbody><geom type="hfield" hfield="h"/></worldbody></mujoco>',
-        encoding="utf-8",
+        '<mujoco model="ground"><asset><hfield name="h" file="heights.bin" size="9 9 1 1"/></asset>'
+        '<worldbody><geom type="hfield" hfield="h"/></worldbody></mujoco>'
     )
     before = {id(one) for one in gc.get_objects() if isinstance(one, Engine)}
     with urlab.launch(tmp_path / "ground.xml", project=project) as client:
