@@ -53,10 +53,10 @@ class Importer:
             bundle = image_bundle(name, file, size_m, SourceFiles(self._roots))
             return add_import(bundle, source, self._project)[0]
 
-    def upload(self, name: str, data: bytes) -> Upload:
+    def upload(self, name: str, data: bytes, owner: str = "") -> Upload:
         """Keep a file that a client sent, or what is in its zip file, to be imported; UploadFailed says why not."""
         with self._stoppable(name):
-            return store_upload(self._project, name, data)
+            return store_upload(self._project, name, data, owner)
 
     def resolve(self, blueprint: str) -> BlueprintRecord:
         """What a request calls a blueprint: a class path, a name, or a file, which is imported."""

@@ -338,7 +338,7 @@ def _openness(name: str, port: int, address: str) -> Finding:
     if mechanism == "CURVE":
         return Finding(title, Status.OK, f"{where}: clients with a key only, encrypted")
     if local:
-        return Finding(title, Status.OK, f"{where}: this machine only")
+        return Finding(title, Status.OK, f"{where}: this machine only, and of other users only if it shares (--share)")
     advice = "end it, or start it with --keys (urlab keys new) or --host 127.0.0.1"
     return Finding(title, Status.WARNING, f"{where}: EVERY MACHINE that reaches this one, unencrypted", advice)
 

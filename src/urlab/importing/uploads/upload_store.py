@@ -3,6 +3,7 @@
 import os
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,10 @@ from urlab_wire.ops.scene import MAX_UPLOAD_BYTES
 ARCHIVE_SUFFIXES = (".mjz", ".zip")
 MOST_UPLOADS = 64
 MOST_BYTES = 4 << 30
-"""Of all uploads together: the oldest go. What was imported of them stays."""
+"""Of all uploads together. What was imported of those that go stays."""
+
+_OWNER_SUFFIX = ".owner"
+"""Of the hidden file beside an upload that has the name of the key with which it came."""
 
 _ROOTS = ("mujoco", "robot")
 _HEAD_BYTES = 1 << 16
@@ -41,11 +45,11 @@ class Upload:
     forgotten: tuple[Path, ...] = ()
 
 
-def store_upload(project: Project, name: str, data: bytes) -> Upload:
+def store_upload(project: Project, name: str, data: bytes, owner: str = "") -> Upload:
     """Keep what a client sent under a name; UploadFailed says why not, and then nothing has changed.
 
-    Whatever was uploaded under that name before is replaced. Any thread may call this; they wait for each other, and
-    for other processes.
+    Whatever was uploaded under that name before is replaced. Where that makes too many, the oldest of the ``owner``
+    that has the most goes. Any thread may call this; they wait for each other, and for other processes.
     """
     suffix = _judged_suffix(name)
     if not data:
@@ -58,6 +62,7 @@ def store_upload(project: Project, name: str, data: bytes) -> Upload:
     try:
         with locked_folder(project.uploads_dir):
             models = _stored(folder, name, data, archive)
+            _owner_file(folder).write_text(owner, encoding="utf-8")
             forgotten = _forget_oldest(project.uploads_dir, folder)
     except OSError as refused:
         raise UploadFailed(f"cannot keep {name} in {project.uploads_dir}: {refused.strerror or refused}") from refused
@@ -125,18 +130,43 @@ def _is_model(file: Path) -> bool:
 
 
 def _forget_oldest(uploads_dir: Path, newest: Path) -> tuple[Path, ...]:
-    """Keep uploads within their bounds, how many there are and how much; the folders that are gone."""
+    """Keep uploads within their bounds, how many there are and how much; the folders that are gone.
+
+    An owner with many loses its own, and not those of others.
+    """
+    folders = [one for one in uploads_dir.glob("[!.]*") if one.is_dir() and not one.is_symlink()]
+    folders.sort(key=lambda one: (one == newest, one.stat().st_mtime_ns))
+    sizes = {folder: _bytes_in(folder) for folder in folders}
+    owners = {folder: _owner_of(folder) for folder in folders}
     forgotten = []
-    others = [one for one in uploads_dir.glob("[!.]*") if one != newest and one.is_dir() and not one.is_symlink()]
-    left_bytes, left_count = MOST_BYTES - _bytes_in(newest), MOST_UPLOADS - 1
-    for folder in sorted(others, key=lambda one: one.stat().st_mtime_ns, reverse=True):
-        left_bytes, left_count = left_bytes - _bytes_in(folder), left_count - 1
-        if left_bytes < 0 or left_count < 0:
-            doomed = uploads_dir / f".{uuid.uuid4().hex}{DELETED}"
-            folder.rename(doomed)
-            shutil.rmtree(doomed, ignore_errors=True)
-            forgotten.append(folder)
+    while sizes.keys() - {newest} and (len(sizes) > MOST_UPLOADS or sum(sizes.values()) > MOST_BYTES):
+        shares: Counter[str] = Counter()
+        for folder, size in sizes.items():
+            shares[owners[folder]] += 1 if len(sizes) > MOST_UPLOADS else size
+        most = [owner for owner, _ in shares.most_common()]
+        oldest = next(one for owner in most for one in sizes if owners[one] == owner and one != newest)
+        _delete(oldest)
+        del sizes[oldest]
+        forgotten.append(oldest)
     return tuple(forgotten)
+
+
+def _delete(folder: Path) -> None:
+    doomed = folder.parent / f".{uuid.uuid4().hex}{DELETED}"
+    folder.rename(doomed)
+    _owner_file(folder).unlink(missing_ok=True)
+    shutil.rmtree(doomed, ignore_errors=True)
+
+
+def _owner_file(folder: Path) -> Path:
+    return folder.parent / f".{folder.name}{_OWNER_SUFFIX}"
+
+
+def _owner_of(folder: Path) -> str:
+    try:
+        return _owner_file(folder).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _bytes_in(folder: Path) -> int:

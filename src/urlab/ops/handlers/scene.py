@@ -41,7 +41,7 @@ def import_xml(context: Context, request: wire.ImportXmlRequest) -> wire.ImportX
 @handler("upload_asset")
 def upload_asset(context: Context, request: wire.UploadAssetRequest) -> wire.UploadAssetReply:
     """Take a client's file into the project, to be imported."""
-    upload = context.world.importer.upload(request.name, request.data)
+    upload = context.world.importer.upload(request.name, request.data, context.caller.name)
     for folder in upload.forgotten:
         context.record("deleted", op="upload_asset", path=str(folder))
     return wire.UploadAssetReply(path=str(upload.path), models=[str(model) for model in upload.models])

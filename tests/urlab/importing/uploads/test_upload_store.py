@@ -45,12 +45,12 @@ def packed(files: Mapping[str, bytes | str]) -> bytes:
 
 
 def everything(project: Project) -> dict[str, bytes]:
-    """All files of the uploads but the lock, by their paths."""
+    """All files of the uploads but the lock and whose they are, by their paths."""
     folder = project.uploads_dir
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and path.name != ".lock"
+        if path.is_file() and path.name != ".lock" and path.suffix != ".owner"
     }
 
 
@@ -170,6 +170,20 @@ def test_the_oldest_uploads_go(project: Project, monkeypatch: pytest.MonkeyPatch
     assert set(everything(project)) == {"d-xml/d.xml", "e-xml/e.xml"}
     store_upload(project, "f.xml", ARM * 10)
     assert set(everything(project)) == {"f-xml/f.xml"}, "the newest one stays, however large"
+
+
+def test_a_key_that_uploads_without_end_loses_its_own_and_not_those_of_others(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upload_store, "MOST_UPLOADS", 4)
+    for number, (owner, name) in enumerate([("ada", "first"), *(("eve", f"e{number}") for number in range(6))]):
+        path = store_upload(project, f"{name}.xml", ARM, owner).path
+        os.utime(path.parent, (number, number))
+    assert set(everything(project)) == {"first-xml/first.xml", "e3-xml/e3.xml", "e4-xml/e4.xml", "e5-xml/e5.xml"}
+    monkeypatch.setattr(upload_store, "MOST_BYTES", 5 * len(ARM))
+    store_upload(project, "large.xml", ARM * 4, "eve")
+    assert set(everything(project)) == {"first-xml/first.xml", "large-xml/large.xml"}
+    assert not list(project.uploads_dir.glob(".e?-xml*")), "nothing is left of those that are gone"
 
 
 def test_threads_that_upload_the_same_name_leave_one_whole_upload(project: Project) -> None:
