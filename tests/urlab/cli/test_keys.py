@@ -68,7 +68,7 @@ def test_a_server_with_keys_serves_their_holders_and_says_so(
     with URLabClient("tcp://127.0.0.1", step_port=int(server.port), step_mode="direct", key=ada) as client:
         client.discover()
         assert client.step(3)["step"] == 3
-    pinged = cli("ping", "--step-port", server.port, "--key", str(ada), "--json")
+    pinged = cli("ping", "--step-port", server.port, "--timeout", "30", "--key", str(ada), "--json")
     assert json.loads(pinged.stdout)["ready"] is True
     environment = {**os.environ, "URLAB_KEY": str(ada)}
     assert cli("ops", "--step-port", server.port, env=environment).returncode == 0

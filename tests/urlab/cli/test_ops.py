@@ -12,7 +12,7 @@ NAMES = {name for name in CATALOGUE if name not in PRE_SESSION}
 
 
 def test_the_live_catalogue_says_which_ops_are_served(cli: Any, demo_server: Any) -> None:
-    done = cli("ops", "--step-port", demo_server.port, "--json")
+    done = cli("ops", "--step-port", demo_server.port, "--timeout", "30", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(done.stdout)
     assert report["endpoint"] == demo_server.ready["step"]
@@ -22,7 +22,7 @@ def test_the_live_catalogue_says_which_ops_are_served(cli: Any, demo_server: Any
 @pytest.mark.usefixtures("cold_start")
 def test_the_built_in_catalogue_is_the_same_and_needs_no_server(cli: Any, demo_server: Any) -> None:
     offline = json.loads(cli("ops", "--offline", "--json").stdout)
-    live = json.loads(cli("ops", "--step-port", demo_server.port, "--json").stdout)
+    live = json.loads(cli("ops", "--step-port", demo_server.port, "--timeout", "30", "--json").stdout)
     assert offline == {**live, "endpoint": None}
 
 

@@ -12,7 +12,7 @@ from urlab_client import URLabClient
 
 @pytest.mark.usefixtures("cold_start")
 def test_it_tells_what_the_server_is_doing(cli: Any, demo_server: Any) -> None:
-    done = cli("ping", "--step-port", demo_server.port, "--json")
+    done = cli("ping", "--step-port", demo_server.port, "--timeout", "30", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     report = json.loads(done.stdout)
     assert report["endpoint"] == demo_server.ready["step"]
@@ -25,7 +25,7 @@ def test_it_tells_what_the_server_is_doing(cli: Any, demo_server: Any) -> None:
 
 
 def test_people_get_a_table(cli: Any, demo_server: Any) -> None:
-    done = cli("ping", "--step-port", demo_server.port)
+    done = cli("ping", "--step-port", demo_server.port, "--timeout", "30")
     assert (done.returncode, done.stderr) == (0, "")
     assert "quadruped  13 joints, 12 actuators, 31 sensors, 1 camera" in done.stdout
     assert "answers in" in done.stdout
@@ -34,7 +34,7 @@ def test_people_get_a_table(cli: Any, demo_server: Any) -> None:
 def test_it_does_not_take_the_session_of_whoever_drives(cli: Any, demo_server: Any) -> None:
     with URLabClient("tcp://127.0.0.1", step_port=int(demo_server.port), step_mode="direct") as driver:
         driver.discover()
-        report = json.loads(cli("ping", "--step-port", demo_server.port, "--json").stdout)
+        report = json.loads(cli("ping", "--step-port", demo_server.port, "--timeout", "30", "--json").stdout)
         driver.step()
     assert report["mode"] == "direct"
 

@@ -159,7 +159,7 @@ def test_a_level_that_does_not_compile_keeps_the_server_up(serving: Any, cli: An
     model.parent.mkdir(parents=True)
     model.write_text(UNPLAYABLE)
     server = serving(str(model))
-    assert f"{model}: " in cli("ping", "--step-port", server.port).stdout
+    assert f"{model}: " in cli("ping", "--step-port", server.port, "--timeout", "30").stdout
     with client_of(server, observer=True) as client:
         client.discover()
         status = client.sim.status()

@@ -143,7 +143,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 def test_json_tells_the_rates_the_states_and_the_cameras(cli: Any, server: ServerProcess, port: str) -> None:
-    done = cli("watch", "--step-port", port, "--json", "--seconds", "0.8")
+    done = cli("watch", "--step-port", port, "--timeout", "30", "--json", "--seconds", "0.8")
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert (told["endpoint"], told["state_endpoint"]) == (server.endpoints["step"], server.endpoints["state"])
@@ -180,7 +180,7 @@ def test_one_robot_alone_brings_only_what_is_its_own(observed: WatchedServer) ->
 
 @pytest.mark.usefixtures("cold_start")
 def test_without_a_terminal_there_are_plain_snapshots(cli: Any, port: str) -> None:
-    done = cli("watch", "--step-port", port, "--seconds", "1.2", "--robot", "swing")
+    done = cli("watch", "--step-port", port, "--timeout", "30", "--seconds", "1.2", "--robot", "swing")
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
     assert done.stdout.count(" x real time") in (1, 2)
@@ -222,7 +222,7 @@ def test_keys_on_a_terminal_pause_the_server_and_let_it_go_on(watching: Any, mod
 
 def test_keys_need_a_terminal_and_a_table(cli: Any, port: str) -> None:
     for options, reason in (((), "there is none"), (("--json",), "leave out --json")):
-        done = cli("watch", "--step-port", port, "--keys", *options)
+        done = cli("watch", "--step-port", port, "--timeout", "30", "--keys", *options)
         assert done.returncode == 2
         assert reason in done.stderr
 
@@ -277,7 +277,7 @@ def test_while_nothing_plays_it_says_so(models: list[str], tmp_path: Path) -> No
 
 def test_a_picture_has_the_size_of_the_camera_and_shows_something(cli: Any, port: str, tmp_path: Path) -> None:
     out = tmp_path / "new" / "room.PNG"
-    done = cli("watch", "--step-port", port, "--camera", "room", "--out", str(out))
+    done = cli("watch", "--step-port", port, "--timeout", "30", "--camera", "room", "--out", str(out))
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"wrote {out}: swing/room (real, 65x49)\n"
     with Image.open(out) as picture:
@@ -325,7 +325,7 @@ def test_segmentation_has_exactly_the_colours_of_the_table_also_while_paused(
 def test_an_mp4_has_the_frames_that_were_asked_for(cli: Any, port: str, tmp_path: Path) -> None:
     out = tmp_path / "room.mp4"
     options = ("--camera", "room", "--out", str(out), "--frames", "12", "--fps", "24", "--json")
-    done = cli("watch", "--step-port", port, *options)
+    done = cli("watch", "--step-port", port, "--timeout", "30", *options)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert (told["frames"], told["fps"], told["seconds"], told["white_m"]) == (12, 24, 0.5, None)
@@ -370,7 +370,9 @@ def test_ctrl_c_ends_a_clip_and_keeps_what_there_is(watching: Any, port: str, tm
 
 
 def test_a_camera_is_told_in_numbers(cli: Any, port: str) -> None:
-    done = cli("watch", "--step-port", port, "--camera", "deep", "--robot", "swing", "--seconds", "0.3")
+    done = cli(
+        "watch", "--step-port", port, "--timeout", "30", "--camera", "deep", "--robot", "swing", "--seconds", "0.3"
+    )
     line = r"swing/deep \(depth, 64x48\)   [\d.]+ frames/s, .* received   simulated [\d.]+ s   depth 3\.000 to 3\.000 m"
     assert (done.returncode, done.stderr) == (0, "")
     assert re.fullmatch(line, done.stdout.strip())
@@ -402,7 +404,7 @@ def test_nobody_there_is_exit_code_1_with_advice(cli: Any) -> None:
 
 
 def test_what_cannot_work_is_exit_code_2_and_says_what_would(cli: Any, port: str) -> None:
-    done = cli("watch", "--step-port", port, "--out", "room.png")
+    done = cli("watch", "--step-port", port, "--timeout", "30", "--out", "room.png")
     assert (done.returncode, done.stdout) == (2, "")
     assert "--out is for cameras: say which with --camera NAME" in done.stderr
 
@@ -462,7 +464,7 @@ def test_an_encoder_that_fails_leaves_the_file_as_it_was(cli: Any, port: str, tm
     out.write_text("old")
     environment = {**os.environ, "IMAGEIO_FFMPEG_EXE": str(broken)}
     options = ("--camera", "room", "--out", str(out), "--frames", "2")
-    done = cli("watch", "--step-port", port, *options, env=environment)
+    done = cli("watch", "--step-port", port, "--timeout", "30", *options, env=environment)
     assert done.returncode == 2
     assert "room.mp4: ffmpeg: the lens is dirty" in done.stderr
     assert (out.read_text(), files_in(tmp_path)) == ("old", ["ffmpeg", "room.mp4"])
