@@ -4,7 +4,7 @@ PYTHON ?= python3
 ARGS ?=
 
 # Extras of pyproject.toml that a developer gets, separated by commas.
-EXTRAS := editor,eval,gym,mesh,policy,record,ros2,video
+EXTRAS := editor,eval,gym,mesh,policy,record,ros2,scale,video
 # What MuJoCo needs to draw without a screen.
 SYSTEM_PACKAGES := libegl1 libegl-mesa0 libgl1-mesa-dri libopengl0 libosmesa6
 # A second implementation of DDS, for the tests to talk to, and a browser (tests/browser.py).
@@ -25,7 +25,7 @@ PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo serve test test-fast test-page test-versions campaign check bench bench-test deploy-test format clean
+.PHONY: help setup demo serve test test-fast test-page test-ray test-versions campaign check bench bench-test deploy-test format clean
 
 help: ## list the words
 	@echo "make WORD, where WORD is one of"
@@ -45,10 +45,13 @@ test: $(ENVIRONMENT) $(TESTS_READY) ## run the tests, on all cores (ARGS: option
 	@$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
 
 test-fast: $(ENVIRONMENT) ## run the tests that start no processes, for every change (ARGS: options of pytest)
-	@$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not process and not soak and not page' $(ARGS)
+	@$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not process and not soak and not page and not ray' $(ARGS)
 
 test-page: $(ENVIRONMENT) $(TESTS_READY) ## do on the editor's page what a person does, in Chromium (ARGS: options of pytest)
 	@$(BIN)/pytest -m page tests/urlab/editor $(ARGS)
+
+test-ray: $(ENVIRONMENT) ## rollouts and evaluation on a Ray cluster of this machine (ARGS: options of pytest)
+	@$(BIN)/pytest -m ray tests/scale $(ARGS)
 
 test-versions: ## the compliance tests on older versions of MuJoCo, each in an environment of its own (ARGS: options of pytest)
 	@for version in $(MUJOCO_VERSIONS); do \

@@ -19,7 +19,7 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
 - `compile`: levels and models into one compiled scene.
 - `scene`: levels, actors and blueprints as data. `physics`: the owner of MjModel and MjData. `robots`: shipped models.
 - Shared ground, one file each: `geometry`, `config`, `access`, `monitoring`, `files`, `numbers`, `toml_tables`,
-  `child_process`, `video`, `mujoco_versions`; below them `paths` and `errors`.
+  `child_process`, `ray_actors`, `video`, `mujoco_versions`; below them `paths` and `errors`.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -356,6 +356,10 @@ class ConfigError(UrlabError):
     code = ErrorCode.BAD_VALUE
 
 
+class ActorsLost(UrlabError):
+    """The same work has cost several actors of a Ray cluster their lives."""
+
+
 class ChildFailed(UrlabError):
     """A child process did not start, or ended before its work was done."""
 

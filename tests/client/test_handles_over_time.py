@@ -46,10 +46,10 @@ def test_setpoints_of_an_old_handle_drive_the_robot(lab: URLabClient, again: Any
     arm = lab.articulations["arm"]
     buffer, waist, angle = arm.ctrl_array, arm.actuators["waist"], arm.sensors["angle"]
     again(lab)
-    assert lab.articulations["arm"] is arm
     waist.set_control(0.5)
     lab.step(5)
-    assert arm.last_applied_ctrl.tolist() == [0.5]
+    assert lab.data.ctrl.tolist() == arm.last_applied_ctrl.tolist() == [0.5]
+    assert lab.articulations["arm"] is arm
     assert arm.qvel_array[0] > 0
     assert lab.data.qvel[0] == arm.qvel_array[0]
     buffer[:] = -2.0

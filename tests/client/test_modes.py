@@ -169,6 +169,7 @@ def test_after_discover_the_state_is_the_servers_after_the_switch(connect: Conne
     seen = client.sim_time, client.data.qpos.tolist(), client.data.time
     looker = connect(observer=True)
     assert seen == (looker.sim_time, looker.data.qpos.tolist(), looker.sim_time)
+    assert client.step(1)["step"] == 1
 
 
 def test_after_discover_in_live_nothing_has_been_stepped_yet(connect: Connect) -> None:

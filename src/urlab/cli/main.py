@@ -16,7 +16,8 @@ from urlab.cli.keys import keys
 from urlab.cli.levels import levels
 from urlab.cli.ops import ops
 from urlab.cli.ping import ping
-from urlab.cli.policy import policy
+from urlab.cli.policies.rollout import rollout
+from urlab.cli.policies.run import policy
 from urlab.cli.recordings.export import export
 from urlab.cli.recordings.replay import replay
 from urlab.cli.ros2 import ros2
@@ -33,7 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (serve, demo, ping, ops, watch, replay, export, ros2, doctor, bench, config):
+for _command in (serve, demo, ping, ops, watch, replay, export, rollout, ros2, doctor, bench, config):
     app.command()(_command)
 for _group in (levels, keys, policy, evaluation):
     app.add_typer(_group)

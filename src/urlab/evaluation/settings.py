@@ -102,7 +102,8 @@ class ServerSettings:
     any free port. ``workers`` is the most worker processes at a time. ``absolute`` or ``relative``: what an action
     without ``is_rel`` means; without them that depends on the client's generation. ``videos`` needs ``cameras``.
     ``run_id`` of an earlier run resumes it. ``camera_choice`` says which cameras there are, None those that we ship.
-    In ``live_folder`` each worker tells what it simulates, for those who watch; None is nowhere.
+    In ``live_folder`` each worker tells what it simulates, for those who watch; None is nowhere. With ``ray``, the
+    address of a Ray cluster, workers are actors there.
 
     ``share`` lets other users of this machine in, and so does a ``token``, which requests must carry then.
     ``allowed_hosts`` are further names that clients may ask for, see `urlab.access.web`. With ``tls``, a
@@ -132,6 +133,7 @@ class ServerSettings:
     limits: TimeLimits = TimeLimits()
     camera_choice: "CameraChoice | None" = None
     live_folder: Path | None = None
+    ray: str | None = None
 
     @property
     def is_rel(self) -> bool | None:

@@ -36,7 +36,7 @@ def test_a_misspelt_command_is_wrong_use_and_says_what_was_meant(cli_here: Any) 
 
 
 def test_all_commands_of_this_release_are_there() -> None:
-    expected = "bench config demo doctor export ops ping replay ros2 serve watch"
+    expected = "bench config demo doctor export ops ping replay rollout ros2 serve watch"
     assert expected.split() == COMMANDS
 
 

@@ -46,6 +46,16 @@ CameraFiles = Annotated[
         help="Cameras of a robot from a .toml file, in place of those that ship; may be given for each robot.",
     ),
 ]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        "--ray",
+        metavar="ADDRESS",
+        help="Workers on the actors of this Ray cluster (host:6379, auto), or of one that is started here (local). All "
+        "its machines need the folder of results.",
+        show_default="processes of this machine",
+    ),
+]
 Url = Annotated[str, typer.Option("--url", metavar="URL", help="Where the server is; a bare host:port will do.")]
 
 

@@ -123,6 +123,7 @@ def run(
     report: Report = None,
     min_success: MinSuccess = None,
     max_policy_failures: MaxPolicyFailures = 3,
+    ray: opt.Ray = None,
     watch: Watch = False,
     as_json: AsJson = False,
     log_level: Log = LogLevel.WARNING,
@@ -141,8 +142,10 @@ def run(
     opt.need_packages(opt.FOR_A_SERVER if url is None else opt.FOR_TASKS if policy == "oracle" else ())
     opt.check_folder("--results", results)
     opt.check_file("--report", report)
+    if ray is not None and url is not None:
+        raise CommandError(f"--ray is for a server that is started here; {url} has workers of its own", WRONG_USE)
     if watch:
-        _check_watch(url)
+        _check_watch(url, ray)
     options = RunOptions(
         policy,
         policy_arg or [],
@@ -158,7 +161,7 @@ def run(
         token,
         max_policy_failures,
     )
-    options = replace(options, camera_files=tuple(camera_config or ()))
+    options = replace(options, camera_files=tuple(camera_config or ()), ray=ray)
     with redirect_stdout(sys.stderr):  # a policy may print: stdout is for the results
         plan = plan_of(options)
         if plan.url is None and plan.cameras:
@@ -170,12 +173,14 @@ def run(
     _judge(outcome, min_success)
 
 
-def _check_watch(url: str | None) -> None:
+def _check_watch(url: str | None, ray: str | None) -> None:
     """What --watch cannot do is said before anything is started."""
     from urlab.editor_process import MISSING, is_installed
 
     if url is not None:
         raise CommandError(f"--watch shows the workers of this machine, and those of {url} are its own", WRONG_USE)
+    if ray is not None:
+        raise CommandError("--watch shows the workers of this machine, and those of --ray are anywhere", WRONG_USE)
     if not is_installed():
         raise CommandError(f"--watch: {MISSING}")
 
@@ -290,6 +295,7 @@ class RunOptions:
     token: str | None
     max_policy_failures: int = 3
     camera_files: Sequence[Path] = ()
+    ray: str | None = None
 
 
 def plan_of(options: RunOptions) -> "RunPlan":
@@ -314,6 +320,7 @@ def plan_of(options: RunOptions) -> "RunPlan":
         camera_files=_camera_files(options),
         policy_arguments=tuple(word for word in options.policy_args if not _key(word).endswith(_NOT_THE_POLICY)),
         max_policy_failures=options.max_policy_failures,
+        ray=options.ray,
     )
 
 

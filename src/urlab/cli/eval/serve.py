@@ -113,6 +113,7 @@ def serve(
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
     ready_file: ReadyFile = None,
+    ray: opt.Ray = None,
     log_level: Log = LogLevel.INFO,
     end_with_stdin: EndWithStdin = False,
     live_folder: LiveFolder = None,
@@ -153,6 +154,8 @@ def serve(
             allowed_hosts=tuple(allow_host or ()),
             tls=tls_files(tls_cert, tls_key),
             live_folder=live_folder,
+            ray=ray,
+            results=results if ray is None else results.absolute(),
         )
         _serve_until_stopped(replace(settings, token=_token(host, token, insecure)), end_with_stdin)
     log.info("stopped")
@@ -163,9 +166,20 @@ def _serve_until_stopped(settings: ServerSettings, end_with_stdin: bool) -> None
 
     if settings.cameras:
         opt.check_drawing()
+    if settings.ray is not None:
+        _join_cluster(settings.ray, settings.workers)
     if end_with_stdin:
         threading.Thread(target=_stop_at_end_of_stdin, daemon=True).start()
     serve_requests(settings, on_ready=lambda url: _say_where(url, settings))
+
+
+def _join_cluster(address: str, workers: int) -> None:
+    from urlab import ray_actors
+
+    ray_actors.connect(address)
+    cpus = ray_actors.cluster_cpus()
+    if workers > cpus:
+        log.warning("%d workers are allowed, and the cluster has %d CPUs: the others wait for one", workers, cpus)
 
 
 def _stop_at_end_of_stdin() -> None:

@@ -28,7 +28,8 @@ class RunPlan:
     None goes on with the job that it has. ``cameras``, ``videos`` and ``camera_files`` are for our own server only.
     ``policy_arguments`` are those, as they were written, that make the policy another one. An episode that the policy
     fails in counts as failed; after ``max_policy_failures`` of them in a row the run ends. In ``live_folder`` the
-    workers of our own server tell what they simulate, for those who watch.
+    workers of our own server tell what they simulate, for those who watch; with ``ray``, the address of a Ray cluster,
+    they are actors there.
     """
 
     policy: PolicySource
@@ -47,6 +48,7 @@ class RunPlan:
     camera_files: tuple[Path, ...] = ()
     max_policy_failures: int = 3
     live_folder: Path | None = None
+    ray: str | None = None
 
 
 def describe(plan: RunPlan, run_id: str) -> dict[str, Any]:

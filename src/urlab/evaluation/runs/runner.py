@@ -115,6 +115,7 @@ def server_options(plan: RunPlan, run_id: str) -> list[str]:
         options += ["--draw", camera if size is None else f"{camera}={size[0]}x{size[1]}"]
     options += [] if plan.policy.depth else ["--no-depth"]
     options += [] if plan.live_folder is None else ["--live-folder", str(plan.live_folder)]
+    options += [] if plan.ray is None else ["--ray", plan.ray]
     return options + (["--privileged"] if plan.policy.needs_privileged else [])
 
 

@@ -112,12 +112,17 @@ class WorkerFrame(NamedTuple):
 
 def frame_parts(frame: WorkerFrame) -> tuple[Body, ...]:
     """What is sent, one after the other."""
-    message = _encoder.encode(frame.message)
+    message = encode_message(frame.message)
     head = FRAME_LENGTHS.pack(len(message), len(frame.body)) + message
     return (head + frame.body,) if len(frame.body) <= _JOINED_BYTES else (head, frame.body)
 
 
-def decode_message(data: memoryview | bytearray) -> Any:
+def encode_message(message: Any) -> bytes:
+    """One of `Message` as it is sent."""
+    return _encoder.encode(message)
+
+
+def decode_message(data: memoryview | bytearray | bytes) -> Any:
     """One of `Message`."""
     return _decoder.decode(data)
 

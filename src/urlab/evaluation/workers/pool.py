@@ -35,6 +35,7 @@ from urlab.evaluation.workers.messages import (
     WorkerSettings,
 )
 from urlab.evaluation.workers.process import NoAnswer, WorkerProcess
+from urlab.evaluation.workers.ray_worker import RayWorker
 
 log = logging.getLogger("urlab.evaluation")
 
@@ -108,14 +109,22 @@ class WorkerSlot:
     A process that dies is replaced: the same episode begins again, and the reply says so in ``warnings``.
     """
 
-    def __init__(self, worker_id: str, run: ActiveRun, settings: WorkerSettings, limits: TimeLimits) -> None:
+    def __init__(
+        self,
+        worker_id: str,
+        run: ActiveRun,
+        settings: WorkerSettings,
+        limits: TimeLimits,
+        kind: type[WorkerProcess] | type[RayWorker] = WorkerProcess,
+    ) -> None:
+        """``kind`` is where it works: a process of this machine, or an actor of a cluster."""
         self.worker_id = worker_id
-        self._run, self._settings, self._limits = run, settings, limits
+        self._run, self._settings, self._limits, self._kind = run, settings, limits, kind
         self.generation = FIRST_CLIENTS
         self._steps = 0
         """Carried out in the attempt that is running."""
         self._lock = asyncio.Lock()
-        self._process: WorkerProcess | None = None
+        self._process: WorkerProcess | RayWorker | None = None
         self._is_running = self._is_ended = False
         self._is_delivered = True
         """False from the begin of an episode until its first observation has been delivered."""
@@ -316,10 +325,10 @@ class WorkerSlot:
     def _ended(self) -> UnknownWorker:
         return UnknownWorker(f"worker {self.worker_id} was ended; reset it to go on")
 
-    async def _living(self) -> WorkerProcess:
+    async def _living(self) -> WorkerProcess | RayWorker:
         """Its process, which is started if there is none."""
         if self._process is None:
-            self._process = await WorkerProcess.start(self._settings)
+            self._process = await self._kind.start(self._settings)
             if self._is_ended:
                 raise EpisodeLost("its worker was ended")
         return self._process
@@ -457,8 +466,9 @@ class WorkerPool:
         folder = self._settings.live_folder
         live_folder = None if folder is None else str(folder)
         settings = WorkerSettings(cameras, self._settings.privileged, videos, choice, live_folder)
+        kind = WorkerProcess if self._settings.ray is None else RayWorker
         for one in missing:
-            self._slots[one] = WorkerSlot(one, self.run, settings, self._settings.limits)
+            self._slots[one] = WorkerSlot(one, self.run, settings, self._settings.limits, kind)
 
 
 async def _replies(slots: Sequence[WorkerSlot], works: Sequence[Awaitable[WorkerReply]]) -> dict[str, WorkerReply]:

@@ -1,0 +1,1 @@
+"""Commands that let a policy act: `run` one on a robot, `rollout` for many episodes of an environment."""
