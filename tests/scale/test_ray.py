@@ -116,7 +116,7 @@ def test_the_command_ships_a_policy_of_a_file_to_the_cluster(tmp_path: Path, clu
 
 def test_without_a_cluster_it_says_how_to_start_one(tmp_path: Path) -> None:
     done = run("rollout", "PandaReach-v0", "--ray", "127.0.0.1:9", cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "ray start --head" in done.stderr
 
 
@@ -125,7 +125,7 @@ def scores(folder: Path) -> dict[str, Any]:
     found = {}
     for file in sorted(folder.rglob("result_info.json")):
         known = json.loads(file.read_text())
-        found[str(file.parent.relative_to(folder))] = {name: known[name] for name in ("score", "sr", "steps")}
+        found[str(file.parent.relative_to(folder))] = {name: known[name] for name in ("score", "success_rate", "steps")}
     return found
 
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -140,6 +141,21 @@ def test_every_hello_goes_over_zeromq(share: Any, make: Make, hello: bytes):
     assert ask(transport, hello).startswith(b"zmq")
     not_one = encode({"op": "say", "word": "hello"})
     assert ask(transport, not_one) == not_one.upper()
+
+
+def test_a_request_that_comes_before_the_server_looks_is_answered(make: Make, tmp_path: Path) -> None:
+    memory = SharedMemory(Function(bytes.upper), RequestRegistry(), root=tmp_path)
+    try:
+        transport = make(memory.folder)
+        with ThreadPoolExecutor(1) as beside:
+            answer = beside.submit(ask, transport, b"early")
+            with (memory.folder / REQUEST_FILE).open("rb") as file:
+                while FileRegion(file.fileno()).sequence == 0:
+                    assert not answer.done()
+            memory.start()
+            assert answer.result() == b"EARLY"
+    finally:
+        memory.close()
 
 
 def test_a_frame_that_is_too_large_goes_over_zeromq_and_only_that(share: Any, make: Make):

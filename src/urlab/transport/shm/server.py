@@ -136,6 +136,8 @@ class ShmRpcServer:
         self._holders: set[str] = set()
         self._is_clean = True
         self._waiter = SequenceWaiter(self._requests.region)
+        self._seen = self._requests.region.sequence
+        """Of the last request that was looked at. A client may be here before the thread is."""
         self._thread = threading.Thread(target=self._run, name="urlab-shm-rpc", daemon=True)
 
     def start(self) -> None:
@@ -154,7 +156,7 @@ class ShmRpcServer:
 
     def _run(self) -> None:
         requests, waiter = self._requests.region, self._waiter
-        seen, watched = requests.sequence, Turns("urlab-shm-rpc").open()
+        seen, watched = self._seen, Turns("urlab-shm-rpc").open()
         while not waiter.stopped:
             if not waiter.wait(seen, _RESTORE_S):
                 self._tidy_up()
