@@ -17,7 +17,10 @@ from gymnasium.vector import AsyncVectorEnv
 from mujoco.batch import Batch
 
 from benchmarks.measuring import BenchmarkError, Plan, Rounds, SampleCounts, Subject, Tick, bar, repeat
+from benchmarks.processes import Server
 from benchmarks.reporting import Panel, PanelBar, Report, Table
+from benchmarks.stepping import check_attached, connect_shm
+from urlab import launch
 from urlab.envs import URLabEnv, URLabVectorEnv
 
 _SINGLE = {"half_cheetah": "HalfCheetah-v5", "ant": "Ant-v5"}
@@ -28,6 +31,7 @@ MIN_OF_RAW = 0.85
 MIN_OF_ASYNC = 5.0
 MIN_SINGLE = {"half_cheetah": 0.6, "ant": 0.9}
 MIN_VECTOR_OF_ONE = 1.0
+MIN_OVER_SHM = 0.7
 MAX_SPREAD = 1.3
 
 _ARM, _LEGS = ("panda", "floor"), ("quadruped", "floor")
@@ -61,6 +65,8 @@ def measure(plan: Plan, tick: Tick) -> Report:
             found["batches"].append(_beside_batch(plan, "panda, servos", _ARM, project))
             tick(f"{_ENVS} walking robots with PD per sub-step")
             found["batches"].append(_beside_batch(plan, "quadruped, PD per sub-step", _LEGS, project))
+            tick(f"a batch of {_ENVS} arms over shared memory")
+            found["over_shm"] = _over_shared_memory(plan, project)
             tick("by the number of environments")
             found["sizes_us"], found["memory_kb"] = _by_size(plan, project)
         for scene in plan.scenes:
@@ -75,7 +81,8 @@ def measure(plan: Plan, tick: Tick) -> Report:
 
 def _report(found: dict[str, Any]) -> Report:
     tables = [Table("steps of environments per second", ["", "environments", "ours", "beside", "ratio"])]
-    rows: list[EnvResult] = [*found["batches"], *found["singles"], *filter(None, [found.get("processes")])]
+    others = [found[name] for name in ("over_shm", "processes") if name in found]
+    rows: list[EnvResult] = [*found["batches"], *found["singles"], *others]
     for one in rows:
         tables[0].rows.append(
             [one.name, str(one.envs), f"{one.ours_hz:,.0f}", f"{one.floor_hz:,.0f}", f"{one.ratio:.2f}"]
@@ -84,6 +91,8 @@ def _report(found: dict[str, Any]) -> Report:
     for one in found["singles"]:
         least = MIN_VECTOR_OF_ONE if "vector" in one.name else MIN_SINGLE[one.name.split(",")[0]]
         bars.append(bar(f"{one.name}: rate / Gymnasium's own", one.ratio, at_least=least))
+    if over_shm := found.get("over_shm"):
+        bars.append(bar(f"{over_shm.name}: rate / in process", over_shm.ratio, at_least=MIN_OVER_SHM))
     if processes := found.get("processes"):
         bars.append(bar(f"{processes.name}: rate / AsyncVectorEnv", processes.ratio, at_least=MIN_OF_ASYNC))
     facts = {"cores": str(os.cpu_count())}
@@ -127,6 +136,25 @@ def _beside_batch(plan: Plan, name: str, scene: tuple[str, ...], project: Path) 
             plan, _MANY, [Subject("ours", lambda: env.step(actions), go_back), Subject("raw", step_raw, go_back)]
         )
         return _result(name, _ENVS, rounds, "raw")
+
+
+def _over_shared_memory(plan: Plan, project: Path) -> EnvResult:
+    """`client.batch` of a server over shared memory, beside the same of a server in the client's own process."""
+    with ExitStack() as opened:
+        here = opened.enter_context(launch(list(_ARM), project=project, step_mode="direct"))
+        server = opened.enter_context(Server(list(_ARM)))
+        there, transport = connect_shm(server.step_endpoint)
+        opened.enter_context(there)
+        batches = [opened.enter_context(client.batch(_ENVS)) for client in (here, there)]
+        start = here.articulations["panda"].ctrl_array
+        controls = np.tile(start, (_ENVS, 1))
+        subjects = [
+            Subject(name, partial(batch.step, controls, _DECIMATION), batch.reset)
+            for name, batch in zip(("here", "ours"), batches, strict=True)
+        ]
+        rounds = _measured(plan, _MANY, subjects)
+        check_attached(transport)
+        return _result("panda, batch over shared memory", _ENVS, rounds, "here")
 
 
 def _by_size(plan: Plan, project: Path) -> tuple[dict[str, float], float]:
