@@ -19,6 +19,7 @@ UrlabError
 ├── CompileError            a scene that MuJoCo refuses; names the actor
 ├── PhysicsError            MuJoCo cannot step this state; a reset or a new start mends it
 ├── PluginError             a function of a plugin failed; the message names it
+├── ActorsLost              the same work has cost several actors of a Ray cluster their lives
 ├── ChildFailed             a child process did not start, or ended before its work was done; has its last words
 └── ConfigError             the server was started with options that cannot work
 """

@@ -15,13 +15,11 @@ from typing import Any
 
 import pytest
 
+from urlab import ray_actors
+from urlab.envs.rollout import POLICIES, RolloutJob, roll_out
+from urlab.errors import ActorsLost
+
 pytestmark = pytest.mark.ray
-ray = pytest.importorskip("ray")
-
-from urlab import ray_actors  # noqa: E402 - Ray may be missing
-from urlab.envs.rollout import POLICIES, RolloutJob, roll_out  # noqa: E402
-from urlab.errors import ActorsLost  # noqa: E402
-
 JOB = RolloutJob("PandaReach-v0", POLICIES["baseline"], episodes=8, seed=1, options=(("randomize", False),))
 TASK = "panda_cube_on_plate"
 
@@ -29,6 +27,7 @@ TASK = "panda_cube_on_plate"
 @pytest.fixture(scope="module", autouse=True)
 def cluster() -> Iterator[str]:
     """With more CPUs than this machine may have, so that there can be four actors; its address."""
+    ray = pytest.importorskip("ray")  # not before: it changes the environment of every process that collects tests
     started = ray.init(address="local", num_cpus=4, include_dashboard=False, log_to_driver=False)
     yield started.address_info["gcs_address"]
     ray.shutdown()

@@ -16,8 +16,7 @@ def test_the_document_has_every_transport_beside_a_plain_loop_and_live_pacing_an
     cli_here: Callable[..., Any],
 ) -> None:
     done = cli_here("bench", "--seconds", "0.2", "--json")
-    complaints = [line for line in done.stderr.splitlines() if "urlab.watchdog" not in line]  # of a machine that stalls
-    assert (done.returncode, complaints) == (0, [])
+    assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
     assert found.keys() == {"model", "load_before", "start_to_ready_s", "steps", "live", "cameras"}
     assert found["steps"].keys() == {"plain", "in_process", "shm", "zmq"}

@@ -10,7 +10,6 @@ from typing import Any, Self
 from urlab import ray_actors
 from urlab.evaluation.workers.messages import PipeBroken, WorkerFrame, WorkerSettings, decode_message, encode_message
 from urlab.evaluation.workers.process import NoAnswer
-from urlab.evaluation.workers.worker import Worker
 
 
 class RayWorker:
@@ -62,6 +61,8 @@ class _WorkerActor:
     """Lives on the cluster. Messages are bytes, as in the pipe of a process."""
 
     def __init__(self, settings: bytes) -> None:
+        from urlab.evaluation.workers.worker import Worker  # simulates and draws, which the server does not
+
         self._worker = Worker(decode_message(settings))
 
     def answer(self, message: bytes, body: bytes) -> tuple[bytes, bytes]:
