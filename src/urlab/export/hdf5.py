@@ -26,8 +26,8 @@ class Hdf5(ExportFormat, name="hdf5"):
     """``/data/demo_0`` and so on: actions, states, obs, next_obs, rewards, dones; the model in ``model_file``.
 
     Observations are ``joint_pos``, ``joint_vel``, ``object`` (positions of free and ball joints), every sensor by its
-    name, and ``<camera>_image``. States are the time, qpos and qvel of the whole model. Rewards are 0: a recording has
-    none.
+    name, and ``<camera>_image``. States are the time, qpos and qvel of the whole model. Rewards are 0 where an episode
+    was not judged; what one came to that was is in its attributes.
     """
 
     kind = FileKind("an HDF5 file of ours", ".hdf5", _is_ours)
@@ -46,7 +46,6 @@ class Hdf5(ExportFormat, name="hdf5"):
     def write(self, source: ExportSource, path: Path, advance: Advance) -> None:
         """Write episode by episode."""
         h5py = importlib.import_module("h5py")
-        model_xml = str(source.scene.spec.to_xml())
         with replacing(path, self.kind) as file:
             opened = f"/proc/{os.getpid()}/fd/{file.fileno()}"
             with h5py.File(opened, "w", locking=False) as out:
@@ -54,7 +53,7 @@ class Hdf5(ExportFormat, name="hdf5"):
                 data = out.create_group("data")
                 total = 0
                 for number, episode in enumerate(source.episodes):
-                    total += self._demo(data.create_group(f"demo_{number}"), episode, source, model_xml, advance)
+                    total += self._demo(data.create_group(f"demo_{number}"), episode, source, advance)
                 data.attrs["total"] = total
                 data.attrs["env_args"] = json.dumps(self._env_args(source))
 
@@ -66,17 +65,17 @@ class Hdf5(ExportFormat, name="hdf5"):
             "env_kwargs": {"control_freq": self.rate_hz, **source.about},
         }
 
-    def _demo(
-        self, group: Any, episode: RecordedEpisode, source: ExportSource, model_xml: str, advance: Advance
-    ) -> int:
+    def _demo(self, group: Any, episode: RecordedEpisode, source: ExportSource, advance: Advance) -> int:
         samples = samples_of(episode)
         states = [np.concatenate(([one.sim_time], one.qpos, one.qvel)) for one in episode.states()]
         group.attrs["num_samples"] = samples.count
-        group.attrs["model_file"] = model_xml
+        group.attrs["model_file"] = str(source.scene_of(episode.name).spec.to_xml())
         group.attrs["task"] = episode.task
         group["actions"] = samples.action
         group["states"] = np.array(states[:-1])
-        group["rewards"] = np.zeros(samples.count)
+        group["rewards"] = np.zeros(samples.count) if episode.outcome is None else episode.outcome.rewards[1:]
+        if episode.outcome is not None:
+            group.attrs.update({"success": episode.outcome.success, **episode.outcome.facts})
         group["dones"] = np.array([*np.zeros(samples.count - 1, np.int64), 1])
         for name, rows in _observations(samples):
             group[f"obs/{name}"], group[f"next_obs/{name}"] = rows[:-1], rows[1:]

@@ -37,8 +37,9 @@ class LeRobot(ExportFormat, name="lerobot"):
     """A folder. ``observation.state`` are the positions of hinges and slides, ``action`` the controls.
 
     ``observation.velocity``, ``observation.environment_state`` (free and ball joints), ``observation.sensors`` and
-    ``observation.images.<camera>`` are there where the scene has them. Each episode is a file of its own, and an export
-    that was killed goes on after the last one that it had finished.
+    ``observation.images.<camera>`` are there where the scene has them, ``next.reward``, ``next.done`` and
+    ``next.success`` where episodes were judged. Each episode is a file of its own, and an export that was killed goes
+    on after the last one that it had finished.
     """
 
     kind = FileKind("a LeRobot dataset, which is a folder,", "", lambda _: False)
@@ -87,8 +88,10 @@ class LeRobot(ExportFormat, name="lerobot"):
         """What is written, in a word: an export goes on only with what was begun for the same."""
         digest = hashlib.sha256(repr((self.rate_hz, {n: p.size for n, p in source.pictures.items()})).encode())
         for one in source.episodes:
-            recording = one.recording
-            digest.update(repr((one.name, one.task, recording.joints, recording.signals)).encode())
+            recording, judged = one.recording, one.outcome
+            facts = None if judged is None else (judged.success, dict(judged.facts), judged.rewards.tolist())
+            told = (one.name, one.task, one.robot_joints, one.has_environment, facts)
+            digest.update(repr((told, recording.joints, recording.signals)).encode())
             for array in (recording.qpos, recording.ctrl):
                 digest.update(np.ascontiguousarray(array[one.frames]).tobytes())
         return digest.hexdigest()[:16]
@@ -99,14 +102,18 @@ class LeRobot(ExportFormat, name="lerobot"):
         self, work: Path, number: int, episode: RecordedEpisode, source: ExportSource, advance: Advance
     ) -> dict[str, Any]:
         samples = samples_of(episode)
-        columns = _columns(samples)
+        columns = _columns(samples) | _judged(episode)
         stats = {name: feature_stats(values) for name, (values, _) in columns.items()}
         stats |= self._films(work, number, episode, source, advance)
         place = {"chunk_index": number // _CHUNK, "file_index": number % _CHUNK}
         table = frame_table({name: values for name, (values, _) in columns.items()}, number, self.rate_hz)
         _write_table(table, work / _DATA_PATH.format(**place))
-        features = {name: _feature("float32", [len(names)], names) for name, (_, names) in columns.items()}
+        features = {
+            name: _feature(str(values.dtype), [values.shape[1]], names) for name, (values, names) in columns.items()
+        }
         about = {"length": samples.count, "task": episode.task, "features": features, "stats": stats}
+        if episode.outcome is not None:
+            about["facts"] = {"success": episode.outcome.success, **episode.outcome.facts}
         _write_text(work / _DONE.format(number), json.dumps(about))
         return about
 
@@ -200,7 +207,7 @@ class LeRobot(ExportFormat, name="lerobot"):
 _DONE = ".done/{:06d}.json"
 
 
-def _columns(samples: LearnerSamples) -> dict[str, tuple[NDArray[np.float32], list[str]]]:
+def _columns(samples: LearnerSamples) -> dict[str, tuple[NDArray[Any], list[str] | None]]:
     """The vectors of every sample, with the names of their numbers."""
     count = samples.count
     sensors = [(name, rows[:count]) for name, rows in samples.sensors.items()]
@@ -215,6 +222,16 @@ def _columns(samples: LearnerSamples) -> dict[str, tuple[NDArray[np.float32], li
         "action": (samples.action, [*samples.action_names]),
     }
     return {key: (values.astype(np.float32), names) for key, (values, names) in found.items() if values.shape[1]}
+
+
+def _judged(episode: RecordedEpisode) -> dict[str, tuple[NDArray[Any], list[str] | None]]:
+    """What each sample led to, under the names that LeRobot's own simulated datasets have."""
+    if episode.outcome is None:
+        return {}
+    rewards = episode.outcome.rewards[1:, None].astype(np.float32)
+    is_last = (np.arange(len(rewards)) == len(rewards) - 1)[:, None]
+    success = is_last & episode.outcome.success
+    return {"next.reward": (rewards, None), "next.done": (is_last, None), "next.success": (success, None)}
 
 
 def _feature(dtype: str, shape: list[int], names: list[str] | None) -> dict[str, Any]:
