@@ -46,8 +46,8 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
     ``reset(seed=n)`` seeds environment i with n + i; a list gives each its own. Options are those of `URLabEnv`, and
     ``reset_mask``, (num_envs,) of bool: which to reset. ``reward_fn`` and ``termination_fn`` get and return arrays with
     a row per environment. Cameras are drawn one environment after the other. ``render`` draws every environment: a
-    tuple of pictures. ``randomize`` takes entries about the model and the start of episodes; pictures show the compiled
-    model.
+    tuple of pictures. ``randomize`` takes entries about the model, the start of episodes, noise, latency and pushes;
+    pictures show the compiled model.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -192,12 +192,15 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _begin(self, ids: NDArray[np.intp], start: NDArray[np.float64]) -> None:
         """Put some simulations to the start of an episode, and compute their sensors there."""
-        self._simulations.rows[ids] = start
         rows = ids.tolist()
-        if self._randomisation is not None:
-            for i in rows:
-                seed = world_seed(self._rngs[i])
-                self._drawn[i] = to_builtins(self._randomisation.begin(self._simulations.rows[i], i, seed))
+        if self._randomisation is None:
+            self._simulations.rows[ids] = start
+        else:
+            worlds = [self._randomisation.draw(start, world_seed(self._rngs[i])) for i in rows]
+            self._simulations.rows[ids] = start
+            for i, world in zip(rows, worlds, strict=True):
+                self._randomisation.begin(self._simulations.rows[i], i, world)
+                self._drawn[i] = to_builtins(world.changes)
             self._randomisation.settle()
         self.task.place(self._states, rows, [self._rngs[i] for i in rows])
         self._simulations.evaluate(ids)

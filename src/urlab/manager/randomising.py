@@ -175,6 +175,12 @@ class Randomising:
         if self._disturbs:
             self._disturbances.observe()
 
+    def restart(self) -> None:
+        """At a restored state, after mj_forward: disturb it as if it had been reset to there."""
+        if self._disturbs:
+            self._disturbances.restart()
+            self._disturbances.observe()
+
     # -- parameters by kind and field ---------------------------------------------------------------------------
 
     def names(self, kind: str, field: str) -> Sequence[str]:

@@ -79,10 +79,47 @@ def test_what_was_drawn_is_told_and_each_environment_has_its_own() -> None:
     assert fields == {"mass", "friction", "damping", "gravity", "qpos"}
 
 
-def test_what_a_batch_cannot_draw_is_refused() -> None:
-    noise = {"kind": "sensor", "name": "*", "field": "noise_std", "distribution": "uniform", "low": 0, "high": 1}
-    with pytest.raises(BadValue, match="draw the model and the start, not blur: leave these out, or use"):
-        URLabVectorEnv(num_envs=2, task="PandaReach-v0", randomize={"blur": noise})
+def entry(kind: str, name: str, field: str, low: Any, high: Any, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "field": field, "distribution": "uniform", "low": low, "high": high, **more}
+
+
+DISTURBED = {
+    "shove": entry("push", "cart_pole", "force", [-9, 0, 0], [9, 0, 0], count=4, within_s=[0, 0.4], duration_s=0.1),
+    "blur": entry("sensor", "cart_angle", "noise_std", 0.01, 0.2),
+    "tilt": entry("sensor", "cart_shake", "bias", [-1, -1, -1], [1, 1, 1]),
+    "late": entry("sensor", "*", "latency_s", 0, 0.05),
+    "slow": entry("actuator", "cart_push", "latency_s", 0, 0.06),
+    "weight": entry("body", "cart_pole", "mass", 0.05, 0.2),
+}
+
+
+@pytest.mark.parametrize("kept", [[key] for key in DISTURBED if key != "weight"] + [list(DISTURBED)])
+def test_disturbed_episodes_go_bit_for_bit_as_in_single_environments(
+    cart: Path, tmp_path: Path, kept: list[str]
+) -> None:
+    table = {key: DISTURBED[key] for key in kept}
+    options: dict[str, Any] = {"scene": cart, "n_steps": 3, "max_episode_steps": 9, "project": tmp_path}
+    assert compare(24, randomize=table, **options) == 2 * COUNT
+
+
+def test_a_disturbance_is_drawn_for_each_environment_and_told_in_the_order_of_the_entries(
+    cart: Path, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"scene": cart, "project": tmp_path, "randomize": DISTURBED}
+    with closing(URLabVectorEnv(num_envs=2, **options)) as many, closing(URLabEnv(**options)) as one:
+        _, infos = many.reset(seed=[3, 4])
+        assert infos["randomized"][1] == one.reset(seed=4)[1]["randomized"]
+        kinds = [(change["kind"], change["field"]) for change in infos["randomized"][0]]
+    assert kinds[0] == ("push", "force")
+    assert kinds[-1] == ("body", "mass")
+
+
+def test_what_a_batch_cannot_draw_is_refused(cart: Path, tmp_path: Path) -> None:
+    gain = entry("controller", "*", "kp", 1, 2)
+    with pytest.raises(BadValue, match="latency of actuators and pushes, not gain: leave these out, or use"):
+        URLabVectorEnv(num_envs=2, scene=cart, randomize={"gain": gain}, project=tmp_path)
+    with pytest.raises(BadValue, match="there is no sensor 'nose'"):
+        URLabVectorEnv(num_envs=2, scene=cart, randomize={"x": entry("sensor", "nose", "bias", 0, 1)}, project=tmp_path)
 
 
 def test_pictures_are_those_of_single_environments(cart: Path, tmp_path: Path) -> None:
