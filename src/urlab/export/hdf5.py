@@ -3,14 +3,14 @@
 import importlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from urlab.export.episodes import ExportSource, LearnerSamples, RecordedEpisode, check_samples, samples_of
-from urlab.export.formats import Advance, ExportFormat, require
+from urlab.export.formats import Advance, ExportFormat, require, tokens
 from urlab.files import replacing
 from urlab.paths import FileKind
 
@@ -77,18 +77,18 @@ class Hdf5(ExportFormat, name="hdf5"):
         if episode.outcome is not None:
             group.attrs.update({"success": episode.outcome.success, **episode.outcome.facts})
         group["dones"] = np.array([*np.zeros(samples.count - 1, np.int64), 1])
-        for name, rows in _observations(samples):
+        for name, rows in _observations(samples, _image_keys(source.pictures).values()):
             group[f"obs/{name}"], group[f"next_obs/{name}"] = rows[:-1], rows[1:]
         self._pictures(group, episode, source, advance)
         return samples.count
 
     @staticmethod
     def _pictures(group: Any, episode: RecordedEpisode, source: ExportSource, advance: Advance) -> None:
-        sets = {}
+        sets, keys = {}, _image_keys(source.pictures)
         for name, camera in source.pictures.items():
             width, height = camera.size
             shape = (len(episode.frames) - 1, height, width, 3)
-            key = f"{_key(name)}_image"
+            key = keys[name]
             sets[name] = [
                 group.create_dataset(f"{part}/{key}", shape, np.uint8, chunks=(1, *shape[1:]), compression="gzip")
                 for part in ("obs", "next_obs")
@@ -102,19 +102,20 @@ class Hdf5(ExportFormat, name="hdf5"):
             advance()
 
 
-def _observations(samples: LearnerSamples) -> Iterator[tuple[str, Any]]:
+def _observations(samples: LearnerSamples, cameras: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """What is observed beside pictures, by names that are no paths; ``cameras`` are names that are taken."""
     yield "joint_pos", samples.joint_pos
     yield "joint_vel", samples.joint_vel
     if samples.free_names:
         yield "object", samples.free_pos
-    taken = {"joint_pos", "joint_vel", "object"}
+    taken = {"joint_pos", "joint_vel", "object", *cameras}
     for name, rows in samples.sensors.items():
-        key = _key(name)
-        key = f"{key}_sensor" if key in taken else key
+        key = name.replace("/", "_")
+        while key in taken:
+            key = f"{key}_sensor"
         taken.add(key)
         yield key, rows
 
 
-def _key(name: str) -> str:
-    """A name that is no path."""
-    return name.replace("/", "_")
+def _image_keys(cameras: Iterable[str]) -> dict[str, str]:
+    return {name: f"{token}_image" for name, token in tokens(cameras, "_-. ").items()}

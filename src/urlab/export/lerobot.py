@@ -6,7 +6,7 @@ import importlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from urlab.errors import BadValue
 from urlab.export.episodes import ExportSource, LearnerSamples, RecordedEpisode, check_samples, samples_of
 from urlab.export.film import Mp4
-from urlab.export.formats import Advance, CameraUse, ExportFormat, require
+from urlab.export.formats import Advance, CameraUse, ExportFormat, require, tokens
 from urlab.export.lerobot_tables import PictureStats, episode_table, feature_stats, frame_table, merged, task_table
 from urlab.files import not_writable
 from urlab.paths import FileKind, open_folder
@@ -62,8 +62,11 @@ class LeRobot(ExportFormat, name="lerobot"):
         """Only a dataset of ours is replaced."""
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise not_writable(path, "it exists and is not a folder, so it is kept")
-        if path.is_dir() and any(path.iterdir()) and not _is_ours(path):
-            raise not_writable(path, "it exists and is not a LeRobot dataset of ours, so it is kept")
+        try:
+            if path.is_dir() and any(path.iterdir()) and not _is_ours(path):
+                raise not_writable(path, "it exists and is not a LeRobot dataset of ours, so it is kept")
+        except OSError as refused:
+            raise not_writable(path, refused.strerror or str(refused)) from refused
 
     @classmethod
     def check_episodes(cls, episodes: Sequence[RecordedEpisode]) -> None:
@@ -92,7 +95,7 @@ class LeRobot(ExportFormat, name="lerobot"):
             facts = None if judged is None else (judged.success, dict(judged.facts), judged.rewards.tolist())
             told = (one.name, one.task, one.robot_joints, one.has_environment, facts)
             digest.update(repr((told, recording.joints, recording.signals)).encode())
-            for array in (recording.qpos, recording.ctrl):
+            for array in (recording.qpos, recording.qvel, recording.ctrl, recording.sensordata):
                 digest.update(np.ascontiguousarray(array[one.frames]).tobytes())
         return digest.hexdigest()[:16]
 
@@ -121,11 +124,12 @@ class LeRobot(ExportFormat, name="lerobot"):
         self, work: Path, number: int, episode: RecordedEpisode, source: ExportSource, advance: Advance
     ) -> dict[str, Any]:
         """Draw all cameras, frame by frame; what was seen, in figures."""
+        keys = _video_keys(source.pictures)
         with contextlib.ExitStack() as open_films:
             films = {}
             for name, camera in source.pictures.items():
                 path = work / _VIDEO_PATH.format(
-                    video_key=_video_key(name), chunk_index=number // _CHUNK, file_index=number % _CHUNK
+                    video_key=keys[name], chunk_index=number // _CHUNK, file_index=number % _CHUNK
                 )
                 path.parent.mkdir(parents=True, exist_ok=True)
                 encoder = VideoEncoder(path, camera.size, self.rate_hz, _CODEC)
@@ -138,13 +142,13 @@ class LeRobot(ExportFormat, name="lerobot"):
                     films[name][1].add(picture)
                 advance()
             advance()
-        return {_video_key(name): seen.figures() for name, (_, seen) in films.items()}
+        return {keys[name]: seen.figures() for name, (_, seen) in films.items()}
 
     # -- all of them --------------------------------------------------------------------------------------------
 
     def _meta(self, work: Path, rows: list[dict[str, Any]], source: ExportSource) -> None:
         tasks = list(dict.fromkeys(one["task"] for one in rows))
-        keys = [_video_key(name) for name in source.pictures]
+        keys = list(_video_keys(source.pictures).values())
         self._number_frames(work, rows, tasks)
         _write_table(task_table(tasks), work / "meta/tasks.parquet")
         table = episode_table(rows, keys, self.rate_hz, _CHUNK)
@@ -174,7 +178,7 @@ class LeRobot(ExportFormat, name="lerobot"):
 
     def _info(self, rows: list[dict[str, Any]], tasks: list[str], source: ExportSource) -> dict[str, Any]:
         fps = int(self.rate_hz)
-        features = dict(rows[0]["features"])
+        features, keys = dict(rows[0]["features"]), _video_keys(source.pictures)
         for name, camera in source.pictures.items():
             width, height = (side + side % 2 for side in camera.size)
             about = {
@@ -182,7 +186,7 @@ class LeRobot(ExportFormat, name="lerobot"):
                 "video.codec": "h264", "video.pix_fmt": "yuv420p", "video.is_depth_map": False, "has_audio": False,
             }  # fmt: skip
             shape = _feature("video", [height, width, 3], ["height", "width", "channels"])
-            features[_video_key(name)] = {**shape, "info": about}
+            features[keys[name]] = {**shape, "info": about}
         features["timestamp"] = _feature("float32", [1], None)
         features |= {
             key: _feature("int64", [1], None) for key in ("frame_index", "episode_index", "index", "task_index")
@@ -238,8 +242,9 @@ def _feature(dtype: str, shape: list[int], names: list[str] | None) -> dict[str,
     return {"dtype": dtype, "shape": shape, "names": names}
 
 
-def _video_key(camera: str) -> str:
-    return "observation.images." + "".join(one if one.isalnum() or one in "_-" else "_" for one in camera)
+def _video_keys(cameras: Iterable[str]) -> dict[str, str]:
+    """The features of cameras, by their names."""
+    return {name: f"observation.images.{token}" for name, token in tokens(cameras, "_-").items()}
 
 
 # -- the folder ---------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from PIL import Image
 from urlab.compile.compiled_scene import CompiledScene
 from urlab.export.clip import RecordedState
 from urlab.export.episodes import ExportSource, RecordedEpisode
-from urlab.export.formats import Advance, ExportFormat, require
+from urlab.export.formats import Advance, ExportFormat, require, tokens
 from urlab.export.pictures import StatePictures
 from urlab.files import replacing
 from urlab.recording.mcap_frames import MCAP, FrameMessages, about_frames, message_record
@@ -49,9 +49,8 @@ class Mcap(ExportFormat, name="mcap"):
         messages = FrameMessages(recording.joints, recording.signals)
         topics = [Topic(*one) for one in messages.topics]
         topics.append(Topic("/tf", "tf2_msgs/TFMessage"))
-        topics += [
-            Topic(f"/cameras/{_token(one)}/compressed", "sensor_msgs/CompressedImage") for one in source.pictures
-        ]
+        cameras = tokens(source.pictures, "").values()
+        topics += [Topic(f"/cameras/{one}/compressed", "sensor_msgs/CompressedImage") for one in cameras]
         about = {**source.about, **about_frames(recording.name, recording.joints, recording.signals)}
         with replacing(path, self.kind) as file, io.FileIO(os.dup(file.fileno()), "wb") as raw:
             out = McapFile(raw, topics, {**about, **_episodes(source), "frame_count": source.total})
@@ -102,6 +101,7 @@ def _episodes(source: ExportSource) -> dict[str, Any]:
 
 def _contents(messages: FrameMessages, source: ExportSource, rate_hz: float) -> Iterator[_Records]:
     """For every frame its records; log times and sequence numbers go on from episode to episode."""
+    names = tokens(source.pictures, "").values()
     number, begin_s = 0, float(source.episodes[0].recording.times[source.episodes[0].frames[0]])
     poses: tuple[CompiledScene, _BodyPoses] | None = None
     for episode in source.episodes:
@@ -112,7 +112,7 @@ def _contents(messages: FrameMessages, source: ExportSource, rate_hz: float) -> 
         elapsed += begin_s - elapsed[0]
         drawn = set(episode.clip.sampled(rate_hz).tolist()) if source.pictures else set()
         for frame, elapsed_s in zip(episode.frames.tolist(), elapsed, strict=True):
-            cameras = source.pictures if frame in drawn else {}
+            cameras = dict(zip(names, source.pictures.values(), strict=True)) if frame in drawn else {}
             yield _frame_records(messages, episode, frame, (number, elapsed_s), poses[1], cameras)
             number += 1
         begin_s = float(elapsed[-1]) + (float(elapsed[-1] - elapsed[-2]) if len(elapsed) > 1 else 0.0)
@@ -143,7 +143,7 @@ def _frame_records(
     moved, state = len(messages.topics) + 1, episode.clip.state(frame)
     records.append((moved, log_ns, message_record(moved, number, log_ns, poses.message(state))))
     for channel, (name, camera) in enumerate(cameras.items(), moved + 1):
-        picture = compressed_image(_token(name), _jpeg(camera.draw(state))).filled(state.sim_time)
+        picture = compressed_image(name, _jpeg(camera.draw(state))).filled(state.sim_time)
         records.append((channel, log_ns, message_record(channel, number, log_ns, picture)))
     return records
 
@@ -169,8 +169,3 @@ def _jpeg(picture: Bytes) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(picture).save(buffer, "JPEG", quality=90)
     return buffer.getvalue()
-
-
-def _token(name: str) -> str:
-    """A camera's name as a part of a topic's."""
-    return "".join(one if one.isalnum() and one.isascii() else "_" for one in name)

@@ -1,5 +1,6 @@
 """Recordings as tables: Parquet, a row for every frame."""
 
+import contextlib
 import importlib
 import json
 from collections.abc import Iterator
@@ -40,17 +41,16 @@ class Parquet(ExportFormat, name="parquet"):
         """Write row group by row group."""
         arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
         metadata = {"urlab": json.dumps(dict(source.about))}
-        with replacing(path, self.kind) as file:
+        with replacing(path, self.kind) as file, contextlib.ExitStack() as opened:
             writer = None
             for number, episode in enumerate(source.episodes):
                 for columns, rows in _row_groups(arrow, episode, number):
                     table = arrow.table(columns).replace_schema_metadata(metadata)
-                    writer = writer or parquet.ParquetWriter(file, table.schema)
+                    # closed in any case: one that is left open would write to the closed file when it is collected
+                    writer = writer or opened.enter_context(parquet.ParquetWriter(file, table.schema))
                     writer.write_table(table)
                     for _ in range(rows):
                         advance()
-            if writer is not None:
-                writer.close()
 
 
 def _row_groups(arrow: Any, episode: RecordedEpisode, number: int) -> Iterator[tuple[dict[str, Any], int]]:
