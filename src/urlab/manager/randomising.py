@@ -189,6 +189,8 @@ class Randomising:
 
     def find(self, kind: str, name: str, field: str) -> str:
         """The compiled name that a name means."""
+        if kind == "texture":
+            return self.changes.parameters.find(kind, name, field)
         return self._source(kind, field).find(kind, name, field)
 
     def width(self, kind: str, name: str, field: str) -> tuple[int, int]:

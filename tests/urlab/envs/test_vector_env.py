@@ -118,6 +118,9 @@ def test_what_a_batch_cannot_draw_is_refused(cart: Path, tmp_path: Path) -> None
     gain = entry("controller", "*", "kp", 1, 2)
     with pytest.raises(BadValue, match="latency of actuators and pushes, not gain: leave these out, or use"):
         URLabVectorEnv(num_envs=2, scene=cart, randomize={"gain": gain}, project=tmp_path)
+    look = {"kind": "material", "name": "*", "field": "texture", "distribution": "choice", "values": ["a"]}
+    with pytest.raises(BadValue, match="pushes, not look: leave these out"):
+        URLabVectorEnv(num_envs=2, scene=cart, randomize={"look": look}, project=tmp_path)
     with pytest.raises(BadValue, match="there is no sensor 'nose'"):
         URLabVectorEnv(num_envs=2, scene=cart, randomize={"x": entry("sensor", "nose", "bias", 0, 1)}, project=tmp_path)
 
