@@ -1,5 +1,6 @@
 """`URLabVectorEnv`: many copies of one scene in one process, as a Gymnasium vector environment."""
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +29,7 @@ from urlab.envs.pictures import RENDER_SIZE, STATE, CameraObserver, Cameras, ren
 from urlab.envs.scene_states import SceneLayout, States
 from urlab.envs.start import RESET_OPTIONS, EpisodeStart, check_options, world_seed
 from urlab.envs.task import EnvTask, PlainTask
-from urlab.manager.batches import BatchRandomisation
+from urlab.manager.batches import BatchRandomisation, DrawnWorld
 from urlab.manager.states import state_row, with_row
 from urlab.physics.batch import SimulationBatch
 
@@ -46,8 +47,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
     ``reset(seed=n)`` seeds environment i with n + i; a list gives each its own. Options are those of `URLabEnv`, and
     ``reset_mask``, (num_envs,) of bool: which to reset. ``reward_fn`` and ``termination_fn`` get and return arrays with
     a row per environment. Cameras are drawn one environment after the other. ``render`` draws every environment: a
-    tuple of pictures. ``randomize`` takes entries about the model, the start of episodes, noise, latency and pushes;
-    pictures show the compiled model.
+    tuple of pictures. ``randomize`` takes entries about the model, the start of episodes, noise, latency and pushes.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -81,6 +81,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self.client, self._is_own = open_scene(scene, kind, project)
         try:
             layout = SceneLayout(self.client)
+            layout.model = copy.copy(layout.model)  # the client's own becomes that of whichever is drawn
             normalised = kind is not PlainTask if normalise_actions is None else normalise_actions
             self.task = kind(layout)
             self.interface = EnvInterface(layout, self.task, space_mode=space_mode, normalised=normalised)
@@ -91,7 +92,11 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
                 None
                 if randomize is None
                 else BatchRandomisation(
-                    self._simulations, layout.model, [one.prefix for one in layout.robots], randomize
+                    self._simulations,
+                    layout.model,
+                    [one.prefix for one in layout.robots],
+                    randomize,
+                    has_pictures=True,
                 )
             )
         except BaseException:
@@ -116,6 +121,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._all = np.ones(num_envs, dtype=np.bool_)
         self._all.flags.writeable = False
         self._drawn = np.full(num_envs, None, dtype=object)
+        self._worlds: dict[int, DrawnWorld] = {}
         self._render = (render_camera, render_size)
 
     def reset(
@@ -187,7 +193,11 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         return found
 
     def _show(self, index: int) -> None:
-        """Put the simulation behind the client, which draws, into the state of one environment."""
+        """Put the simulation behind the client, which draws, into the model and the state of one environment."""
+        world = self._worlds.get(index)
+        if world is not None and world.of_model:
+            changes = [to_builtins(one) for one in world.of_model]
+            self.client.runtime.set_model_params(*changes, until="reset")
         self.client.runtime.restore_state(with_row(self._saved, self._simulations.rows[index]))
 
     def _begin(self, ids: NDArray[np.intp], start: NDArray[np.float64]) -> None:
@@ -196,11 +206,12 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         if self._randomisation is None:
             self._simulations.rows[ids] = start
         else:
-            worlds = [self._randomisation.draw(start, world_seed(self._rngs[i])) for i in rows]
+            worlds = {i: self._randomisation.draw(start, world_seed(self._rngs[i])) for i in rows}
             self._simulations.rows[ids] = start
-            for i, world in zip(rows, worlds, strict=True):
+            for i, world in worlds.items():
                 self._randomisation.begin(self._simulations.rows[i], i, world)
                 self._drawn[i] = to_builtins(world.changes)
+            self._worlds |= worlds
             self._randomisation.settle()
         self.task.place(self._states, rows, [self._rngs[i] for i in rows])
         self._simulations.evaluate(ids)

@@ -15,6 +15,10 @@ from urlab.errors import BadValue
 COUNT = 3
 
 
+def entry(kind: str, name: str, field: str, low: Any, high: Any, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "field": field, "distribution": "uniform", "low": low, "high": high, **more}
+
+
 def compare(steps: int, **options: Any) -> int:
     """Step both with the same actions; how many episodes ended. AssertionError where a bit differs."""
     ends = 0
@@ -79,10 +83,6 @@ def test_what_was_drawn_is_told_and_each_environment_has_its_own() -> None:
     assert fields == {"mass", "friction", "damping", "gravity", "qpos"}
 
 
-def entry(kind: str, name: str, field: str, low: Any, high: Any, **more: Any) -> dict[str, Any]:
-    return {"kind": kind, "name": name, "field": field, "distribution": "uniform", "low": low, "high": high, **more}
-
-
 DISTURBED = {
     "shove": entry("push", "cart_pole", "force", [-9, 0, 0], [9, 0, 0], count=4, within_s=[0, 0.4], duration_s=0.1),
     "blur": entry("sensor", "cart_angle", "noise_std", 0.01, 0.2),
@@ -118,9 +118,6 @@ def test_what_a_batch_cannot_draw_is_refused(cart: Path, tmp_path: Path) -> None
     gain = entry("controller", "*", "kp", 1, 2)
     with pytest.raises(BadValue, match="latency of actuators and pushes, not gain: leave these out, or use"):
         URLabVectorEnv(num_envs=2, scene=cart, randomize={"gain": gain}, project=tmp_path)
-    look = {"kind": "material", "name": "*", "field": "texture", "distribution": "choice", "values": ["a"]}
-    with pytest.raises(BadValue, match="pushes, not look: leave these out"):
-        URLabVectorEnv(num_envs=2, scene=cart, randomize={"look": look}, project=tmp_path)
     with pytest.raises(BadValue, match="there is no sensor 'nose'"):
         URLabVectorEnv(num_envs=2, scene=cart, randomize={"x": entry("sensor", "nose", "bias", 0, 1)}, project=tmp_path)
 
@@ -139,6 +136,32 @@ def test_pictures_are_those_of_single_environments(cart: Path, tmp_path: Path) -
         observed, *_, infos = many.step(np.array([[-1.0], [1.0]]))
         assert np.array_equal(infos["final_obs"][1]["side"], one.step(np.ones(1))[0]["side"])
         assert np.array_equal(observed["side"][1], first)
+
+
+def test_pictures_show_what_was_drawn_as_those_of_single_environments_do(cart: Path, tmp_path: Path) -> None:
+    textures = "".join(
+        f'<texture name="{name}" type="2d" builtin="flat" rgb1="{rgb}" width="8" height="8"/>'
+        for name, rgb in (("red", "1 0 0"), ("blue", "0 0 1"), ("green", "0 1 0"))
+    )
+    assets = f'<asset>{textures}<material name="paint" texture="red"/></asset>'
+    text = cart.read_text().replace("<worldbody>", f"{assets}<worldbody>")
+    cart.write_text(text.replace('size=".2 .1 .1" mass="1"', 'size=".2 .1 .1" mass="1" material="paint"'))
+    names = {"distribution": "choice", "values": ["red", "blue", "green"]}
+    look = {"kind": "material", "name": "paint", "field": "texture", **names}
+    table = {"look": look, "pole": entry("geom", "cart_geom*", "rgba", [0, 0, 0, 1], [1, 1, 1, 1])}
+    options: dict[str, Any] = {"scene": cart, "include_cameras": "side", "max_episode_steps": 2, "project": tmp_path}
+    with ExitStack() as opened:
+        many = opened.enter_context(closing(URLabVectorEnv(num_envs=4, randomize=table, **options)))
+        ones = [opened.enter_context(closing(URLabEnv(randomize=table, **options))) for _ in range(4)]
+        observed, infos = many.reset(seed=1)
+        alone = [one.reset(seed=1 + i)[0] for i, one in enumerate(ones)]
+        assert len({changes[0]["value"] for changes in infos["randomized"]}) > 1
+        for _ in range(3):
+            assert [one.tobytes() for one in observed["side"]] == [one["side"].tobytes() for one in alone]
+            observed = many.step(np.ones((4, 1)))[0]
+            for i, one in enumerate(ones):
+                alone[i], _, _, ended, _ = one.step(np.ones(1))
+                alone[i] = one.reset()[0] if ended else alone[i]
 
 
 def test_an_episode_that_ends_begins_anew_in_the_same_step(cart: Path, tmp_path: Path) -> None:

@@ -122,6 +122,12 @@ def test_a_restored_state_is_disturbed_from_the_begin(cart: URLabClient) -> None
     assert [read(cart.step(1)) for _ in range(8)] == after
 
 
+def test_what_would_have_no_effect_is_refused(cart: URLabClient) -> None:
+    look = {"kind": "material", "name": "*", "field": "texture", "distribution": "choice", "values": ["a"]}
+    with pytest.raises(URLabRPCError, match="pushes, not look: leave these out"):
+        cart.batch(2, randomize={"look": look})
+
+
 def test_what_latencies_keep_is_bounded_and_nothing_is_half_reset(
     cart: URLabClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,12 +47,18 @@ class DrawnWorld(NamedTuple):
 class BatchRandomisation:
     """Entries of a ``randomize`` table for the simulations of a batch: about the model, the start and disturbances.
 
-    BadValue for an entry about something else: gains of controllers, noise of cameras, and textures, as pictures of
-    many simulations show the compiled model.
+    BadValue for an entry about something else: gains of controllers, noise of cameras, and, where nothing is drawn of
+    them, textures.
     """
 
     def __init__(
-        self, simulations: SimulationBatch, model: Any, prefixes: Iterable[str], table: Mapping[str, Any]
+        self,
+        simulations: SimulationBatch,
+        model: Any,
+        prefixes: Iterable[str],
+        table: Mapping[str, Any],
+        *,
+        has_pictures: bool = False,
     ) -> None:
         self._simulations, self._model = simulations, model
         self._data = mujoco.MjData(model)
@@ -61,7 +67,8 @@ class BatchRandomisation:
         self._start = StartState(model, self._data, names)
         self._disturbable = DisturbanceParameters(model, names)
         self._entries = parse_randomisation(table)
-        self._of_model = {key: one for key, one in self._chosen(FIELDS).items() if one.field != "texture"}
+        of_model = self._chosen(FIELDS)
+        self._of_model = {key: one for key, one in of_model.items() if has_pictures or one.field != "texture"}
         self._of_start = self._chosen(START_FIELDS)
         self._disturbances = self._chosen(DISTURBANCE_FIELDS)
         mine = {**self._of_model, **self._of_start, **self._disturbances}
