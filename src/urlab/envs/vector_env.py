@@ -47,7 +47,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
     ``reset(seed=n)`` seeds environment i with n + i; a list gives each its own. Options are those of `URLabEnv`, and
     ``reset_mask``, (num_envs,) of bool: which to reset. ``reward_fn`` and ``termination_fn`` get and return arrays with
     a row per environment. Cameras are drawn one environment after the other. ``render`` draws every environment: a
-    tuple of pictures. ``randomize`` takes entries about the model, the start of episodes, noise, latency and pushes.
+    tuple of pictures. ``randomize`` takes all entries but those about noise of cameras.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -96,6 +96,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
                     layout.model,
                     [one.prefix for one in layout.robots],
                     randomize,
+                    self._control.laws,
                     has_pictures=True,
                 )
             )

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from urlab.cameras.noise import NOISE_FIELDS, CameraNoise
+from urlab.control.pd_law import GAIN_FIELDS, LARGEST_GAIN
 from urlab.errors import BadValue, did_you_mean, known
 from urlab.manager.articulation import RunningArticulation
 from urlab.physics import Engine
@@ -28,7 +29,6 @@ from urlab.scene.randomisation import (
 )
 from urlab_wire.ops.stepping import ModelChange, ModelWrites, RandomizedBlock
 
-GAIN_FIELDS: Mapping[str, Sequence[str]] = {"controller": ("kp", "kv", "torque_limit")}
 _KINDS = {*FIELDS, *START_FIELDS, *DISTURBANCE_FIELDS, *GAIN_FIELDS}
 
 
@@ -60,7 +60,7 @@ class ControllerGains:
 
     def limits(self, kind: str, name: str, field: str) -> tuple[float, float]:  # noqa: ARG002
         """No gain is negative."""
-        return 0.0, 3e38
+        return 0.0, LARGEST_GAIN
 
     def value(self, kind: str, name: str, field: str) -> list[float]:  # noqa: ARG002
         """The gain in force."""

@@ -102,6 +102,15 @@ def test_disturbed_episodes_go_bit_for_bit_as_in_single_environments(
     assert compare(24, randomize=table, **options) == 2 * COUNT
 
 
+def test_drawn_gains_go_bit_for_bit_as_in_single_environments() -> None:
+    table = {
+        "stiff": entry("controller", "*", "kp", 0.5, 2, apply="scale"),
+        "damped": entry("controller", "*", "kv", 0.5, 2, apply="scale"),
+        "weak": entry("controller", "quadruped_*", "torque_limit", 5, 20),
+    }
+    assert compare(14, task="QuadrupedWalk-v0", max_episode_steps=6, randomize=table) >= 2 * COUNT
+
+
 def test_a_disturbance_is_drawn_for_each_environment_and_told_in_the_order_of_the_entries(
     cart: Path, tmp_path: Path
 ) -> None:
@@ -115,9 +124,11 @@ def test_a_disturbance_is_drawn_for_each_environment_and_told_in_the_order_of_th
 
 
 def test_what_a_batch_cannot_draw_is_refused(cart: Path, tmp_path: Path) -> None:
-    gain = entry("controller", "*", "kp", 1, 2)
-    with pytest.raises(BadValue, match="latency of actuators and pushes, not gain: leave these out, or use"):
-        URLabVectorEnv(num_envs=2, scene=cart, randomize={"gain": gain}, project=tmp_path)
+    blur = entry("camera", "*", "noise_std", 0, 1)
+    with pytest.raises(BadValue, match="latency of actuators and pushes, not blur: leave these out, or use"):
+        URLabVectorEnv(num_envs=2, scene=cart, randomize={"blur": blur}, project=tmp_path)
+    with pytest.raises(BadValue, match="no controller whose kp can change fits"):
+        URLabVectorEnv(num_envs=2, scene=cart, randomize={"x": entry("controller", "*", "kp", 1, 2)}, project=tmp_path)
     with pytest.raises(BadValue, match="there is no sensor 'nose'"):
         URLabVectorEnv(num_envs=2, scene=cart, randomize={"x": entry("sensor", "nose", "bias", 0, 1)}, project=tmp_path)
 

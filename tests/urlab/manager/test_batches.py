@@ -55,6 +55,21 @@ DISTURBED = {
 }
 
 
+def test_gains_are_drawn_as_in_the_scene_and_taken_back(tmp_path: Path) -> None:
+    (tmp_path / "cart.xml").write_text(CART)
+    (tmp_path / "cart.urlab.toml").write_text(PD)
+    gains = {"stiff": entry("controller", "x", "kp", 10, 90), "weak": entry("controller", "x", "torque_limit", 1, 9)}
+    with urlab.launch(tmp_path / "cart.xml", project=tmp_path) as cart:
+        with cart.batch(2, randomize=gains) as batch:
+            for seeds in ([3, 4], None):
+                batch.reset(seeds=seeds)
+                batch.step(np.full((2, 1), 0.7), n_steps=9)
+                for index in range(2):
+                    cart.reset(**({"seed": seeds[index], "randomize": gains} if seeds else {}))
+                    cart.articulations["cart"].ctrl_array[0] = 0.7
+                    assert read(cart.step(9)) == row(batch, index)
+
+
 @pytest.fixture(params=["", PD], ids=["raw", "pd"])
 def cart(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[URLabClient]:
     """A cart whose setpoints are forces, or positions."""

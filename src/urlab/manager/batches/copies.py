@@ -46,7 +46,7 @@ class SceneCopies:
             self._randomisation = (
                 None
                 if randomize is None
-                else BatchRandomisation(self.simulations, model, [one.prefix for one in robots], randomize)
+                else BatchRandomisation(self.simulations, model, [one.prefix for one in robots], randomize, self._laws)
             )
         self.count, self.setpoints = count, len(staged)
         self._follow_state = any(law.follows_state for law in self._laws)

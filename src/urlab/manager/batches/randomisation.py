@@ -11,6 +11,8 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from urlab.control.controller import BatchLaw
+from urlab.control.pd_law import GAIN_FIELDS, BatchGains
 from urlab.errors import BadValue, known
 from urlab.physics.batch import SimulationBatch
 from urlab.physics.disturbances import DISTURBANCE_FIELDS, BatchDisturbances, DisturbanceParameters
@@ -41,14 +43,14 @@ class DrawnWorld(NamedTuple):
     of_model: list[ModelChange]
     of_start: list[ModelChange]
     disturbances: list[ModelChange]
+    gains: list[ModelChange]
     changes: list[ModelChange]
 
 
 class BatchRandomisation:
-    """Entries of a ``randomize`` table for the simulations of a batch: about the model, the start and disturbances.
+    """Entries of a ``randomize`` table for the simulations of a batch, whose controllers are ``laws``.
 
-    BadValue for an entry about something else: gains of controllers, noise of cameras, and, where nothing is drawn of
-    them, textures.
+    BadValue for an entry that it cannot draw: noise of cameras, and, where there are no pictures, textures.
     """
 
     def __init__(
@@ -57,6 +59,7 @@ class BatchRandomisation:
         model: Any,
         prefixes: Iterable[str],
         table: Mapping[str, Any],
+        laws: Iterable[BatchLaw],
         *,
         has_pictures: bool = False,
     ) -> None:
@@ -66,21 +69,22 @@ class BatchRandomisation:
         self._parameters = ModelParameters(model, names)
         self._start = StartState(model, self._data, names)
         self._disturbable = DisturbanceParameters(model, names)
+        self._gains = BatchGains(laws, names)
         self._entries = parse_randomisation(table)
         of_model = self._chosen(FIELDS)
         self._of_model = {key: one for key, one in of_model.items() if has_pictures or one.field != "texture"}
         self._of_start = self._chosen(START_FIELDS)
         self._disturbances = self._chosen(DISTURBANCE_FIELDS)
-        mine = {**self._of_model, **self._of_start, **self._disturbances}
+        self._of_gains = self._chosen(GAIN_FIELDS)
+        mine = {**self._of_model, **self._of_start, **self._disturbances, **self._of_gains}
         others = [key for key in self._entries if key not in mine]
         if others:
             raise BadValue(
-                "many simulations draw the model, the start, noise and latency of sensors, latency of actuators and "
-                f"pushes, not {known(others)}: leave these out, or use a server, or a URLabEnv, for each"
+                "many simulations draw the model, the start, gains, noise and latency of sensors, latency of actuators "
+                f"and pushes, not {known(others)}: leave these out, or use a server, or a URLabEnv, for each"
             )
-        check(self._of_model, self._parameters)
-        check(self._of_start, self._start)
-        check(self._disturbances, self._disturbable)
+        for entries, source in self._kinds():
+            check(entries, source)
         self._fields = self._expanded()
         self._disturber = BatchDisturbances(simulations, self._disturbable) if self._disturbances else None
 
@@ -93,7 +97,7 @@ class BatchRandomisation:
             drawn = {key: draw({key: one}, seed, source) for key, one in entries.items()}
             found |= drawn
             parts.append([change for changes in drawn.values() for change in changes])
-        model, start, disturbances = parts
+        model, start, disturbances, gains = parts
         late = 8 * len(self._simulations.time) * self._disturbable.kept_numbers(disturbances)
         if late > MAX_LATE_BYTES:
             raise BadValue(
@@ -101,13 +105,15 @@ class BatchRandomisation:
                 f"{MAX_LATE_BYTES >> 20} at most: draw shorter ones, or ask for fewer simulations"
             )
         checked = [self._parameters.checked(one) for one in model]
-        return DrawnWorld(seed, checked, start, disturbances, [one for key in self._entries for one in found[key]])
+        in_order = [one for key in self._entries for one in found[key]]
+        return DrawnWorld(seed, checked, start, disturbances, gains, in_order)
 
     def _kinds(self) -> list[tuple[Randomisation, ParameterSource]]:
         return [
             (self._of_model, self._parameters),
             (self._of_start, self._start),
             (self._disturbances, self._disturbable),
+            (self._of_gains, self._gains),
         ]
 
     def begin(self, row: NDArray[np.float64], index: int, world: DrawnWorld) -> None:
@@ -127,6 +133,7 @@ class BatchRandomisation:
             mujoco.mj_getState(self._model, self._data, row, FULL_STATE)
         if self._disturber is not None:
             self._disturber.begin(index, world.disturbances, partial(generator, world.seed))
+        self._gains.begin(index, world.gains)
 
     def end(self, index: int) -> None:
         """Give simulation ``index`` the compiled model, and disturb it no more."""
@@ -134,6 +141,7 @@ class BatchRandomisation:
             values[index] = compiled
         if self._disturber is not None:
             self._disturber.begin(index, [], partial(generator, 0))
+        self._gains.begin(index, [])
 
     def settle(self) -> None:
         """Let the constants follow that depend on what was written."""
