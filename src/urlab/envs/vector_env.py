@@ -88,18 +88,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
             self._simulations = SimulationBatch(layout.model, num_envs, threads)
             self._cameras = CameraObserver(self.client, include_cameras)
             self._control = BatchControl(self.client, layout, self._simulations)
-            self._randomisation = (
-                None
-                if randomize is None
-                else BatchRandomisation(
-                    self._simulations,
-                    layout.model,
-                    [one.prefix for one in layout.robots],
-                    randomize,
-                    self._control.laws,
-                    has_pictures=True,
-                )
-            )
+            self._randomisation = self._randomised(layout, randomize)
         except BaseException:
             self.close_extras()
             raise
@@ -124,6 +113,12 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._drawn = np.full(num_envs, None, dtype=object)
         self._worlds: dict[int, DrawnWorld] = {}
         self._render = (render_camera, render_size)
+
+    def _randomised(self, layout: SceneLayout, table: Mapping[str, Any] | None) -> BatchRandomisation | None:
+        if table is None:
+            return None
+        prefixes, laws = [one.prefix for one in layout.robots], self._control.laws
+        return BatchRandomisation(self._simulations, layout.model, prefixes, table, laws, has_pictures=True)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
