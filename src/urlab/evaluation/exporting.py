@@ -97,7 +97,7 @@ def export_run(
     found, warnings = _read(read_run(folder), chosen or RunSelection(), task)
     _check_actions(found)
     episodes = _episodes(found)
-    made.check_episodes(episodes)
+    _check_episodes(made, episodes)
     scenes = _EpisodeScenes(found, {one.name: one for one in own_tasks})
     mounts = _mounts(found, made, cameras, size)
     scenes.mounts = tuple(mounts.values())
@@ -209,6 +209,16 @@ def _check_actions(found: Sequence[_KeptEpisode]) -> None:
     if len(kinds) > 1:
         words = [f"{'relative' if is_rel else 'absolute'} {word} in {name}" for (word, is_rel), name in kinds.items()]
         raise BadValue(f"the policy sent actions of several kinds, which are no columns: {'; '.join(words)}")
+
+
+def _check_episodes(made: type[ExportFormat], episodes: Sequence[RecordedEpisode]) -> None:
+    """BadValue where these make no dataset of that format."""
+    try:
+        made.check_episodes(episodes)
+    except BadValue as wrong:
+        tasks = {one.name.rpartition("/")[0] for one in episodes}
+        advice = "; choose among its tasks, --only TASK" if len(tasks) > 1 else ""
+        raise BadValue(f"{wrong.message}{advice}") from wrong
 
 
 # -- as recordings ------------------------------------------------------------------------------------------------
