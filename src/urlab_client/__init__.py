@@ -9,14 +9,14 @@ with URLabClient("tcp://localhost", step_mode="direct") as client:
 ```
 
 `client` is the public class, on `session` (joining, step mode, leaving) and `state` (what is known of the scene);
-`async_client` is the same for asyncio. Requests go through `rpc` to a transport (`transports`), streams come in by
+`awaited` is the same for asyncio. Requests go through `rpc` to a transport (`transports`), streams come in by
 `feeds`. `namespaces` are the ops by group, `handles` the parts of the scene, `mirror` the local copy of the server's
 state. `following` stays with a server through its restarts. `types` (each one of `results`), `enums` and `errors` are
 what callers get;
 `lookup` and `checks` refuse wrong names and arguments before anything is sent; `html` is what notebooks show.
 """
 
-from urlab_client.async_client import AsyncURLabClient
+from urlab_client.awaited import AsyncURLabClient
 from urlab_client.client import URLabClient
 from urlab_client.enums import (
     ActuatorType,

@@ -285,8 +285,8 @@ class URLabClient(ClientSession):
     ) -> URLabBatch:
         """``num`` copies of the running scene as it stands now, stepped together on the server (extension).
 
-        ``threads`` is 0 for as many as the server has cores. ``randomize`` has entries about the model and the start,
-        as `reset` takes them; ``batch.reset(seeds=...)`` draws them.
+        ``threads`` is 0 for as many as the server has cores. ``randomize`` has entries as `reset` takes them, but for
+        noise of cameras and textures; ``batch.reset(seeds=...)`` draws them.
         """
         self._refuse_without_session("batch")
         return URLabBatch(self, num, threads=threads, randomize=randomize)

@@ -179,10 +179,11 @@ class RecordingHandle(ShortRepr):
 
 @dataclass(repr=False)
 class RecordingSummary(ShortRepr):
-    """What a recording holds: one frame per physics step."""
+    """What a recording holds: one frame per physics step. ``warnings`` tell of a file that does not have all of it."""
 
     frame_count: int
     sim_duration_s: float
+    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(repr=False)

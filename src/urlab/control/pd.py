@@ -154,6 +154,7 @@ class PDController(Controller, kind="pd"):
         self._qpos = index_of([joint.qpos.start for joint in joints])
         self._qvel = index_of([joint.qvel.start for joint in joints])
         self._joint_ids = [joint.id for joint in joints]
+        self._joint_names = tuple(joint.name for joint in joints)
         self._width, self._binds_all = len(controls), len(bound) == len(controls)
         self._data: Any = None
         self._clipped = b""
@@ -190,6 +191,7 @@ class PDController(Controller, kind="pd"):
         """The same law with the gains of now, for many simulations."""
         lower, upper = self._ranges(batch.model)
         joints = BoundJoints(
+            names=self._joint_names,
             kp=self._kp,
             kv=self._kv,
             torque_limit=self._max_tau,

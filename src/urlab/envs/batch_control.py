@@ -35,6 +35,11 @@ class BatchControl:
                 self._direct.append((robot.ctrl, columns))
 
     @property
+    def laws(self) -> list[BatchPD]:
+        """The laws of those robots that have a PD controller."""
+        return [law for law, _ in self._laws]
+
+    @property
     def per_sub_step(self) -> bool:
         """Whether `apply` is to be called before every sub-step."""
         return bool(self._laws)
@@ -65,6 +70,7 @@ def _pd_law(handle: URLabArticulation, robot: Any, batch: SimulationBatch) -> Ba
         gain: np.array([params[gain][joint.name] for _, _, joint in bound]) for gain in ("kp", "kv", "torque_limit")
     }
     joints = BoundJoints(
+        names=tuple(f"{handle.prefix}_{joint.name}" for _, _, joint in bound),
         **gains,
         lower=lower,
         upper=upper,

@@ -1,5 +1,6 @@
 """`URLabVectorEnv`: many copies of one scene in one process, as a Gymnasium vector environment."""
 
+import copy
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,7 +29,7 @@ from urlab.envs.pictures import RENDER_SIZE, STATE, CameraObserver, Cameras, ren
 from urlab.envs.scene_states import SceneLayout, States
 from urlab.envs.start import RESET_OPTIONS, EpisodeStart, check_options, world_seed
 from urlab.envs.task import EnvTask, PlainTask
-from urlab.manager.batches import BatchRandomisation
+from urlab.manager.batches import BatchRandomisation, DrawnWorld
 from urlab.manager.states import state_row, with_row
 from urlab.physics.batch import SimulationBatch
 
@@ -46,8 +47,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
     ``reset(seed=n)`` seeds environment i with n + i; a list gives each its own. Options are those of `URLabEnv`, and
     ``reset_mask``, (num_envs,) of bool: which to reset. ``reward_fn`` and ``termination_fn`` get and return arrays with
     a row per environment. Cameras are drawn one environment after the other. ``render`` draws every environment: a
-    tuple of pictures. ``randomize`` takes entries about the model and the start of episodes; pictures show the compiled
-    model.
+    tuple of pictures. ``randomize`` takes all entries but those about noise of cameras.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 50, "autoreset_mode": AutoresetMode.SAME_STEP}
@@ -81,19 +81,14 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self.client, self._is_own = open_scene(scene, kind, project)
         try:
             layout = SceneLayout(self.client)
+            layout.model = copy.copy(layout.model)  # the client's own becomes that of whichever is drawn
             normalised = kind is not PlainTask if normalise_actions is None else normalise_actions
             self.task = kind(layout)
             self.interface = EnvInterface(layout, self.task, space_mode=space_mode, normalised=normalised)
             self._simulations = SimulationBatch(layout.model, num_envs, threads)
             self._cameras = CameraObserver(self.client, include_cameras)
             self._control = BatchControl(self.client, layout, self._simulations)
-            self._randomisation = (
-                None
-                if randomize is None
-                else BatchRandomisation(
-                    self._simulations, layout.model, [one.prefix for one in layout.robots], randomize
-                )
-            )
+            self._randomisation = self._randomised(layout, randomize)
         except BaseException:
             self.close_extras()
             raise
@@ -116,7 +111,14 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._all = np.ones(num_envs, dtype=np.bool_)
         self._all.flags.writeable = False
         self._drawn = np.full(num_envs, None, dtype=object)
+        self._worlds: dict[int, DrawnWorld] = {}
         self._render = (render_camera, render_size)
+
+    def _randomised(self, layout: SceneLayout, table: Mapping[str, Any] | None) -> BatchRandomisation | None:
+        if table is None:
+            return None
+        prefixes, laws = [one.prefix for one in layout.robots], self._control.laws
+        return BatchRandomisation(self._simulations, layout.model, prefixes, table, laws, has_pictures=True)
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
@@ -187,17 +189,25 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         return found
 
     def _show(self, index: int) -> None:
-        """Put the simulation behind the client, which draws, into the state of one environment."""
+        """Put the simulation behind the client, which draws, into the model and the state of one environment."""
+        world = self._worlds.get(index)
+        if world is not None and world.of_model:
+            changes = [to_builtins(one) for one in world.of_model]
+            self.client.runtime.set_model_params(*changes, until="reset")
         self.client.runtime.restore_state(with_row(self._saved, self._simulations.rows[index]))
 
     def _begin(self, ids: NDArray[np.intp], start: NDArray[np.float64]) -> None:
         """Put some simulations to the start of an episode, and compute their sensors there."""
-        self._simulations.rows[ids] = start
         rows = ids.tolist()
-        if self._randomisation is not None:
-            for i in rows:
-                seed = world_seed(self._rngs[i])
-                self._drawn[i] = to_builtins(self._randomisation.begin(self._simulations.rows[i], i, seed))
+        if self._randomisation is None:
+            self._simulations.rows[ids] = start
+        else:
+            worlds = {i: self._randomisation.draw(start, world_seed(self._rngs[i])) for i in rows}
+            self._simulations.rows[ids] = start
+            for i, world in worlds.items():
+                self._randomisation.begin(self._simulations.rows[i], i, world)
+                self._drawn[i] = to_builtins(world.changes)
+            self._worlds |= worlds
             self._randomisation.settle()
         self.task.place(self._states, rows, [self._rngs[i] for i in rows])
         self._simulations.evaluate(ids)

@@ -4,7 +4,7 @@ A policy and tasks in, results and a report out: `run_plan` drives a policy, or 
 `EvalClient`; `read_run` reads the results. The packages, each importing only those after it: `http` and `report`,
 `workers`, `runs`, `policies`, `simulation`, `goals`, `tasks`. All may use `embodiments` (the robots), `encoding`
 (values in bodies), `episode_result`, `settings` (how a server is started), `camera_config` and `errors`.
-`watching`, above them all, shows a run in the browser editor.
+`watching`, above them all, shows a run in the browser editor, and `exporting` makes datasets of runs.
 
 The names are found when they are first used: the command line, the server and its workers import modules below this
 one, and should not load each other's.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from urlab.evaluation.embodiments import EMBODIMENTS, Embodiment
     from urlab.evaluation.episode_result import EpisodeResult
+    from urlab.evaluation.exporting import ExportedRun, RunSelection, export_run
     from urlab.evaluation.goals import GoalTracker, sample_layout
     from urlab.evaluation.policies import Action, Observation, Policy, PolicyError, find_policy
     from urlab.evaluation.report import summarise, write_report
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "embodiments": ("EMBODIMENTS", "Embodiment"),
     "episode_result": ("EpisodeResult",),
+    "exporting": ("ExportedRun", "RunSelection", "export_run"),
     "goals": ("GoalTracker", "sample_layout"),
     "policies": ("Action", "Observation", "Policy", "PolicyError", "find_policy"),
     "report": ("summarise", "write_report"),
@@ -48,6 +50,7 @@ __all__ = [
     "EpisodeResult",
     "EvalClient",
     "EvalClientError",
+    "ExportedRun",
     "GoalTracker",
     "Layout",
     "Observation",
@@ -57,9 +60,11 @@ __all__ = [
     "RunFolderError",
     "RunOutcome",
     "RunPlan",
+    "RunSelection",
     "Task",
     "TaskError",
     "VideoChoice",
+    "export_run",
     "find_policy",
     "find_task",
     "load_task",

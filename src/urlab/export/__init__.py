@@ -7,7 +7,7 @@ camera of a scene. `jobs` runs exports one after the other, away from the simula
 """
 
 from urlab.export.clip import Clip, RecordedState
-from urlab.export.episodes import ExportSource, RecordedEpisode
+from urlab.export.episodes import EpisodeOutcome, ExportSource, RecordedEpisode
 from urlab.export.film import Mp4
 from urlab.export.formats import Advance, CameraUse, ExportFormat, export_format
 from urlab.export.hdf5 import Hdf5
@@ -22,6 +22,7 @@ __all__ = [
     "CameraPictures",
     "CameraUse",
     "Clip",
+    "EpisodeOutcome",
     "ExportFormat",
     "ExportJob",
     "ExportJobs",

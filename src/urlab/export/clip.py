@@ -18,7 +18,10 @@ _ROUNDING = 1e-9
 
 
 class RecordedState(NamedTuple):
-    """A frame of a recording as a state of a model: its full arrays. ``frame_id`` is the frame's number from 1."""
+    """A frame of a recording as a state of a model: its full arrays. ``frame_id`` is the frame's number from 1.
+
+    ``recording`` is the name of the recording.
+    """
 
     frame_id: int
     sim_time: float
@@ -26,6 +29,7 @@ class RecordedState(NamedTuple):
     qvel: Array
     mocap_pos: Array
     mocap_quat: Array
+    recording: str
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +52,7 @@ class Clip:
         """One frame of the recording, by its index."""
         qpos, qvel = self.qpos.copy(), np.zeros(self.nv)
         time_s = self.playable.write(frame, qpos, qvel)
-        return RecordedState(frame + 1, time_s, qpos, qvel, self.mocap_pos, self.mocap_quat)
+        return RecordedState(frame + 1, time_s, qpos, qvel, self.mocap_pos, self.mocap_quat, self.playable.name)
 
     def part(self, first: int, last: int) -> "Clip":
         """Other frames of the same recording."""

@@ -1,7 +1,7 @@
 """What an export can be. A format registers by being declared: ``class Mine(ExportFormat, name="mine")``."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,6 +79,16 @@ def export_format(word: str) -> type[ExportFormat]:
     if word not in _FORMATS:
         raise BadValue(f"there is no export format {word!r}; there are: {known(_FORMATS)}")
     return _FORMATS[word]
+
+
+def tokens(names: Iterable[str], keep: str) -> dict[str, str]:
+    """Names as parts of other names, of letters, digits and the characters of ``keep``; no two become the same."""
+    found: dict[str, str] = {}
+    for name in names:
+        token = "".join(one if (one.isalnum() and one.isascii()) or one in keep else "_" for one in name)
+        numbered = (token, *(f"{token}_{number}" for number in range(2, len(found) + 2)))
+        found[name] = next(one for one in numbered if one not in found.values())
+    return found
 
 
 def missing_package(word: str, package: str, extra: str) -> BadValue:

@@ -6,7 +6,7 @@ import importlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from urlab.errors import BadValue
 from urlab.export.episodes import ExportSource, LearnerSamples, RecordedEpisode, check_samples, samples_of
 from urlab.export.film import Mp4
-from urlab.export.formats import Advance, CameraUse, ExportFormat, require
+from urlab.export.formats import Advance, CameraUse, ExportFormat, require, tokens
 from urlab.export.lerobot_tables import PictureStats, episode_table, feature_stats, frame_table, merged, task_table
 from urlab.files import not_writable
 from urlab.paths import FileKind, open_folder
@@ -37,8 +37,9 @@ class LeRobot(ExportFormat, name="lerobot"):
     """A folder. ``observation.state`` are the positions of hinges and slides, ``action`` the controls.
 
     ``observation.velocity``, ``observation.environment_state`` (free and ball joints), ``observation.sensors`` and
-    ``observation.images.<camera>`` are there where the scene has them. Each episode is a file of its own, and an export
-    that was killed goes on after the last one that it had finished.
+    ``observation.images.<camera>`` are there where the scene has them, ``next.reward``, ``next.done`` and
+    ``next.success`` where episodes were judged. Each episode is a file of its own, and an export that was killed goes
+    on after the last one that it had finished.
     """
 
     kind = FileKind("a LeRobot dataset, which is a folder,", "", lambda _: False)
@@ -61,8 +62,11 @@ class LeRobot(ExportFormat, name="lerobot"):
         """Only a dataset of ours is replaced."""
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise not_writable(path, "it exists and is not a folder, so it is kept")
-        if path.is_dir() and any(path.iterdir()) and not _is_ours(path):
-            raise not_writable(path, "it exists and is not a LeRobot dataset of ours, so it is kept")
+        try:
+            if path.is_dir() and any(path.iterdir()) and not _is_ours(path):
+                raise not_writable(path, "it exists and is not a LeRobot dataset of ours, so it is kept")
+        except OSError as refused:
+            raise not_writable(path, refused.strerror or str(refused)) from refused
 
     @classmethod
     def check_episodes(cls, episodes: Sequence[RecordedEpisode]) -> None:
@@ -87,9 +91,11 @@ class LeRobot(ExportFormat, name="lerobot"):
         """What is written, in a word: an export goes on only with what was begun for the same."""
         digest = hashlib.sha256(repr((self.rate_hz, {n: p.size for n, p in source.pictures.items()})).encode())
         for one in source.episodes:
-            recording = one.recording
-            digest.update(repr((one.name, one.task, recording.joints, recording.signals)).encode())
-            for array in (recording.qpos, recording.ctrl):
+            recording, judged = one.recording, one.outcome
+            facts = None if judged is None else (judged.success, dict(judged.facts), judged.rewards.tolist())
+            told = (one.name, one.task, one.robot_joints, one.has_environment, facts)
+            digest.update(repr((told, recording.joints, recording.signals)).encode())
+            for array in (recording.qpos, recording.qvel, recording.ctrl, recording.sensordata):
                 digest.update(np.ascontiguousarray(array[one.frames]).tobytes())
         return digest.hexdigest()[:16]
 
@@ -99,14 +105,18 @@ class LeRobot(ExportFormat, name="lerobot"):
         self, work: Path, number: int, episode: RecordedEpisode, source: ExportSource, advance: Advance
     ) -> dict[str, Any]:
         samples = samples_of(episode)
-        columns = _columns(samples)
+        columns = _columns(samples) | _judged(episode)
         stats = {name: feature_stats(values) for name, (values, _) in columns.items()}
         stats |= self._films(work, number, episode, source, advance)
         place = {"chunk_index": number // _CHUNK, "file_index": number % _CHUNK}
         table = frame_table({name: values for name, (values, _) in columns.items()}, number, self.rate_hz)
         _write_table(table, work / _DATA_PATH.format(**place))
-        features = {name: _feature("float32", [len(names)], names) for name, (_, names) in columns.items()}
+        features = {
+            name: _feature(str(values.dtype), [values.shape[1]], names) for name, (values, names) in columns.items()
+        }
         about = {"length": samples.count, "task": episode.task, "features": features, "stats": stats}
+        if episode.outcome is not None:
+            about["facts"] = {"success": episode.outcome.success, **episode.outcome.facts}
         _write_text(work / _DONE.format(number), json.dumps(about))
         return about
 
@@ -114,11 +124,12 @@ class LeRobot(ExportFormat, name="lerobot"):
         self, work: Path, number: int, episode: RecordedEpisode, source: ExportSource, advance: Advance
     ) -> dict[str, Any]:
         """Draw all cameras, frame by frame; what was seen, in figures."""
+        keys = _video_keys(source.pictures)
         with contextlib.ExitStack() as open_films:
             films = {}
             for name, camera in source.pictures.items():
                 path = work / _VIDEO_PATH.format(
-                    video_key=_video_key(name), chunk_index=number // _CHUNK, file_index=number % _CHUNK
+                    video_key=keys[name], chunk_index=number // _CHUNK, file_index=number % _CHUNK
                 )
                 path.parent.mkdir(parents=True, exist_ok=True)
                 encoder = VideoEncoder(path, camera.size, self.rate_hz, _CODEC)
@@ -131,13 +142,13 @@ class LeRobot(ExportFormat, name="lerobot"):
                     films[name][1].add(picture)
                 advance()
             advance()
-        return {_video_key(name): seen.figures() for name, (_, seen) in films.items()}
+        return {keys[name]: seen.figures() for name, (_, seen) in films.items()}
 
     # -- all of them --------------------------------------------------------------------------------------------
 
     def _meta(self, work: Path, rows: list[dict[str, Any]], source: ExportSource) -> None:
         tasks = list(dict.fromkeys(one["task"] for one in rows))
-        keys = [_video_key(name) for name in source.pictures]
+        keys = list(_video_keys(source.pictures).values())
         self._number_frames(work, rows, tasks)
         _write_table(task_table(tasks), work / "meta/tasks.parquet")
         table = episode_table(rows, keys, self.rate_hz, _CHUNK)
@@ -167,7 +178,7 @@ class LeRobot(ExportFormat, name="lerobot"):
 
     def _info(self, rows: list[dict[str, Any]], tasks: list[str], source: ExportSource) -> dict[str, Any]:
         fps = int(self.rate_hz)
-        features = dict(rows[0]["features"])
+        features, keys = dict(rows[0]["features"]), _video_keys(source.pictures)
         for name, camera in source.pictures.items():
             width, height = (side + side % 2 for side in camera.size)
             about = {
@@ -175,7 +186,7 @@ class LeRobot(ExportFormat, name="lerobot"):
                 "video.codec": "h264", "video.pix_fmt": "yuv420p", "video.is_depth_map": False, "has_audio": False,
             }  # fmt: skip
             shape = _feature("video", [height, width, 3], ["height", "width", "channels"])
-            features[_video_key(name)] = {**shape, "info": about}
+            features[keys[name]] = {**shape, "info": about}
         features["timestamp"] = _feature("float32", [1], None)
         features |= {
             key: _feature("int64", [1], None) for key in ("frame_index", "episode_index", "index", "task_index")
@@ -200,7 +211,7 @@ class LeRobot(ExportFormat, name="lerobot"):
 _DONE = ".done/{:06d}.json"
 
 
-def _columns(samples: LearnerSamples) -> dict[str, tuple[NDArray[np.float32], list[str]]]:
+def _columns(samples: LearnerSamples) -> dict[str, tuple[NDArray[Any], list[str] | None]]:
     """The vectors of every sample, with the names of their numbers."""
     count = samples.count
     sensors = [(name, rows[:count]) for name, rows in samples.sensors.items()]
@@ -217,12 +228,23 @@ def _columns(samples: LearnerSamples) -> dict[str, tuple[NDArray[np.float32], li
     return {key: (values.astype(np.float32), names) for key, (values, names) in found.items() if values.shape[1]}
 
 
+def _judged(episode: RecordedEpisode) -> dict[str, tuple[NDArray[Any], list[str] | None]]:
+    """What each sample led to, under the names that LeRobot's own simulated datasets have."""
+    if episode.outcome is None:
+        return {}
+    rewards = episode.outcome.rewards[1:, None].astype(np.float32)
+    is_last = (np.arange(len(rewards)) == len(rewards) - 1)[:, None]
+    success = is_last & episode.outcome.success
+    return {"next.reward": (rewards, None), "next.done": (is_last, None), "next.success": (success, None)}
+
+
 def _feature(dtype: str, shape: list[int], names: list[str] | None) -> dict[str, Any]:
     return {"dtype": dtype, "shape": shape, "names": names}
 
 
-def _video_key(camera: str) -> str:
-    return "observation.images." + "".join(one if one.isalnum() or one in "_-" else "_" for one in camera)
+def _video_keys(cameras: Iterable[str]) -> dict[str, str]:
+    """The features of cameras, by their names."""
+    return {name: f"observation.images.{token}" for name, token in tokens(cameras, "_-").items()}
 
 
 # -- the folder ---------------------------------------------------------------------------------------------------

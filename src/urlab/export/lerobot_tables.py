@@ -16,7 +16,7 @@ _PIXELS_APART = 4
 Stats = dict[str, Any]
 
 
-def frame_table(columns: dict[str, NDArray[np.float32]], episode: int, rate_hz: float) -> Any:
+def frame_table(columns: dict[str, NDArray[Any]], episode: int, rate_hz: float) -> Any:
     """A row per sample; ``index`` and ``task_index`` are 0 until all episodes are known."""
     arrow = importlib.import_module("pyarrow")
     count = len(next(iter(columns.values())))
@@ -28,7 +28,7 @@ def frame_table(columns: dict[str, NDArray[np.float32]], episode: int, rate_hz: 
     return arrow.table(table)
 
 
-def _vectors(arrow: Any, values: NDArray[np.float32]) -> Any:
+def _vectors(arrow: Any, values: NDArray[Any]) -> Any:
     """One number per row where that is all, else lists of fixed length."""
     flat = arrow.array(np.ascontiguousarray(values).reshape(-1))
     return flat if values.shape[1] == 1 else arrow.FixedSizeListArray.from_arrays(flat, values.shape[1])
@@ -49,7 +49,7 @@ def _pandas_column(name: str | None, kind: str, numpy_kind: str) -> dict[str, st
 
 
 def episode_table(rows: Sequence[dict[str, Any]], video_keys: Sequence[str], rate_hz: float, per_chunk: int) -> Any:
-    """A row per episode: its length, its files, its statistics."""
+    """A row per episode: its length, what it came to, its files, its statistics."""
     table: dict[str, list[Any]] = {}
     begin = 0
     for number, one in enumerate(rows):
@@ -58,6 +58,7 @@ def episode_table(rows: Sequence[dict[str, Any]], video_keys: Sequence[str], rat
             "episode_index": number,
             "tasks": [one["task"]],
             "length": one["length"],
+            **one.get("facts", {}),
             **{f"data/{key}": value for key, value in place.items()},
             "dataset_from_index": begin,
             "dataset_to_index": begin + one["length"],

@@ -2,6 +2,7 @@
 
 import io
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ import mujoco
 import numpy as np
 from PIL import Image
 
+from urlab.compile.compiled_scene import CompiledScene
 from urlab.export.clip import RecordedState
 from urlab.export.episodes import ExportSource, RecordedEpisode
-from urlab.export.formats import Advance, ExportFormat, require
+from urlab.export.formats import Advance, ExportFormat, require, tokens
+from urlab.export.pictures import StatePictures
 from urlab.files import replacing
 from urlab.recording.mcap_frames import MCAP, FrameMessages, about_frames, message_record
 from urlab.recording.recorder import FrameBlock
@@ -19,12 +22,15 @@ from urlab.recording.ros_messages import compressed_image, transforms
 from urlab_wire.pixels import Bytes
 
 _CHUNK_BYTES = 4 << 20
+_Records = list[tuple[int, int, bytes]]
+"""(channel, log time in ns, record)."""
 
 
 class Mcap(ExportFormat, name="mcap"):
     """``/clock``, ``/joint_states``, ``/controls``, ``/sensors``, ``/tf``, ``/urlab/state``, and a topic per camera.
 
-    It has every frame, and pictures at the rate; it can be replayed and exported again.
+    It has every frame, and pictures at the rate; it can be replayed and exported again. Several episodes follow one
+    another, as after a reset; what those that were judged came to is in the metadata record.
     """
 
     kind = MCAP
@@ -39,19 +45,17 @@ class Mcap(ExportFormat, name="mcap"):
         """Write chunk by chunk."""
         from urlab.recording.mcap_file import McapFile, Topic
 
-        (episode,) = source.episodes
-        recording = episode.recording
+        recording = source.episodes[0].recording
         messages = FrameMessages(recording.joints, recording.signals)
         topics = [Topic(*one) for one in messages.topics]
         topics.append(Topic("/tf", "tf2_msgs/TFMessage"))
-        topics += [
-            Topic(f"/cameras/{_token(one)}/compressed", "sensor_msgs/CompressedImage") for one in source.pictures
-        ]
+        cameras = tokens(source.pictures, "").values()
+        topics += [Topic(f"/cameras/{one}/compressed", "sensor_msgs/CompressedImage") for one in cameras]
         about = {**source.about, **about_frames(recording.name, recording.joints, recording.signals)}
         with replacing(path, self.kind) as file, io.FileIO(os.dup(file.fileno()), "wb") as raw:
-            out = McapFile(raw, topics, {**about, "frame_count": len(episode.frames)})
+            out = McapFile(raw, topics, {**about, **_episodes(source), "frame_count": source.total})
             chunk = _ChunkOfMessages()
-            for content in _contents(episode, messages, source, self.rate_hz):
+            for content in _contents(messages, source, self.rate_hz):
                 for channel, log_ns, record in content:
                     chunk.add(channel, log_ns, record)
                 if chunk.size > _CHUNK_BYTES:
@@ -85,41 +89,69 @@ class _ChunkOfMessages:
         return ChunkContent(b"".join(self._records), min(self._times), max(self._times), places)
 
 
-def _contents(episode: RecordedEpisode, messages: FrameMessages, source: ExportSource, rate_hz: float) -> Any:
-    """For every frame its records, as (channel, log time in ns, record)."""
-    recording, frames = episode.recording, episode.frames
-    elapsed = recording.elapsed()[frames] + recording.times[frames[0]]
-    drawn = set(episode.clip.sampled(rate_hz).tolist()) if source.pictures else set()
-    poses = _BodyPoses(source.scene)
-    first_picture = len(messages.topics) + 2
-    for number, frame in enumerate(frames.tolist()):
-        rows = slice(frame, frame + 1)
-        arrays = FrameBlock(
-            recording.times[rows],
-            elapsed[number : number + 1],
-            recording.qpos[rows],
-            recording.qvel[rows],
-            recording.ctrl[rows],
-            recording.sensordata[rows],
-        )
-        data, log_times, offsets = messages.encode(arrays, number)
-        log_ns = int(log_times[0])
-        ends = [*offsets[1:], len(data)]
-        records = [(channel, log_ns, data[a:b]) for channel, (a, b) in enumerate(zip(offsets, ends, strict=True), 1)]
-        state = episode.clip.state(frame)
-        moved = poses.message(state)
-        records.append((first_picture - 1, log_ns, message_record(first_picture - 1, number, log_ns, moved)))
-        if frame in drawn:
-            for channel, (name, camera) in enumerate(source.pictures.items(), first_picture):
-                picture = compressed_image(_token(name), _jpeg(camera.draw(state))).filled(state.sim_time)
-                records.append((channel, log_ns, message_record(channel, number, log_ns, picture)))
-        yield records
+def _episodes(source: ExportSource) -> dict[str, Any]:
+    """What those that were judged came to, for the metadata."""
+    judged = [(one, one.outcome) for one in source.episodes if one.outcome is not None]
+    facts = [
+        {"name": one.name, "frames": len(one.frames), "task": one.task, "success": outcome.success, **outcome.facts}
+        for one, outcome in judged
+    ]
+    return {"episodes": facts} if facts else {}
+
+
+def _contents(messages: FrameMessages, source: ExportSource, rate_hz: float) -> Iterator[_Records]:
+    """For every frame its records; log times and sequence numbers go on from episode to episode."""
+    names = tokens(source.pictures, "").values()
+    number, begin_s = 0, float(source.episodes[0].recording.times[source.episodes[0].frames[0]])
+    poses: tuple[CompiledScene, _BodyPoses] | None = None
+    for episode in source.episodes:
+        scene = source.scene_of(episode.name)
+        if poses is None or poses[0] is not scene:
+            poses = scene, _BodyPoses(scene)
+        elapsed = episode.recording.elapsed()[episode.frames]
+        elapsed += begin_s - elapsed[0]
+        drawn = set(episode.clip.sampled(rate_hz).tolist()) if source.pictures else set()
+        for frame, elapsed_s in zip(episode.frames.tolist(), elapsed, strict=True):
+            cameras = dict(zip(names, source.pictures.values(), strict=True)) if frame in drawn else {}
+            yield _frame_records(messages, episode, frame, (number, elapsed_s), poses[1], cameras)
+            number += 1
+        begin_s = float(elapsed[-1]) + (float(elapsed[-1] - elapsed[-2]) if len(elapsed) > 1 else 0.0)
+
+
+def _frame_records(
+    messages: FrameMessages,
+    episode: RecordedEpisode,
+    frame: int,
+    place: tuple[int, float],
+    poses: "_BodyPoses",
+    cameras: Mapping[str, StatePictures],
+) -> _Records:
+    """``place`` is the frame's number in the file, and its time there in seconds."""
+    recording, rows, (number, elapsed_s) = episode.recording, slice(frame, frame + 1), place
+    arrays = FrameBlock(
+        recording.times[rows],
+        np.array([elapsed_s]),
+        recording.qpos[rows],
+        recording.qvel[rows],
+        recording.ctrl[rows],
+        recording.sensordata[rows],
+    )
+    data, log_times, offsets = messages.encode(arrays, number)
+    log_ns = int(log_times[0])
+    ends = [*offsets[1:], len(data)]
+    records = [(channel, log_ns, data[a:b]) for channel, (a, b) in enumerate(zip(offsets, ends, strict=True), 1)]
+    moved, state = len(messages.topics) + 1, episode.clip.state(frame)
+    records.append((moved, log_ns, message_record(moved, number, log_ns, poses.message(state))))
+    for channel, (name, camera) in enumerate(cameras.items(), moved + 1):
+        picture = compressed_image(name, _jpeg(camera.draw(state))).filled(state.sim_time)
+        records.append((channel, log_ns, message_record(channel, number, log_ns, picture)))
+    return records
 
 
 class _BodyPoses:
     """Where all bodies of a scene are in a state, as one message for /tf."""
 
-    def __init__(self, scene: Any) -> None:
+    def __init__(self, scene: CompiledScene) -> None:
         self._model = scene.model
         self._data = mujoco.MjData(self._model)
         names = [self._model.body(number).name or f"body_{number}" for number in range(1, self._model.nbody)]
@@ -137,8 +169,3 @@ def _jpeg(picture: Bytes) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(picture).save(buffer, "JPEG", quality=90)
     return buffer.getvalue()
-
-
-def _token(name: str) -> str:
-    """A camera's name as a part of a topic's."""
-    return "".join(one if one.isalnum() and one.isascii() else "_" for one in name)

@@ -1,5 +1,6 @@
 """Recordings as tables: Parquet, a row for every frame."""
 
+import contextlib
 import importlib
 import json
 from collections.abc import Iterator
@@ -20,7 +21,8 @@ _ROWS = 16_384
 class Parquet(ExportFormat, name="parquet"):
     """One file: ``episode``, ``frame``, ``time``, then ``qpos/<joint>``, ``qvel/<joint>``, ``ctrl/..``, ``sensor/..``.
 
-    What has several numbers is a list of fixed length. The schema's metadata says what was recorded.
+    What has several numbers is a list of fixed length. Episodes that were judged have ``task``, ``reward``, ``success``
+    and further facts. The schema's metadata says what was recorded.
     """
 
     kind = FileKind(
@@ -39,17 +41,16 @@ class Parquet(ExportFormat, name="parquet"):
         """Write row group by row group."""
         arrow, parquet = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.parquet")
         metadata = {"urlab": json.dumps(dict(source.about))}
-        with replacing(path, self.kind) as file:
+        with replacing(path, self.kind) as file, contextlib.ExitStack() as opened:
             writer = None
             for number, episode in enumerate(source.episodes):
                 for columns, rows in _row_groups(arrow, episode, number):
                     table = arrow.table(columns).replace_schema_metadata(metadata)
-                    writer = writer or parquet.ParquetWriter(file, table.schema)
+                    # closed in any case: one that is left open would write to the closed file when it is collected
+                    writer = writer or opened.enter_context(parquet.ParquetWriter(file, table.schema))
                     writer.write_table(table)
                     for _ in range(rows):
                         advance()
-            if writer is not None:
-                writer.close()
 
 
 def _row_groups(arrow: Any, episode: RecordedEpisode, number: int) -> Iterator[tuple[dict[str, Any], int]]:
@@ -60,6 +61,7 @@ def _row_groups(arrow: Any, episode: RecordedEpisode, number: int) -> Iterator[t
             "episode": arrow.array(np.full(len(frames), number), arrow.int64()),
             "frame": arrow.array(frames - episode.clip.first, arrow.int64()),
             "time": arrow.array(recording.times[frames]),
+            **_judged(arrow, episode, slice(begin, begin + len(frames))),
         }
         q = v = s = 0
         for joint in recording.joints:
@@ -72,6 +74,14 @@ def _row_groups(arrow: Any, episode: RecordedEpisode, number: int) -> Iterator[t
             columns[f"sensor/{name}"] = _column(arrow, recording.sensordata[frames, s : s + dim])
             s += dim
         yield columns, len(frames)
+
+
+def _judged(arrow: Any, episode: RecordedEpisode, rows: slice) -> dict[str, Any]:
+    if episode.outcome is None:
+        return {}
+    rewards = episode.outcome.rewards[rows]
+    facts = {"task": episode.task, "success": episode.outcome.success, **episode.outcome.facts}
+    return {"reward": arrow.array(rewards), **{name: arrow.repeat(one, len(rewards)) for name, one in facts.items()}}
 
 
 def _column(arrow: Any, numbers: Any) -> Any:

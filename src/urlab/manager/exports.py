@@ -65,8 +65,9 @@ class Exports:
         path = save_path(request.out or f"{playables[0].name}{chosen.kind.suffix}", folder, roots, chosen.kind)
         chosen.check_target(path)
         chosen.check_episodes(episodes)
-        source = ExportSource(scene, episodes, self._pictures(request, chosen, scene, posed), self._about(request))
         written = chosen(rate_hz)
+        pictures = self._pictures(request, chosen, scene, posed)
+        source = ExportSource(lambda _: scene, episodes, pictures, self._about(request))
 
         def write(advance: Advance) -> None:
             try:

@@ -471,6 +471,7 @@ class Manager:
         """Go to a state of this model, and observe; also which constraints are not as by default. Ends a replay."""
         with self.engine.locked():
             self._state_codec.restore(state)
+            self.randomising.restart()
             self.record_replay.end_replay()
             self.engine.jump()
             self.engine.publish()

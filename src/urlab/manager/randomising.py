@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from urlab.cameras.noise import NOISE_FIELDS, CameraNoise
+from urlab.control.pd_law import GAIN_FIELDS, LARGEST_GAIN
 from urlab.errors import BadValue, did_you_mean, known
 from urlab.manager.articulation import RunningArticulation
 from urlab.physics import Engine
@@ -28,7 +29,6 @@ from urlab.scene.randomisation import (
 )
 from urlab_wire.ops.stepping import ModelChange, ModelWrites, RandomizedBlock
 
-GAIN_FIELDS: Mapping[str, Sequence[str]] = {"controller": ("kp", "kv", "torque_limit")}
 _KINDS = {*FIELDS, *START_FIELDS, *DISTURBANCE_FIELDS, *GAIN_FIELDS}
 
 
@@ -60,7 +60,7 @@ class ControllerGains:
 
     def limits(self, kind: str, name: str, field: str) -> tuple[float, float]:  # noqa: ARG002
         """No gain is negative."""
-        return 0.0, 3e38
+        return 0.0, LARGEST_GAIN
 
     def value(self, kind: str, name: str, field: str) -> list[float]:  # noqa: ARG002
         """The gain in force."""
@@ -175,6 +175,12 @@ class Randomising:
         if self._disturbs:
             self._disturbances.observe()
 
+    def restart(self) -> None:
+        """At a restored state, after mj_forward: disturb it as if it had been reset to there."""
+        if self._disturbs:
+            self._disturbances.restart()
+            self._disturbances.observe()
+
     # -- parameters by kind and field ---------------------------------------------------------------------------
 
     def names(self, kind: str, field: str) -> Sequence[str]:
@@ -183,6 +189,8 @@ class Randomising:
 
     def find(self, kind: str, name: str, field: str) -> str:
         """The compiled name that a name means."""
+        if kind == "texture":
+            return self.changes.parameters.find(kind, name, field)
         return self._source(kind, field).find(kind, name, field)
 
     def width(self, kind: str, name: str, field: str) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +39,16 @@ log = logging.getLogger("urlab.recording")
 
 @dataclass(frozen=True, slots=True)
 class RecordingState:
-    """Of the recording that runs, or the last one. Its duration is one timestep per frame."""
+    """Of the recording that runs, or the last one. Its duration is one timestep per frame.
+
+    ``warnings`` say what of it is not in the file that it was to go to.
+    """
 
     active: bool
     name: str
     frame_count: int
     sim_duration_s: float
+    warnings: tuple[str, ...] = ()
 
 
 class RecordReplay:
@@ -130,14 +134,18 @@ class RecordReplay:
             if self._journal is not None:
                 self._journal.finish()
             ended, stream = self.recording_state(), self._stream
-        self._finish_stream(stream)
-        return ended
+        return replace(ended, warnings=self._finish_stream(stream))
 
-    def _finish_stream(self, stream: "McapStream | None") -> None:
+    def _finish_stream(self, stream: "McapStream | None") -> tuple[str, ...]:
         """What is in a file whole needs no saving."""
-        if stream is not None and stream.finish():
-            self._unsaved = False
-            log.info("%s is written: %d frames", stream.path, stream.frame_count)
+        if stream is None:
+            return ()
+        if not stream.finish():
+            kept = "recording_save writes the frames that memory holds"
+            return (f"{stream.path} does not have every frame: {stream.problem}; {kept}",)
+        self._unsaved = False
+        log.info("%s is written: %d frames", stream.path, stream.frame_count)
+        return ()
 
     def recording_state(self) -> RecordingState:
         """How far the recording is. Any thread, at once."""

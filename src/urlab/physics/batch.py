@@ -6,24 +6,45 @@ per simulation. The caller's thread owns the batch; nothing here locks.
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from urlab.errors import ConfigError, PhysicsError
 from urlab.mujoco_versions import has_batches
+from urlab.physics.engine import RESET_WARNINGS
 
 Float64Array = NDArray[np.float64]
 Ids = NDArray[np.intp]
+
+_NUMBER = 1
+"""Of a warning's two numbers, the one that counts."""
+
+
+class SubStepWork(Protocol):
+    """What takes part in the sub-steps of a batch, for all simulations at once."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether there is anything to do."""
+
+    def before(self) -> None:
+        """Before a sub-step, when the controls stand."""
+
+    def after(self) -> None:
+        """After a sub-step."""
+
+    def observe(self, ids: Ids) -> None:
+        """After an evaluation of some simulations."""
 
 
 class SimulationBatch:
     """``count`` simulations of ``model``, on ``threads`` threads (0: as many as cores).
 
-    ``time``, ``qpos``, ``qvel``, ``ctrl``, ``mocap_pos`` and ``mocap_quat`` are live arrays with a row per simulation:
-    what is written there is the state at the next call. ``sensordata`` is what the last sub-step left, as after an
-    mj_step.
+    ``time``, ``qpos``, ``qvel``, ``ctrl``, ``xfrc_applied``, ``mocap_pos`` and ``mocap_quat`` are live arrays with a
+    row per simulation: what is written there is the state at the next call. ``sensordata`` is what the last sub-step
+    left, as after an mj_step.
     """
 
     def __init__(self, model: Any, count: int, threads: int = 0) -> None:
@@ -42,22 +63,30 @@ class SimulationBatch:
         bind = self.batch.bind
         self.time, self.qpos, self.qvel, self.ctrl = bind("time"), bind("qpos"), bind("qvel"), bind("ctrl")
         self.mocap_pos, self.mocap_quat = bind("mocap_pos"), bind("mocap_quat")
-        self.sensordata = bind("sensordata")
+        self.xfrc_applied, self.sensordata = bind("xfrc_applied"), bind("sensordata")
+        self._resets = self.batch.warning[:, min(RESET_WARNINGS) : max(RESET_WARNINGS) + 1, _NUMBER]
+        self._work: SubStepWork | None = None
 
     @property
     def rows(self) -> Float64Array:
         """The whole state of each simulation, (count, size of the integration state); live."""
         return self.batch.state  # type: ignore[no-any-return]
 
+    def disturb(self, work: SubStepWork, sensordata: Float64Array) -> None:
+        """Let ``work`` take part in every sub-step; what sensors say is in ``sensordata`` from here on."""
+        self._work, self.sensordata = work, sensordata
+
     def advance(self, n_steps: int, control: Callable[[], None] | None = None) -> None:
-        """Run ``n_steps`` mj_steps in every simulation; ``control`` is called before each of them, for all at once."""
+        """Run ``n_steps`` mj_steps in every simulation; ``control`` is called before each of them, for all at once.
+
+        What ``ctrl`` holds is commanded in all of them, also after MuJoCo has reset a simulation, which clears it.
+        """
         try:
-            if control is None:
-                self.batch.step(nstep=n_steps)
-                return
-            for _ in range(n_steps):
-                control()
-                self.batch.step()
+            is_disturbed = self._work is not None and self._work.is_active
+            if control is None and not is_disturbed:
+                self._step_together(n_steps)
+            else:
+                self._step_singly(n_steps, control)
         except self._simulation_error as failed:
             raise PhysicsError(f"MuJoCo cannot step these states: {failed}") from None
 
@@ -66,3 +95,34 @@ class SimulationBatch:
         rows = self.rows[ids]
         self.batch.forward(ids)
         self.rows[ids] = rows  # an evaluation may have moved the warm start
+        if self._work is not None:
+            self._work.observe(ids)
+
+    def _step_together(self, n_steps: int) -> None:
+        """Several steps in one call; those simulations that MuJoCo has reset in it go there again, step by step."""
+        if n_steps > 1:
+            before, self._resets[:] = self.rows.copy(), 0
+        self.batch.step(nstep=n_steps)
+        if n_steps > 1 and self._resets.any():
+            ids = np.flatnonzero(self._resets.any(axis=1))
+            self.rows[ids] = before[ids]
+            commanded = self.ctrl[ids]
+            for _ in range(n_steps):
+                self.ctrl[ids] = commanded
+                self.batch.step(ids)
+        if self._work is not None:
+            self._work.after()
+
+    def _step_singly(self, n_steps: int, control: Callable[[], None] | None) -> None:
+        commanded, work = self.ctrl.copy(), self._work
+        for _ in range(n_steps):
+            self.ctrl[:] = commanded
+            if control is not None:
+                control()
+            if work is not None:
+                work.before()
+            try:
+                self.batch.step()
+            finally:
+                if work is not None:
+                    work.after()

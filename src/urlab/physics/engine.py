@@ -54,11 +54,11 @@ QUICK_STEP_S = 1e-5
 _KINDS = tuple(kind for name, kind in mujoco.mjtWarning.__members__.items() if name != "mjNWARNING")
 
 _NO_WARNINGS = bytes(4 * len(_KINDS))
-_RESETS = (
-    mujoco.mjtWarning.mjWARN_BADQPOS,
-    mujoco.mjtWarning.mjWARN_BADQVEL,
-    mujoco.mjtWarning.mjWARN_BADQACC,
+RESET_WARNINGS = tuple(
+    int(kind)
+    for kind in (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
 )
+"""The warnings with which MuJoCo resets a simulation."""
 
 
 class WarningCounters:
@@ -108,6 +108,7 @@ class Engine:
         self._feared_s = _SLOW_STEP_S
         self._warnings = WarningCounters(self.data)
         self._before_call = np.empty(mujoco.mj_stateSize(model, FULL_STATE))
+        self._resets = self.data.warning.number[min(RESET_WARNINGS) : max(RESET_WARNINGS) + 1]
         self._rlock = threading.RLock()
         self._lock = TimedLock(self._rlock, _LOCK_S)
         self._frame_id = 0
@@ -213,15 +214,18 @@ class Engine:
                 hook()
             time_s = data.time
             mujoco.mj_getState(model, data, self._before_call, FULL_STATE)
+            resets = self._resets.copy()
+            self._resets[:] = 0
             try:
                 mujoco.mj_step(model, data, nstep=together)
             except mujoco.FatalError as failed:
                 count(max(0, min(together - 1, round((data.time - time_s) / model.opt.timestep))))
                 raise self._failed(failed) from None
             done += together
-            if abs(data.time - time_s - together * model.opt.timestep) > 0.5 * model.opt.timestep:
+            if self._resets.any():
                 self._repeat_singly(together)
             else:
+                self._resets[:] = resets
                 count(together)
             now = monotonic()
             self.seconds_per_step = self._feared_s = (now - begin) / done or QUICK_STEP_S
@@ -409,6 +413,6 @@ def _log_warning(message: str) -> None:
 
 def _words(counter: Any, kind: mujoco.mjtWarning) -> str:
     text = mujoco.mju_warningText(kind, counter.lastinfo).strip()
-    if kind in _RESETS:
+    if int(kind) in RESET_WARNINGS:
         text += " MuJoCo has reset the simulation; use a smaller timestep or gentler controls."
     return text if counter.number == 1 else f"{text} ({counter.number} times)"

@@ -24,6 +24,8 @@ Check = Callable[[str, Values], None]
 
 _SMALLEST = 1e-10
 _FREE = int(mujoco.mjtJoint.mjJNT_FREE)
+_SKYBOX = int(mujoco.mjtTexture.mjTEXTURE_SKYBOX)
+_COLOUR_ROLES = (int(mujoco.mjtTextureRole.mjTEXROLE_RGB), int(mujoco.mjtTextureRole.mjTEXROLE_RGBA))
 _AFFINE = int(mujoco.mjtBias.mjBIAS_AFFINE)
 _FIXED = int(mujoco.mjtGain.mjGAIN_FIXED)
 
@@ -142,6 +144,7 @@ FIELDS: Mapping[str, Mapping[str, ModelField]] = {
         "shininess": ModelField("mat_shininess", _share),
         "reflectance": ModelField("mat_reflectance", _share),
         "texrepeat": ModelField("mat_texrepeat", _above_zero),
+        "texture": ModelField("mat_texid", width=1),
     },
     "camera": {
         "pos": ModelField("cam_pos"),
@@ -156,7 +159,7 @@ FIELDS: Mapping[str, Mapping[str, ModelField]] = {
         "viscosity": ModelField("opt.viscosity", _at_least_zero),
     },
 }
-"""By kind, then by field. ``density_scale`` is a factor on the compiled mass and inertia at once."""
+"""By kind, then by field. ``density_scale`` is a factor on the compiled mass and inertia, ``texture`` is a name."""
 
 DERIVED_FROM = frozenset({
     "body_mass", "body_inertia", "body_pos", "body_quat", "dof_armature", "actuator_gear", "tendon_stiffness",
@@ -186,6 +189,8 @@ class ModelParameters:
         self._model = model
         self._prefixes = tuple(prefixes)
         self._ids = {kind: _ids(model, *where) for kind, where in _COUNTS.items()}
+        textures = _ids(model, "ntex", mujoco.mjtObj.mjOBJ_TEXTURE)
+        self._textures = {name: one for name, one in textures.items() if int(model.tex_type[one]) != _SKYBOX}
         arrays = {field.array for fields in FIELDS.values() for field in fields.values()}
         self._compiled = {name: array_of(model, name).copy() for name in sorted(arrays)}
 
@@ -195,7 +200,9 @@ class ModelParameters:
         return tuple(self._ids.get(kind, ("",)))
 
     def find(self, kind: str, name: str, field: str) -> str:
-        """The compiled name that ``name`` means; BadValue lists those that exist."""
+        """The compiled name that ``name`` means, of a texture too; BadValue lists those that exist."""
+        if kind == "texture":
+            return compiled_name("texture for a material", name, self._textures, self._prefixes, BadValue)
         self._field(kind, field)
         if kind == "option":
             if name:
@@ -227,6 +234,11 @@ class ModelParameters:
         """The change with its compiled name and its numbers as a list; BadValue or DimMismatch says what is wrong."""
         found, name = self._field(change.kind, change.field), self.find(change.kind, change.name, change.field)
         what = f"{change.field} of {change.kind} {name!r}" if name else change.field
+        if (change.kind, change.field) == ("material", "texture"):
+            if not isinstance(change.value, str):
+                raise BadValue(f"{what} is the name of a texture, not {change.value!r}")
+            texture = self.find("texture", change.value, change.field)
+            return ModelChange(kind=change.kind, name=name, field=change.field, value=texture)
         values = _numbers(what, change.value)
         fewest, width = self.width(change.kind, name, change.field)
         if not fewest <= len(values) <= width:
@@ -260,6 +272,10 @@ class ModelParameters:
                 yield ModelWrite(array=found.array, start=start, values=[-values[0]])
                 if self._is_velocity_servo(element):
                     yield ModelWrite(array="actuator_gainprm", start=start - 2, values=values)
+            case "material", "texture":
+                roles = self._compiled[found.array][element]
+                role = next((one for one in _COLOUR_ROLES if roles[one] >= 0), _COLOUR_ROLES[0])
+                yield ModelWrite(array=found.array, start=start + role, values=[self._textures[values]])
             case _ if found.per_dof:
                 yield ModelWrite(array=found.array, start=start, values=values * self._dofs(element)[1])
             case _:

@@ -5,13 +5,14 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from urlab.errors import shortage
 from urlab.files import not_writable
 from urlab.paths import open_folder, why_not_replaced
 from urlab.recording.mcap_file import ChunkContent, McapFile, Topic
@@ -33,7 +34,7 @@ _NEW_FILE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 class McapStream:
     """Appends what a recorder captures to ``path``, on a thread of its own. The stepping thread never waits for it.
 
-    Any thread may call its methods. ``is_whole`` says that the disk has refused nothing so far.
+    Any thread may call its methods. ``problem`` says why not every frame is in the file; empty while all are.
     """
 
     def __init__(self, path: Path, recorder: Recorder, about: Mapping[str, Any]) -> None:
@@ -41,15 +42,12 @@ class McapStream:
         self.path = path
         self._chunks: deque[FrameChunk] = recorder.chunks
         self._messages = FrameMessages(recorder.joints, recorder.signals)
-        self._raw = _begun(path)
-        topics = [Topic(*one) for one in self._messages.topics]
-        self._file = McapFile(
-            self._raw, topics, {**about, **about_frames(recorder.name, recorder.joints, recorder.signals)}
-        )
+        about = {**about, **about_frames(recorder.name, recorder.joints, recorder.signals)}
+        self._raw, self._file = _begun(path, [Topic(*one) for one in self._messages.topics], about)
         self._position = 0
         self._ending = False
         self._wake = threading.Event()
-        self.is_whole = True
+        self.problem = ""
         self._thread = threading.Thread(target=self._run, name="urlab-stream", daemon=True)
         self._thread.start()
 
@@ -64,42 +62,46 @@ class McapStream:
         self._ending = True
         self._wake.set()
         self._thread.join(_STOP_LIMIT_S)
-        return self.is_whole and not self._thread.is_alive()
+        if self._thread.is_alive():
+            self._warn(f"the disk takes more than {_STOP_LIMIT_S:g} s")
+        return not self.problem
 
     # -- the stream's thread ------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while True:
-            ending = self._ending  # before the frames are looked at: what came before it is written
-            self._append()
-            if ending:
-                break
-            self._wake.wait(PERIOD_S)
         try:
+            while True:
+                ending = self._ending  # before the frames are looked at: what came before it is written
+                self._append()
+                if ending:
+                    break
+                self._wake.wait(PERIOD_S)
             self._file.finish()
         except OSError as refused:
-            self._warn(refused)
-        self._raw.close()
+            self._warn(refused.strerror or str(refused))
+        except Exception as crashed:
+            log.exception("the stream of %s failed", self.path)
+            self._warn(shortage(crashed) or f"{type(crashed).__name__}: {crashed}")
+        finally:
+            self._raw.close()
 
     def _append(self) -> None:
         try:
             for first, frames in new_frames(self._chunks, self._position):
                 if first > self._position:
-                    self.is_whole = False
+                    self._warn(f"{first - self._position} frames came faster than they were written")
                 count = len(frames.times)
                 for begin in range(0, count, _ROWS):
                     rows = FrameBlock(*(one[begin : begin + _ROWS] for one in frames))
                     self._file.append(_chunk(self._messages, rows, first + begin))
                     self._position = first + begin + len(rows.times)
         except OSError as refused:
-            self._warn(refused)
+            self._warn(refused.strerror or str(refused))
 
-    def _warn(self, refused: OSError) -> None:
-        if self.is_whole:
-            log.warning(
-                "%s cannot be written, and the recording goes on in memory: %s", self.path, refused.strerror or refused
-            )
-        self.is_whole = False
+    def _warn(self, reason: str) -> None:
+        if not self.problem:
+            log.warning("%s is not whole, and the recording goes on in memory: %s", self.path, reason)
+            self.problem = reason
 
 
 def _chunk(messages: FrameMessages, frames: FrameBlock, first: int) -> ChunkContent:
@@ -111,8 +113,8 @@ def _chunk(messages: FrameMessages, frames: FrameBlock, first: int) -> ChunkCont
     return ChunkContent(data, int(log_ns[0]), int(log_ns[-1]), places)
 
 
-def _begun(path: Path) -> FileIO:
-    """A new file under that name, in place of one of ours; links are not followed."""
+def _begun(path: Path, topics: Sequence[Topic], about: Mapping[str, Any]) -> tuple[FileIO, McapFile]:
+    """A new file under that name, in place of one of ours, with its beginning; links are not followed."""
     try:
         folder = open_folder(path.parent, made=[])
         try:
@@ -121,7 +123,13 @@ def _begun(path: Path) -> FileIO:
                 raise not_writable(path, reason)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path.name, dir_fd=folder)
-            return FileIO(os.open(path.name, _NEW_FILE, 0o666, dir_fd=folder), "r+b")
+            raw = FileIO(os.open(path.name, _NEW_FILE, 0o666, dir_fd=folder), "r+b")
+            try:
+                return raw, McapFile(raw, topics, about)
+            except BaseException:
+                raw.close()
+                os.unlink(path.name, dir_fd=folder)
+                raise
         finally:
             os.close(folder)
     except OSError as refused:

@@ -30,6 +30,9 @@ from urlab_wire.ops.stepping import ModelChange
 
 Values = NDArray[np.float64]
 Numbers = float | list[float]
+NAMED_FIELDS = {("material", "texture")}
+"""Kinds and fields whose value is the name of another element: of a texture."""
+
 _WILD = "*?["
 _MAX_PUSHES = 1000
 
@@ -60,7 +63,7 @@ class ParameterSource(Protocol):
         """The compiled names of the elements of a kind."""
 
     def find(self, kind: str, name: str, field: str) -> str:
-        """The compiled name that a name means."""
+        """The compiled name that a name means; of the kind ``texture`` too, which values of fields can name."""
 
     def width(self, kind: str, name: str, field: str) -> tuple[int, int]:
         """The fewest and the most numbers that the field takes."""
@@ -178,15 +181,17 @@ class Normal(Entry, tag="normal"):
 
 
 class Choice(Entry, tag="choice"):
-    """One of ``values``, each a number or a list of them; by ``weights`` if they are given."""
+    """One of ``values``, each a number, a list of them, or for some fields a name; by ``weights`` if they are given."""
 
-    values: list[Numbers]
+    values: list[Numbers | str]
     weights: list[float] | None = None
 
     def problem(self) -> str:
         """What is wrong with it, or nothing."""
         if not self.values:
             return "choice needs values"
+        if any(isinstance(one, str) for one in self.values) and (self.kind, self.field) not in NAMED_FIELDS:
+            return f"the values of {self.field} are numbers, not names"
         weights = self.weights
         if weights is not None and (len(weights) != len(self.values) or min(weights) < 0 or sum(weights) <= 0):
             return f"weights are {len(self.values)} numbers, one for each of the values, not negative and not all zero"
@@ -196,11 +201,15 @@ class Choice(Entry, tag="choice"):
         """How many numbers its parameters name at once."""
         return _sizes(*self.values)
 
-    def draw(self, rng: SeededNumbers, width: int) -> Values:
-        """That many numbers."""
+    def pick(self, rng: SeededNumbers) -> Numbers | str:
+        """One of the values."""
         weights = np.asarray(self.weights if self.weights is not None else [1.0] * len(self.values), float)
         index = int(np.searchsorted(np.cumsum(weights), rng.random(1)[0] * weights.sum(), side="right"))
-        return np.array(np.broadcast_to(np.asarray(self.values[index], float), (width,)))
+        return self.values[index]
+
+    def draw(self, rng: SeededNumbers, width: int) -> Values:
+        """That many numbers."""
+        return np.array(np.broadcast_to(np.asarray(self.pick(rng), float), (width,)))
 
 
 class Rotation(Entry, tag="rotation"):
@@ -258,7 +267,7 @@ def _entry(key: str, content: Any) -> Entry:
     except msgspec.ValidationError as wrong:
         fields = known(one.name for one in msgspec.structs.fields(kind))
         raise BadValue(f"{where}: {wrong}; a {word} entry has: distribution, {fields}") from None
-    problem = _not_finite(entry) or entry.problem()
+    problem = _not_finite(entry) or entry.problem() or _not_names(entry)
     if not problem and len(entry.sizes()) > 1:
         problem = f"its parameters are lists of different lengths: {sorted(entry.sizes())}"
     if problem:
@@ -272,7 +281,7 @@ def draw(entries: Randomisation, seed: int, source: ParameterSource) -> list[Mod
     for key, entry, names in _resolved(entries, source):
         for name in names:
             rng = SeededNumbers(seed, key, "" if entry.shared else name)
-            value = _pushes(entry, rng) if entry.kind == "push" else _drawn(entry, rng, source, name)
+            value = _value(entry, rng, source, name)
             changes.append(ModelChange(kind=entry.kind, name=name, field=entry.field, value=value))
     return changes
 
@@ -303,6 +312,8 @@ def _resolved(entries: Randomisation, source: ParameterSource) -> Iterable[tuple
     for key, entry in entries.items():
         try:
             names = _names(entry, source)
+            for word in _words(entry):
+                source.find(entry.field, word, entry.field)
             for name in names:
                 _check_width(entry, source.width(entry.kind, name, entry.field))
         except BadValue as wrong:
@@ -339,6 +350,26 @@ def _check_width(entry: Entry, width: tuple[int, int]) -> None:
         if not fewest <= size <= most:
             takes = f"{fewest}" if fewest == most else f"{fewest} to {most}"
             raise BadValue(f"{entry.field} takes {takes} numbers, and the distribution gives {size}")
+
+
+def _value(entry: Entry, rng: SeededNumbers, source: ParameterSource, name: str) -> Any:
+    if (entry.kind, entry.field) in NAMED_FIELDS and isinstance(entry, Choice):
+        return source.find(entry.field, str(entry.pick(rng)), entry.field)
+    return _pushes(entry, rng) if entry.kind == "push" else _drawn(entry, rng, source, name)
+
+
+def _words(entry: Entry) -> list[str]:
+    """The names among its values."""
+    return [one for one in entry.values if isinstance(one, str)] if isinstance(entry, Choice) else []
+
+
+def _not_names(entry: Entry) -> str:
+    """What is wrong with an entry whose values must be names, or nothing."""
+    if (entry.kind, entry.field) not in NAMED_FIELDS:
+        return ""
+    if isinstance(entry, Choice) and len(_words(entry)) == len(entry.values) and entry.apply == "set":
+        return ""
+    return f"{entry.field} is the name of one: a choice among names, which is set"
 
 
 def _drawn(entry: Entry, rng: SeededNumbers, source: ParameterSource, name: str) -> list[float]:
@@ -382,7 +413,7 @@ def _pushes(entry: Entry, rng: SeededNumbers) -> list[list[float]]:
     return [[begin, begin + (entry.duration_s or 0.0), *entry.draw(rng, 3).tolist()] for begin in begins]
 
 
-def _sizes(*parameters: Numbers) -> set[int]:
+def _sizes(*parameters: Numbers | str) -> set[int]:
     return {len(one) for one in parameters if isinstance(one, list)}
 
 

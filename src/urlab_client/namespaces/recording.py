@@ -1,6 +1,7 @@
 """``client.recording``: one frame per physics step, kept by the server until saved or cleared."""
 
 import contextlib
+import logging
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -23,6 +24,8 @@ from urlab_wire.ops import recording as wire
 
 if TYPE_CHECKING:
     from urlab_client.client import URLabClient
+
+log = logging.getLogger("urlab_client.recording")
 
 _POLL_S = 0.1
 _Recordings = list[RecordingInfo]
@@ -85,7 +88,9 @@ class URLabRecordingAPI(RpcNamespace):
         """End recording; the frames stay on the server."""
         reply = self._ask(wire.RecordingStopRequest())
         self._is_active = False
-        self._summary = RecordingSummary(reply.frame_count, reply.sim_duration_s)
+        self._summary = RecordingSummary(reply.frame_count, reply.sim_duration_s, reply.warnings or [])
+        for warning in self._summary.warnings:
+            log.warning("the server warns: %s", warning)
         return self._summary
 
     def status(self) -> RecordingStatus:

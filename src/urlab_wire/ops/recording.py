@@ -29,11 +29,12 @@ class RecordingStopRequest(Request["RecordingStopReply"], tag="recording_stop"):
 
 
 class RecordingStopReply(Reply, tag="recording_stop_ok"):
-    """What was captured; one timestep per frame."""
+    """What was captured; one timestep per frame. ``warnings`` tell of a file that does not have every frame."""
 
     name: str
     frame_count: int
     sim_duration_s: float
+    warnings: list[str] | None = None
 
 
 class RecordingSaveRequest(Request["RecordingSaveReply"], tag="recording_save"):

@@ -156,7 +156,7 @@ class ModelChange(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """One parameter of the compiled model, or of how it starts, and the value that it gets (extension).
 
     ``kind`` and ``field`` are words of docs/randomisation.md, ``name`` is the compiled or short name of an element (an
-    option has none). ``value`` is a number, or as many as the field has.
+    option has none). ``value`` is a number, or as many as the field has; for a texture its name.
     """
 
     kind: str

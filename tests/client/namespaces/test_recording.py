@@ -1,3 +1,4 @@
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,30 @@ def test_the_properties_count_while_a_recording_runs(tmp_path: Path):
         client.sim.stop()
         assert not recording.is_active
     assert not recording.is_active, "of a closed client"
+
+
+def test_a_file_that_does_not_have_every_frame_is_told_of(tmp_path: Path):
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with urlab.launch("box", project=tmp_path) as client:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+        try:
+            with pytest.raises(URLabRPCError, match="File too large"):
+                client.recording.start("ep", path="ep.mcap")
+            assert not client.recording.status().active
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        client.recording.start("ep", path="ep.mcap")
+        (file,) = tmp_path.rglob("ep.mcap")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (file.stat().st_size, before[1]))
+        try:
+            client.step(50)
+            stopped = client.recording.stop()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert stopped.frame_count == 50
+        (warning,) = stopped.warnings
+        assert "ep.mcap does not have every frame: File too large; recording_save writes" in warning
+        assert client.recording.save().exists()
 
 
 def test_saved_recordings_are_listed(client: URLabClient, server: Any):

@@ -15,6 +15,10 @@ from urlab.errors import BadValue
 COUNT = 3
 
 
+def entry(kind: str, name: str, field: str, low: Any, high: Any, **more: Any) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "field": field, "distribution": "uniform", "low": low, "high": high, **more}
+
+
 def compare(steps: int, **options: Any) -> int:
     """Step both with the same actions; how many episodes ended. AssertionError where a bit differs."""
     ends = 0
@@ -79,10 +83,54 @@ def test_what_was_drawn_is_told_and_each_environment_has_its_own() -> None:
     assert fields == {"mass", "friction", "damping", "gravity", "qpos"}
 
 
-def test_what_a_batch_cannot_draw_is_refused() -> None:
-    noise = {"kind": "sensor", "name": "*", "field": "noise_std", "distribution": "uniform", "low": 0, "high": 1}
-    with pytest.raises(BadValue, match="draw the model and the start, not blur: leave these out, or use"):
-        URLabVectorEnv(num_envs=2, task="PandaReach-v0", randomize={"blur": noise})
+DISTURBED = {
+    "shove": entry("push", "cart_pole", "force", [-9, 0, 0], [9, 0, 0], count=4, within_s=[0, 0.4], duration_s=0.1),
+    "blur": entry("sensor", "cart_angle", "noise_std", 0.01, 0.2),
+    "tilt": entry("sensor", "cart_shake", "bias", [-1, -1, -1], [1, 1, 1]),
+    "late": entry("sensor", "*", "latency_s", 0, 0.05),
+    "slow": entry("actuator", "cart_push", "latency_s", 0, 0.06),
+    "weight": entry("body", "cart_pole", "mass", 0.05, 0.2),
+}
+
+
+@pytest.mark.parametrize("kept", [[key] for key in DISTURBED if key != "weight"] + [list(DISTURBED)])
+def test_disturbed_episodes_go_bit_for_bit_as_in_single_environments(
+    cart: Path, tmp_path: Path, kept: list[str]
+) -> None:
+    table = {key: DISTURBED[key] for key in kept}
+    options: dict[str, Any] = {"scene": cart, "n_steps": 3, "max_episode_steps": 9, "project": tmp_path}
+    assert compare(24, randomize=table, **options) == 2 * COUNT
+
+
+def test_drawn_gains_go_bit_for_bit_as_in_single_environments() -> None:
+    table = {
+        "stiff": entry("controller", "*", "kp", 0.5, 2, apply="scale"),
+        "damped": entry("controller", "*", "kv", 0.5, 2, apply="scale"),
+        "weak": entry("controller", "quadruped_*", "torque_limit", 5, 20),
+    }
+    assert compare(14, task="QuadrupedWalk-v0", max_episode_steps=6, randomize=table) >= 2 * COUNT
+
+
+def test_a_disturbance_is_drawn_for_each_environment_and_told_in_the_order_of_the_entries(
+    cart: Path, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"scene": cart, "project": tmp_path, "randomize": DISTURBED}
+    with closing(URLabVectorEnv(num_envs=2, **options)) as many, closing(URLabEnv(**options)) as one:
+        _, infos = many.reset(seed=[3, 4])
+        assert infos["randomized"][1] == one.reset(seed=4)[1]["randomized"]
+        kinds = [(change["kind"], change["field"]) for change in infos["randomized"][0]]
+    assert kinds[0] == ("push", "force")
+    assert kinds[-1] == ("body", "mass")
+
+
+def test_what_a_batch_cannot_draw_is_refused(cart: Path, tmp_path: Path) -> None:
+    blur = entry("camera", "*", "noise_std", 0, 1)
+    with pytest.raises(BadValue, match="latency of actuators and pushes, not blur: leave these out, or use"):
+        URLabVectorEnv(num_envs=2, scene=cart, randomize={"blur": blur}, project=tmp_path)
+    with pytest.raises(BadValue, match="no controller whose kp can change fits"):
+        URLabVectorEnv(num_envs=2, scene=cart, randomize={"x": entry("controller", "*", "kp", 1, 2)}, project=tmp_path)
+    with pytest.raises(BadValue, match="there is no sensor 'nose'"):
+        URLabVectorEnv(num_envs=2, scene=cart, randomize={"x": entry("sensor", "nose", "bias", 0, 1)}, project=tmp_path)
 
 
 def test_pictures_are_those_of_single_environments(cart: Path, tmp_path: Path) -> None:
@@ -99,6 +147,32 @@ def test_pictures_are_those_of_single_environments(cart: Path, tmp_path: Path) -
         observed, *_, infos = many.step(np.array([[-1.0], [1.0]]))
         assert np.array_equal(infos["final_obs"][1]["side"], one.step(np.ones(1))[0]["side"])
         assert np.array_equal(observed["side"][1], first)
+
+
+def test_pictures_show_what_was_drawn_as_those_of_single_environments_do(cart: Path, tmp_path: Path) -> None:
+    textures = "".join(
+        f'<texture name="{name}" type="2d" builtin="flat" rgb1="{rgb}" width="8" height="8"/>'
+        for name, rgb in (("red", "1 0 0"), ("blue", "0 0 1"), ("green", "0 1 0"))
+    )
+    assets = f'<asset>{textures}<material name="paint" texture="red"/></asset>'
+    text = cart.read_text().replace("<worldbody>", f"{assets}<worldbody>")
+    cart.write_text(text.replace('size=".2 .1 .1" mass="1"', 'size=".2 .1 .1" mass="1" material="paint"'))
+    names = {"distribution": "choice", "values": ["red", "blue", "green"]}
+    look = {"kind": "material", "name": "paint", "field": "texture", **names}
+    table = {"look": look, "pole": entry("geom", "cart_geom*", "rgba", [0, 0, 0, 1], [1, 1, 1, 1])}
+    options: dict[str, Any] = {"scene": cart, "include_cameras": "side", "max_episode_steps": 2, "project": tmp_path}
+    with ExitStack() as opened:
+        many = opened.enter_context(closing(URLabVectorEnv(num_envs=4, randomize=table, **options)))
+        ones = [opened.enter_context(closing(URLabEnv(randomize=table, **options))) for _ in range(4)]
+        observed, infos = many.reset(seed=1)
+        alone = [one.reset(seed=1 + i)[0] for i, one in enumerate(ones)]
+        assert len({changes[0]["value"] for changes in infos["randomized"]}) > 1
+        for _ in range(3):
+            assert [one.tobytes() for one in observed["side"]] == [one["side"].tobytes() for one in alone]
+            observed = many.step(np.ones((4, 1)))[0]
+            for i, one in enumerate(ones):
+                alone[i], _, _, ended, _ = one.step(np.ones(1))
+                alone[i] = one.reset()[0] if ended else alone[i]
 
 
 def test_an_episode_that_ends_begins_anew_in_the_same_step(cart: Path, tmp_path: Path) -> None:

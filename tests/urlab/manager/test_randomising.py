@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 import pytest
 
+import urlab
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
 from urlab.errors import BadValue
@@ -16,6 +17,7 @@ from urlab.manager import Manager, StepCounter, View
 from urlab.paths import FileRoots
 from urlab.scene.blueprint_record import file_record
 from urlab.scene.level import Actor, Level
+from urlab_client import URLabClient, URLabRPCError
 from urlab_wire.enums import StepMode
 from urlab_wire.ops.stepping import ArticulationCommand, StepRequest
 
@@ -167,3 +169,43 @@ def test_without_disturbances_a_step_has_no_more_to_do_than_ever(start: Start) -
     assert hooks(plain) == before + 5
     plain.reset(VIEW)
     assert hooks(plain) == before
+
+
+ROOM = """
+<mujoco model="room"><asset><texture name="red" type="2d" builtin="flat" rgb1="1 0 0" width="8" height="8"/>
+  <texture name="blue" type="2d" builtin="flat" rgb1="0 0 1" width="8" height="8"/>
+  <material name="paint" texture="red"/></asset>
+<worldbody><light pos="0 0 3"/><camera name="eye" pos="0 0 2" resolution="32 24"/>
+  <geom name="floor" type="plane" size="2 2 .1" material="paint"/>
+  <body pos="0 0 .2"><joint name="turn"/><geom size=".05"/></body></worldbody>
+<actuator><motor joint="turn"/></actuator></mujoco>"""
+LOOK = {"kind": "material", "name": "paint", "field": "texture", "distribution": "choice", "values": ["red", "blue"]}
+
+
+def seen(client: URLabClient) -> bytes:
+    return bytes(client.step(0, include_cameras=["eye"])["cameras"]["eye"]["data"])
+
+
+def test_a_drawn_texture_is_seen_as_if_it_had_been_compiled(tmp_path: Path) -> None:
+    pictures = {}
+    for texture in ("red", "blue"):
+        (tmp_path / texture).mkdir()
+        file = tmp_path / texture / "room.xml"
+        file.write_text(ROOM.replace('texture="red"', f'texture="{texture}"'))
+        with urlab.launch(file, project=tmp_path) as client:
+            pictures[f"room_{texture}"] = seen(client)
+    assert len(set(pictures.values())) == 2
+    with urlab.launch(tmp_path / "red" / "room.xml", project=tmp_path) as client:
+        drawn = set()
+        for seed in range(6):
+            (change,) = client.reset(seed=seed, randomize={"look": LOOK})["randomized"]["changes"]
+            drawn.add(change["value"])
+            assert seen(client) == pictures[change["value"]]
+            assert client.model.mat_texid[0, 1] == client.model.tex(change["value"]).id
+        assert drawn == set(pictures)
+        client.reset()
+        assert seen(client) == pictures["room_red"]
+        client.runtime.set_model_params(("material", "paint", "texture", "blue"))
+        assert seen(client) == pictures["room_blue"]
+        with pytest.raises(URLabRPCError, match=r"entry 'look': there is no texture for a material 'green'.*room_blue"):
+            client.reset(seed=1, randomize={"look": {**LOOK, "values": ["green"]}})

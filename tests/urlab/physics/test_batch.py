@@ -41,6 +41,30 @@ def test_an_evaluation_brings_the_sensors_and_leaves_the_states(model: mujoco.Mj
     assert batch.sensordata[1, 0] == 1.5
 
 
+@pytest.mark.parametrize("steps_before", [0, 3])
+@pytest.mark.parametrize("has_control", [False, True])
+def test_a_simulation_that_mujoco_resets_keeps_its_controls_as_one_alone_does(
+    model: mujoco.MjModel, has_control: bool, steps_before: int
+) -> None:
+    batch, data = SimulationBatch(model, 3), [mujoco.MjData(model) for _ in range(3)]
+    control = (lambda: None) if has_control else None
+    for commands in ([1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]):
+        batch.ctrl[:, 0] = commands
+        for steps in (steps_before, 5):
+            if not steps:
+                continue
+            batch.ctrl[:, 0] = commands
+            batch.advance(steps, control)
+            for one, command in zip(data, commands, strict=True):
+                for _ in range(steps):
+                    one.ctrl[0] = command
+                    mujoco.mj_step(model, one)
+            assert batch.time.tolist() == [one.time for one in data]
+            assert batch.qvel.tolist() == [one.qvel.tolist() for one in data]
+            assert batch.sensordata.tolist() == [one.sensordata.tolist() for one in data]
+            batch.qpos[1] = data[1].qpos[:] = np.nan
+
+
 def test_a_batch_of_none_is_refused(model: mujoco.MjModel) -> None:
     with pytest.raises(ValueError, match="a batch has at least one simulation, not 0"):
         SimulationBatch(model, 0)

@@ -138,6 +138,19 @@ def test_sub_steps_in_one_call_go_on_as_a_loop_where_mujoco_resets_a_simulation(
     assert resets
 
 
+def test_a_reset_by_mujoco_at_the_begin_of_time_is_noticed_too() -> None:
+    model = mujoco.MjModel.from_xml_string(UNSTABLE)
+    loop, together = Engine(model), Engine(model)
+    for engine in (loop, together):
+        engine.pre_step.append(lambda data=engine.data: data.ctrl.fill(0.2))
+        engine.seconds_per_step = engine._feared_s = 1e-5
+        engine.data.qpos[:] = np.nan
+    loop.advance(3, NEVER)
+    together.advance_together(3, NEVER, lambda _: None, lambda: True)
+    assert state_of(model, loop.data) == state_of(model, together.data)
+    assert loop.warnings() == together.warnings() != []
+
+
 def test_sub_steps_in_one_call_end_after_the_deadline_and_by_an_interrupt(engine: Engine) -> None:
     counted: list[int] = []
     late = engine.advance_together(1_000_000, 0.0, counted.append, lambda: True)

@@ -15,7 +15,9 @@ from urlab_wire.ops.stepping import ModelChange
 
 SCENE = """
 <mujoco><statistic meanmass="7"/><asset><texture name="t" type="2d" builtin="flat" width="2" height="2"/>
-  <material name="paint" texture="t"/></asset>
+  <texture name="wood" type="cube" builtin="flat" width="2" height="2"/>
+  <texture name="sky" type="skybox" builtin="flat" width="2" height="2"/>
+  <material name="paint" texture="t"/><material name="bare"/></asset>
 <worldbody><light name="lamp" pos="0 0 3"/><camera name="eye" pos="0 -2 1"/>
   <camera name="lens" sensorsize=".01 .01" focal=".02 .02" resolution="8 8"/>
   <body name="arm"><joint name="turn" axis="0 1 0" damping=".5"/><geom name="link" type="capsule" size=".05 .2"/>
@@ -81,6 +83,14 @@ def test_a_field_goes_where_mujoco_has_it(
     assert np.array_equal(written, np.broadcast_to(expected, np.shape(written)))
 
 
+@pytest.mark.parametrize("material", ["paint", "bare"])
+def test_a_material_has_another_texture_as_if_it_had_been_compiled_so(engine: Engine, material: str) -> None:
+    apply(ModelChanges(engine), change("material", material, "texture", "wood"))
+    before = {"bare": '"bare"/>', "paint": '"paint" texture="t"/>'}[material]
+    text = SCENE.replace(before, f'"{material}" texture="wood"/>')
+    assert np.array_equal(engine.model.mat_texid, mujoco.MjModel.from_xml_string(text).mat_texid)
+
+
 def test_gains_of_servos_go_into_gain_and_bias(engine: Engine) -> None:
     wanted = [("servo", "kp", 50.0), ("servo", "kv", 3.0), ("spin", "kv", 4.0)]
     apply(ModelChanges(engine), *(change("actuator", *one) for one in wanted))
@@ -96,8 +106,8 @@ def test_without_changes_the_model_is_the_compiled_one_bit_for_bit(engine: Engin
     for kind, fields in FIELDS.items():
         name = {**names, "material": "paint", "camera": "eye", "option": ""}[kind]
         for field in set(fields) - {"intrinsic", "forcerange", "range"}:
-            value = [one * 0.5 + 0.125 for one in changes.parameters.value(kind, name, field)]
-            apply(changes, change(kind, name, field, value))
+            value: Any = [one * 0.5 + 0.125 for one in changes.parameters.value(kind, name, field)]
+            apply(changes, change(kind, name, field, "wood" if field == "texture" else value))
     assert content(engine.model) != before
     assert changes.begin_anew() is not None
     assert content(engine.model) == before
@@ -149,6 +159,8 @@ def test_what_is_told_brings_a_copy_of_the_model_up_to_date(engine: Engine) -> N
     (("camera", "eye", "fovy", 180.0), "180"),
     (("geom", "tip", "rgba", [2.0, 0, 0]), "0 and 1"),
     (("option", "world", "gravity", [0, 0, 0]), "no name"),
+    (("material", "paint", "texture", 1), "is the name of a texture, not 1"),
+    (("material", "paint", "texture", "sky"), "there is no texture for a material 'sky'.*t, wood"),
 ])  # fmt: skip
 def test_one_wrong_change_and_nothing_is_applied(engine: Engine, wrong: Any, words: str) -> None:
     before, changes = content(engine.model), ModelChanges(engine)

@@ -1,14 +1,17 @@
 """Recording to a file while it grows: what a process that is killed leaves behind."""
 
+import contextlib
+import resource
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import mcap.reader
 import numpy as np
 import pytest
 
-from urlab.errors import PathNotReadable
+from urlab.errors import PathNotReadable, PathNotWritable
 from urlab.recording import RecordedSignals, Recorder, read_recording
 from urlab.recording.stream import McapStream
 
@@ -92,3 +95,41 @@ def test_mcap_of_another_writer_is_refused_in_words(tmp_path):
     (tmp_path / "ep.mcap").write_bytes(b"nothing of the kind")
     with pytest.raises(PathNotReadable, match="MCAP of another writer"):
         read_recording(tmp_path / "ep.mcap")
+
+
+@contextlib.contextmanager
+def files_of_at_most(size_bytes: int) -> Iterator[None]:
+    """As a disk that is full from there on."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_disk_that_is_full_at_the_begin_refuses_and_leaves_nothing(recorder, tmp_path):
+    path = tmp_path / "ep.mcap"
+    with files_of_at_most(100), pytest.raises(PathNotWritable, match="File too large"):
+        McapStream(path, recorder, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_leaves_a_file_that_can_be_read_and_says_so(recorder, tmp_path):
+    path = tmp_path / "ep.mcap"
+    stream = McapStream(path, recorder, {})
+    with files_of_at_most(path.stat().st_size + 4000):
+        rng = np.random.default_rng(0)
+        for number in range(5000):
+            recorder.capture(float(number), rng.normal(size=1), rng.normal(size=1), rng.normal(size=1))
+        assert not stream.finish()
+    assert stream.problem == "File too large"
+    assert frames_in(path) < 5000
+
+
+def test_what_goes_wrong_in_any_other_way_is_no_whole_file(recorder, tmp_path):
+    stream = McapStream(tmp_path / "ep.mcap", recorder, {})
+    recorder.chunks.append(None)  # what no recorder leaves there
+    assert not stream.finish()
+    assert "AttributeError" in stream.problem
+    assert stream._raw.closed

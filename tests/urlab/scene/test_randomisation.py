@@ -21,6 +21,8 @@ class Bodies:
         return ("cube", "finger_left", "finger_right")
 
     def find(self, kind: str, name: str, field: str) -> str:
+        if kind == "texture":
+            return {"wood": "hall_wood", "steel": "hall_steel"}[name]
         if name not in self.names(kind, field):
             raise BadValue(f"there is no {kind} {name!r}; there are: cube")
         return name
@@ -145,3 +147,31 @@ def test_a_wrong_entry_is_refused_by_name(fields: dict[str, Any], words: str) ->
 def test_two_entries_for_the_same_are_refused() -> None:
     with pytest.raises(BadValue, match="'one' and 'two' both draw mass of body 'finger_left'"):
         drawn(1, one=entry(name="finger_left"), two=entry(name="finger_*"))
+
+
+def test_a_texture_is_one_of_those_that_are_named() -> None:
+    class Materials(Bodies):
+        values = {"texture": [0.0]}
+
+    paint = {"kind": "material", "name": "cube", "field": "texture", "distribution": "choice"}
+    entries = parse_randomisation({"look": {**paint, "values": ["wood", "steel"], "weights": [1, 3]}})
+    check(entries, Materials())
+    found = [draw(entries, seed, Materials())[0].value for seed in range(40)]
+    assert set(found) == {"hall_wood", "hall_steel"}
+    assert found.count("hall_steel") > found.count("hall_wood")
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"values": [1, 2]}, "texture is the name of one: a choice among names"),
+        ({"values": ["wood", 2]}, "texture is the name of one: a choice among names"),
+        ({"values": ["wood"], "apply": "scale"}, "which is set"),
+        ({"values": ["wood"], "kind": "body", "field": "mass"}, "the values of mass are numbers, not names"),
+        ({"distribution": "uniform", "low": 0, "high": 1}, "texture is the name of one: a choice among names"),
+    ],
+)
+def test_names_are_for_textures_and_textures_have_names(fields: dict[str, Any], words: str) -> None:
+    paint = {"kind": "material", "name": "cube", "field": "texture", "distribution": "choice"}
+    with pytest.raises(BadValue, match=words):
+        parse_randomisation({"look": {**paint, **fields}})

@@ -160,7 +160,11 @@ class ProgressBar:
 
     def show(self, status: "ExportStatus") -> None:
         """How far it is now."""
-        self._bars.update(self._task, completed=status.done, total=status.total)
+        self.tell(status.done, status.total)
+
+    def tell(self, done: int, total: int) -> None:
+        """How far it is now, in numbers."""
+        self._bars.update(self._task, completed=done, total=total)
 
     def __exit__(self, *failure: object) -> None:
         self._bars.stop()

@@ -25,6 +25,7 @@ from urlab.files import not_writable, replacing
 T = TypeVar("T")
 
 TRACE = "trace.jsonl"
+STATES = "states.npz"
 META_RECORD = "meta_record.pkl"
 TERMINAL_OBSERVATION = "terminal_observation.npz"
 

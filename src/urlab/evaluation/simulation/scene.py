@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from urlab.cameras import Frame, RenderRequest, SceneRenderer
+from urlab.cameras.renderer import DrawnState
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.blueprint import Blueprint
 from urlab.compile.library import Library
@@ -235,9 +236,9 @@ class CameraRig:
                 views[name]["depth"] = frame.array()
         return views
 
-    def picture(self, name: str, snapshot: Snapshot) -> NDArray[np.uint8]:
+    def picture(self, name: str, state: DrawnState) -> NDArray[np.uint8]:
         """What one camera sees, (height, width, 3) RGB."""
-        (frame,) = self._renderer.render([self._pictures[name]], snapshot)
+        (frame,) = self._renderer.render([self._pictures[name]], state)
         return pick_channels(frame.array(), "bgra")
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from urlab.cameras.renderer import DrawnState
 from urlab.compile import CompiledScene
 from urlab.errors import BadValue, known
 from urlab.evaluation.embodiments import ArmSlots, Embodiment
@@ -157,7 +158,7 @@ class TaskDraws:
 class Simulation:
     """`reset` comes first. One thread at a time. The same layout and actions give the same bits, with cameras or not.
 
-    Vectors of joints are in the order of actions (rad, and m for sliding fingers).
+    Vectors of joints are in the order of actions (rad, and m for sliding fingers). ``scene`` is what is simulated.
     """
 
     def __init__(self, task: Task, embodiment: Embodiment, *, cameras: bool) -> None:
@@ -172,7 +173,13 @@ class Simulation:
         self._kinematics = Kinematics(embodiment)
         self._memory = CommandMemory(embodiment, self._kinematics)
         self._rig = CameraRig(scene, embodiment.cameras) if cameras and embodiment.cameras else None
+        self.scene = scene
         self.frames = _frames(embodiment, self._kinematics)
+
+    def draw_model(self, seed: int) -> None:
+        """Give the model what the task draws of that seed, without a step: for pictures of states of that episode."""
+        with self._engine.locked():
+            self._draws.begin(seed)
 
     def reset(self, layout: Layout) -> None:
         """Put everything in its place, let it come to rest, and take the joints measured then as the command."""
@@ -253,11 +260,11 @@ class Simulation:
         """What the cameras see now, by name; nothing without cameras."""
         return {} if self._rig is None else self._rig.take(self._engine.snapshot)
 
-    def picture(self, camera: str) -> NDArray[np.uint8]:
-        """What one camera sees now, (height, width, 3) RGB; KeyError without that camera."""
+    def picture(self, camera: str, state: DrawnState | None = None) -> NDArray[np.uint8]:
+        """What one camera sees now, or in another state, (height, width, 3) RGB; KeyError without that camera."""
         if self._rig is None:
             raise KeyError(camera)
-        return self._rig.picture(camera, self._engine.snapshot)
+        return self._rig.picture(camera, self._engine.snapshot if state is None else state)
 
     def close(self) -> None:
         """Give back GL memory and threads. May be called twice."""

@@ -17,6 +17,7 @@ from urlab.errors import FileError, UrlabError
 from urlab.evaluation.embodiments import Embodiment
 from urlab.evaluation.episode_result import EpisodeResult
 from urlab.evaluation.runs.results import META_RECORD, TERMINAL_OBSERVATION, TRACE, write_result_info
+from urlab.evaluation.runs.states import EpisodeStates, StateRow, StatesAbout
 from urlab.evaluation.simulation.actions import Action, ControlType
 from urlab.evaluation.simulation.episode import Episode, Observation
 from urlab.files import part_name, replacing, sweep
@@ -76,15 +77,20 @@ class Evidence:
     def __init__(self, episode: Episode, folder: Path, writer: EvidenceWriter, *, videos: bool) -> None:
         self._episode, self._folder, self._writer = episode, folder, writer
         self._trace = EpisodeTrace(episode.simulation.embodiment)
+        self._states: list[StateRow] = []
         self._videos = EpisodeVideos(folder) if videos else None
         self._overview = _overview(episode.simulation.embodiment) if videos else None
         self._video_failed = False
         self._begun = _now()
-        self._trace.add(episode, None)
+        self._keep(None)
 
     def add(self, action: Action) -> None:
         """Keep the step that was just made."""
+        self._keep(action)
+
+    def _keep(self, action: Action | None) -> None:
         self._trace.add(self._episode, action)
+        self._states.append(self._episode.simulation.state())
 
     def add_pictures(self, observation: Observation) -> None:
         """Keep the pictures of an observation."""
@@ -130,6 +136,7 @@ class Evidence:
             self._close_videos,
             self._write_meta_record,
             self._write_trace,
+            self._write_states,
             lambda: self._write_terminal(terminal),
             lambda: write_result_info(self._folder, result, times, robot_id),
         ):
@@ -151,6 +158,16 @@ class Evidence:
     def _write_trace(self) -> None:
         with replacing(self._folder / TRACE) as file:
             file.writelines(msgspec.json.encode(row) + b"\n" for row in self._trace.rows)
+
+    def _write_states(self) -> None:
+        simulation = self._episode.simulation
+        joints = tuple(
+            (one.name, one.qpos.stop - one.qpos.start, one.qvel.stop - one.qvel.start)
+            for one in simulation.scene.joints
+        )
+        robot = simulation.embodiment
+        about = StatesAbout(robot.name, self._episode.task.digest, joints, robot.cameras)
+        EpisodeStates.of(about, self._states).write(self._folder)
 
     def _write_terminal(self, terminal: Observation) -> None:
         once = {key: value for key, value in terminal.items() if not key.startswith("video.")}

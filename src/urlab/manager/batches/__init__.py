@@ -3,7 +3,7 @@
 """
 
 from urlab.manager.batches.copies import SceneCopies
-from urlab.manager.batches.randomisation import BatchRandomisation
+from urlab.manager.batches.randomisation import BatchRandomisation, DrawnWorld
 from urlab.manager.batches.table import BatchTable
 
-__all__ = ["BatchRandomisation", "BatchTable", "SceneCopies"]
+__all__ = ["BatchRandomisation", "BatchTable", "DrawnWorld", "SceneCopies"]

@@ -46,11 +46,11 @@ class SceneCopies:
             self._randomisation = (
                 None
                 if randomize is None
-                else BatchRandomisation(self.simulations, model, [one.prefix for one in robots], randomize)
+                else BatchRandomisation(self.simulations, model, [one.prefix for one in robots], randomize, self._laws)
             )
         self.count, self.setpoints = count, len(staged)
         self._follow_state = any(law.follows_state for law in self._laws)
-        self._staged = np.tile(staged, (count, 1))
+        self._start_setpoints, self._staged = staged, np.tile(staged, (count, 1))
         self.reset()
 
     def step(self, n_steps: int, setpoints: Float64Array | None) -> None:
@@ -64,10 +64,10 @@ class SceneCopies:
             if not np.isfinite(setpoints).all():
                 raise BadValue("ctrl has numbers that are not finite")
             self._staged[:] = setpoints.reshape(self._staged.shape)
-        self._stage()
         control, begin, done, together = self._apply if self._follow_state else None, time.monotonic(), 0, 1
         while done < n_steps:
             run = min(together, n_steps - done)
+            self._stage()
             self.simulations.advance(run, control)
             done += run
             spent_s = time.monotonic() - begin
@@ -76,23 +76,24 @@ class SceneCopies:
             together = max(1, int(done * _TURN_S / max(spent_s, 1e-6)))
 
     def reset(self, ids: Sequence[int] | None = None, seeds: Sequence[int] | None = None) -> None:
-        """Put some of them back to the start; draw a world for each where there are seeds."""
+        """Put some of them back to the start, setpoints too; draw a world for each where there are seeds."""
         rows = list(range(self.count)) if ids is None else list(ids)
         if not rows or min(rows) < 0 or max(rows) >= self.count or len(set(rows)) != len(rows):
             raise BadValue(f"ids are different numbers from 0 to {self.count - 1}, not {rows[:10]}")
         if seeds is not None and (self._randomisation is None or len(seeds) != len(rows)):
             needed = "a batch that was opened with randomize" if self._randomisation is None else f"{len(rows)} of them"
             raise BadValue(f"seeds need {needed}")
+        randomisation = self._randomisation
+        worlds = None if randomisation is None or seeds is None else [randomisation.draw(self._start, s) for s in seeds]
         self.simulations.rows[rows] = self._start
-        for place, row in enumerate(rows):
-            if self._randomisation is None:
-                break
-            if seeds is None:
-                self._randomisation.end(row)
-            else:
-                self._randomisation.begin(self.simulations.rows[row], row, seeds[place])
-        if self._randomisation is not None:
-            self._randomisation.settle()
+        self._staged[rows] = self._start_setpoints
+        if randomisation is not None:
+            for place, row in enumerate(rows):
+                if worlds is None:
+                    randomisation.end(row)
+                else:
+                    randomisation.begin(self.simulations.rows[row], row, worlds[place])
+            randomisation.settle()
         self.simulations.evaluate(np.array(rows, dtype=np.intp))
 
     def _stage(self) -> None:

@@ -19,7 +19,12 @@ def start(context: Context, request: wire.RecordingStartRequest) -> wire.Recordi
 def stop(context: Context, request: wire.RecordingStopRequest) -> wire.RecordingStopReply:  # noqa: ARG001
     """End the running recording; its frames stay until another one begins."""
     ended = context.manager.record_replay.stop_recording()
-    return wire.RecordingStopReply(name=ended.name, frame_count=ended.frame_count, sim_duration_s=ended.sim_duration_s)
+    return wire.RecordingStopReply(
+        name=ended.name,
+        frame_count=ended.frame_count,
+        sim_duration_s=ended.sim_duration_s,
+        warnings=list(ended.warnings) or None,
+    )
 
 
 @handler("recording_status")

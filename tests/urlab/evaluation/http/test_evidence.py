@@ -11,6 +11,7 @@ import pytest
 from urlab.evaluation.runs.client import EvalClient, InvalidRequest, ServerUnreachable
 from urlab.evaluation.runs.results import Run
 
+FILES = {"result_info.json", "meta_record.pkl", "trace.jsonl", "states.npz", "terminal_observation.npz"}
 HOLD = {"action": [0.0] * 7 + [0.04, 0.04], "control_type": "joint_position"}
 
 
@@ -33,7 +34,7 @@ def test_an_episode_leaves_its_evidence(filmed: Any) -> None:
     folder = filmed.results / "urlab" / "films" / "short" / "000"
     names = {path.name for path in folder.iterdir()}
     films = {f"{camera}.mp4" for camera in first["camera_data"]}
-    assert names == films | {"result_info.json", "meta_record.pkl", "trace.jsonl", "terminal_observation.npz"}
+    assert names == films | FILES
     info = json.loads((folder / "result_info.json").read_text())
     assert (info["score"], info["success_rate"], info["termination_reason"]) == (0.0, 0, "step_limit")
     assert info["log_info"].keys() == {"episode_start_time", "episode_end_time", "metric_score"}
@@ -89,7 +90,7 @@ def test_without_ffmpeg_there_are_no_films_and_one_word_about_it(
     (problem,) = raw.status()["problems"]
     assert "ffmpeg cannot begin the video of obs_camera" in problem
     names = {path.name for path in (server.results / "urlab" / "unfilmed" / "short" / "000").iterdir()}
-    assert names == {"result_info.json", "meta_record.pkl", "trace.jsonl", "terminal_observation.npz"}
+    assert names == FILES
 
 
 def test_our_client_gets_the_job_done(server: Any) -> None:

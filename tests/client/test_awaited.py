@@ -59,6 +59,32 @@ def test_it_steps_as_the_plain_client_does(launch: Any) -> None:
     assert asyncio.run(drive()) == (reply["time"], reply["per_articulation"]["pendulum"]["qpos"])
 
 
+def test_a_batch_is_stepped_as_the_plain_client_steps_it(launch: Any) -> None:
+    orders = [[0.1], [0.2], [0.3]]
+
+    async def drive() -> tuple[Any, ...]:
+        async with launch() as client:
+            heavy = {"kind": "body", "name": "*", "field": "mass", "distribution": "uniform", "low": 1, "high": 2}
+            async with await client.batch(3, randomize={"heavy": heavy}) as batch:
+                assert (batch.num, batch.n_setpoints, batch.timestep) == (3, 1, 0.01)
+                assert await batch.reset(seeds=[1, 2, 3]) is batch
+                assert await batch.step(orders, n_steps=20) is batch
+                drawn = batch.qpos.tolist()
+                stepped = await (await batch.reset()).step(orders, n_steps=20)
+                moved = stepped.time.tolist(), stepped.qpos.tolist(), stepped.qvel.tolist(), stepped.sensordata.shape
+                with pytest.raises(ValueError, match="expected"):
+                    await batch.step([[1.0]])
+            with pytest.raises(URLabRPCError, match="this session has no batch"):
+                await batch.step()
+            assert drawn != moved[1]
+            return moved
+
+    with launch()._wrapped.batch(3) as plain:
+        plain.step(orders, n_steps=20)
+        expected = plain.time.tolist(), plain.qpos.tolist(), plain.qvel.tolist(), plain.sensordata.shape
+    assert asyncio.run(drive()) == expected
+
+
 def test_two_clients_work_at_the_same_time_and_the_loop_goes_on(launch: Any) -> None:
     async def drive() -> int:
         turns = 0
