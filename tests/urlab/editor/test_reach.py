@@ -1,14 +1,17 @@
 """Who can use the page, and how: by Tab alone, in the dark, on a telephone, with a finger on the pad."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from websockets.sync.client import connect
 
 from urlab_client import URLabClient
 
 pytestmark = pytest.mark.page
 
+CTRL = 2
 TELEPHONE = (390, 844)
 SMALL = (600, 420)
 MOST_TABS = 90
@@ -29,6 +32,9 @@ MARK_PANEL = """(() => {
         reached.set(event.target, style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2);
     });
 })()"""
+KEPT_SOCKETS = """window.sockets = [];
+    window.WebSocket = class extends WebSocket { constructor(...given) { super(...given); sockets.push(this); } };"""
+KEYS_SOCKET = "sockets.findLast(one => one.url.includes('/urlab/keys'))"
 NAMED = "one => (one.innerText || one.ariaLabel || one.id || one.outerHTML).trim().slice(0, 40)"
 
 
@@ -91,11 +97,7 @@ def test_the_pad_drives_while_it_is_held_and_not_without_its_page(
     page.open_tab("Inspect")
     page.until(lambda: page.says("Drive"))
     page.open_folder("Drive")
-    forward = "document.querySelector('[data-urlab-key=w]')"
-    page.until(lambda: page.tab.evaluate(f"!!{forward} && {forward}.getBoundingClientRect().height > 20"))
-    page.tab.evaluate(f"{forward}.scrollIntoView({{block: 'center'}})")
-    box = page.tab.box(forward)
-    place = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    place = page.tab.place("document.querySelector('[data-urlab-key=w]')")
     page.tab.mouse("mousePressed", place)
     page.until(lambda: twist_of_arm(client) == [0.5, 0.0])
     page.tab.mouse("mouseReleased", place, buttons=0)
@@ -103,6 +105,44 @@ def test_the_pad_drives_while_it_is_held_and_not_without_its_page(
     page.tab.mouse("mousePressed", place)
     page.until(lambda: twist_of_arm(client) == [0.5, 0.0])
     page.tab.end()
+    page.until(lambda: twist_of_arm(client) == [0.0, 0.0])
+
+
+def test_a_key_that_cannot_be_sent_is_named_and_counts_when_it_is_still_held_later(
+    client: URLabClient, open_page: Callable[..., Any]
+):
+    client.outliner.select_actor("arm", by_name=True)
+    page = open_page(size=SMALL, script=KEPT_SOCKETS)
+    page.until(lambda: page.tab.evaluate(f"{KEYS_SOCKET}.readyState === 1"))
+    page.tab.evaluate(f"{KEYS_SOCKET}.close()")
+    page.tab.key("w", up=False)
+    page.until(lambda: page.says("the key W has no effect"))
+    page.until(lambda: twist_of_arm(client) == [0.5, 0.0])
+    page.tab.ask("Input.dispatchKeyEvent", type="keyUp", key="w", modifiers=CTRL)
+    page.until(lambda: twist_of_arm(client) == [0.0, 0.0])
+
+
+def test_a_page_that_falls_silent_drives_no_longer_and_one_that_only_looks_on_stops_nobody(
+    client: URLabClient, open_page: Callable[..., Any]
+):
+    client.outliner.select_actor("arm", by_name=True)
+    page = open_page(size=SMALL)
+    key = page.tab.evaluate("document.querySelector('#urlab-status').dataset.urlabPage")
+    second = open_page(size=SMALL)
+    onlooker = second.tab.evaluate("document.querySelector('#urlab-status').dataset.urlabPage")
+    address = client.viewport.editor_url().replace("http", "ws", 1).replace("/?", "/urlab/keys?")
+    client.runtime.set_twist("arm", linear=(0.25, 0.0, 0.0))
+    with connect(address) as socket:
+        for page_key, keys in ((onlooker, ["s"]), (onlooker, []), ("none", ["a"])):
+            socket.send(json.dumps({"page": page_key, "held": keys}))
+        assert json.loads(socket.recv(20)) == {"lost": "a"}, "and so the others were heard before"
+        assert twist_of_arm(client) == [0.25, 0.0]
+        for _ in range(2):
+            socket.send(json.dumps({"page": key, "held": ["w"]}))
+            page.until(lambda: twist_of_arm(client) == [0.5, 0.0])
+            page.until(lambda: twist_of_arm(client) == [0.0, 0.0])
+        socket.send(json.dumps({"page": key, "held": ["w"]}))
+        page.until(lambda: twist_of_arm(client) == [0.5, 0.0])
     page.until(lambda: twist_of_arm(client) == [0.0, 0.0])
 
 
