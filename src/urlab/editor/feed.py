@@ -189,5 +189,14 @@ class WorldFeed:
 def _emptied(view: WorldView) -> WorldView:
     """The same camera, and nothing to see."""
     return replace(
-        view, model="", playing=False, actors={}, drawings=(), texts={}, held=(), sim_time=None, selected=None
+        view,
+        model="",
+        playing=False,
+        actors={},
+        drawings=(),
+        texts={},
+        choices={},
+        held=(),
+        sim_time=None,
+        selected=None,
     )
