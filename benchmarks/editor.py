@@ -22,6 +22,7 @@ QUICK = Plan(("arm",), 3, SampleCounts(100, 10, 50, 5), watch_s=2.0, quick=True)
 
 MAX_CLOSED, MAX_OPEN, MAX_CORES, MIN_RATE_HZ = 1.01, 1.05, 1.0, 20.0
 MANY = 10
+_SWINGS = 11
 _NO_WEB, _CLOSED, _OPEN = "no editor", "not opened", "one page"
 _SETTLE_S = 2.0
 
@@ -92,10 +93,12 @@ def _measure_open(plan: Plan) -> Rounds:
 
 
 def _watch(plan: Plan, count: int) -> dict[str, float]:
-    """What the server and the editor use, and what the pages get, while a scene plays live."""
+    """What the server and the editor use, and what the pages get, while a scene plays live in which much moves."""
     with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        swings = Path(folder) / "swings.xml"
+        swings.write_text(swings_mjcf(), encoding="utf-8")
         targets = scene_targets(plan.scenes[0], Path(folder))
-        server = stack.enter_context(Server([*targets, "--web", "--web-port", "0"]))
+        server = stack.enter_context(Server([*targets, str(swings), "--web", "--web-port", "0"]))
         client = stack.enter_context(connect(server.step_endpoint, step_mode="live", observer=True))
         with _pages(server, count) as pages:
             before, began_s, sim_s = _cpu_s(server.pid), time.monotonic(), client.sim.status().sim_time or 0.0
@@ -111,6 +114,17 @@ def _watch(plan: Plan, count: int) -> dict[str, float]:
         "realtime": simulated_s / passed_s,
         "pages": float(count),
     }
+
+
+def swings_mjcf() -> str:
+    """Pendulums that never come to rest, each of another look: what rests is not sent."""
+    looks = "".join(
+        f'<body pos="{0.3 * number} 1 1"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.03"/>'
+        f'<geom type="box" size="0.05 {0.02 + 0.01 * number} 0.05" pos="0.4 0 0"/></body>'
+        for number in range(_SWINGS)
+    )
+    still = '<default><geom contype="0" conaffinity="0"/></default>'
+    return f'<mujoco model="swings">{still}<worldbody>{looks}</worldbody></mujoco>'
 
 
 @contextlib.contextmanager

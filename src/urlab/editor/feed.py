@@ -36,7 +36,6 @@ class ShownWorld:
     data: Any
     actors: Mapping[str, Sequence[int]]
     status: PIEStatus | None = None
-    step_rate_hz: float = 0.0
     realtime_factor: float = 0.0
     problem: str | None = None
 

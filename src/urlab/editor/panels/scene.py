@@ -21,7 +21,7 @@ class OutlinerPanel(Panel):
     def build(self) -> None:
         """A field for the search, the rows, and what can be done with the selected actor."""
         page, gui = self.page, self.gui
-        self._search = gui.add_text("Search", "", hint="GeomMesh of a name; also finds joints, bodies, sensors ...")
+        self._search = gui.add_text("Search", "", hint="Part of a name; also finds joints, bodies, sensors ...")
         self._search.on_update(lambda _: self._list())
         self._rows_folder = gui.add_folder(None)
         self._rows: list[Any] = []
