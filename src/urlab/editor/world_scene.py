@@ -16,6 +16,7 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 from viser._messages import SceneNodeUpdateMessage
+from viser.infra import Message
 
 from urlab.editor.shapes import HFIELD, PLANE, GeomMeshes, body_glb, body_mesh, sky_dome, unit_mesh
 
@@ -64,7 +65,7 @@ def _prepare_once(message: type[SceneNodeUpdateMessage]) -> None:
     """
     prepare = message.as_serializable_dict
 
-    def prepare_once(self: SceneNodeUpdateMessage, binary_buffers: list[memoryview] | None = None) -> dict[str, Any]:
+    def prepare_once(self: Message, binary_buffers: list[memoryview] | None = None) -> dict[str, Any]:
         if binary_buffers is None:
             return prepare(self)
         first = len(binary_buffers)
