@@ -152,10 +152,11 @@ class WorldFeed:
         view = self._link.read(lambda client: client.viewport.read(known))
         if view.mjb is not None:
             model = view.load_model()
-            status = None if self.world is None else self.world.status
+            before = self.world
+            status = None if before is None else before.status
             self.world, self._is_shown = ShownWorld(view, model, mujoco.MjData(model), view.actors or {}, status), False
             self._pose(self.world)
-            if view.playing:
+            if view.playing and before is not None:  # else the link has just shaken hands
                 self._link.note_scene()
             self._on_model(self.world)
             self._is_shown = True

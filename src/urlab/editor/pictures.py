@@ -73,7 +73,7 @@ class CameraFrames:
 
 
 def _views(client: URLabClient) -> dict[str, Any]:
-    client.discover()
+    """The cameras of the scene that plays, by name: `ServerLink` shakes hands when it is another."""
     found = {
         f"{prefix}/{name}": view
         for prefix, robot in client.articulations.items()
