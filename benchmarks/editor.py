@@ -43,7 +43,8 @@ def measure(plan: Plan, tick: Tick) -> Report:
     tick(f"{_BODIES} bodies")
     bodies = _watch(plan, 1, bodies_mjcf(_BODIES))
     tick("large meshes")
-    first_s, next_s = _deliver(2 if plan.quick else _MESHES)
+    meshes = 2 if plan.quick else _MESHES
+    first_s, next_s = _deliver(meshes)
     timings = {name: rounds.timing(name) for rounds in (closed, opened) for name in rounds.p50_us}
     closed_ratio = timings[_CLOSED].p50_us / timings[_NO_WEB].p50_us
     open_ratio = timings[_OPEN].p50_us / timings[f"{_CLOSED} "].p50_us
@@ -72,7 +73,7 @@ def measure(plan: Plan, tick: Tick) -> Report:
                 ],
             ),
             Table(
-                f"{_MESHES * _MESH_MB:.0f} MB of meshes, until a page has them",
+                f"{meshes * _MESH_MB:.0f} MB of meshes, until a page has them",
                 ("", "s"),
                 [("the first page, which starts the editor", f"{first_s:.1f}"), ("the next one", f"{next_s:.2f}")],
             ),
