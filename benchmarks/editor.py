@@ -1,4 +1,4 @@
-"""What the browser editor costs a server: not opened, with one page, and with ten that receive everything.
+"""What the browser editor costs a server: not opened, with one page, with ten that receive everything; large scenes.
 
 The pages are programs that speak viser's protocol and draw nothing: software drawing would take both cores.
 """
@@ -10,7 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import psutil
+import trimesh
 
 from benchmarks.measuring import Plan, Rounds, SampleCounts, Subject, Tick, bar
 from benchmarks.processes import PipeChild, Server, child_module, connect
@@ -20,10 +22,14 @@ from benchmarks.scenes import scene_targets
 FULL = Plan(("arm",), 12, SampleCounts(400, 20, 100, 5), watch_s=10.0)
 QUICK = Plan(("arm",), 3, SampleCounts(100, 10, 50, 5), watch_s=2.0, quick=True)
 
-MAX_CLOSED, MAX_OPEN, MAX_CORES, MIN_RATE_HZ = 1.01, 1.05, 1.0, 20.0
+MAX_CLOSED, MAX_OPEN, MAX_CORES, MIN_RATE_HZ, MAX_DELIVERY_S = 1.01, 1.05, 1.0, 20.0, 3.0
 MANY = 10
+_SWINGS = 11
+_BODIES = 1000
+_MESHES, _MESH_MB = 15, 2.1
 _NO_WEB, _CLOSED, _OPEN = "no editor", "not opened", "one page"
 _SETTLE_S = 2.0
+_NO_CONTACTS = '<default><geom contype="0" conaffinity="0"/></default>'
 
 
 def measure(plan: Plan, tick: Tick) -> Report:
@@ -33,13 +39,25 @@ def measure(plan: Plan, tick: Tick) -> Report:
     tick("steps, one page")
     opened = _measure_open(plan)
     tick(f"{MANY} pages")
-    many = _watch(plan, MANY)
+    many = _watch(plan, MANY, swings_mjcf())
+    tick(f"{_BODIES} bodies")
+    bodies = _watch(plan, 1, bodies_mjcf(_BODIES))
+    tick("large meshes")
+    meshes = 2 if plan.quick else _MESHES
+    first_s, next_s = _deliver(meshes)
     timings = {name: rounds.timing(name) for rounds in (closed, opened) for name in rounds.p50_us}
     closed_ratio = timings[_CLOSED].p50_us / timings[_NO_WEB].p50_us
     open_ratio = timings[_OPEN].p50_us / timings[f"{_CLOSED} "].p50_us
     return Report(
         title="What the browser editor costs",
-        data={"steps": timings, "closed_ratio": closed_ratio, "open_ratio": open_ratio, "many": many},
+        data={
+            "steps": timings,
+            "closed_ratio": closed_ratio,
+            "open_ratio": open_ratio,
+            "many": many,
+            "bodies": bodies,
+            "delivery_s": {"first": first_s, "next": next_s},
+        },
         tables=[
             Table(
                 "p50 / p99 of a step over ZeroMQ in us; pairs take turns",
@@ -47,9 +65,17 @@ def measure(plan: Plan, tick: Tick) -> Report:
                 [(name, one.pair) for name, one in timings.items()],
             ),
             Table(
-                f"{MANY} pages of a scene that plays live",
+                "pages of a scene that plays live",
                 ("", "of a core", "updates a second", "real-time factor"),
-                [(f"{MANY} pages", f"{many['cores']:.2f}", f"{many['rate_hz']:.0f}", f"{many['realtime']:.4f}")],
+                [
+                    (name, f"{one['cores']:.2f}", f"{one['rate_hz']:.0f}", f"{one['realtime']:.4f}")
+                    for name, one in ((f"{MANY} pages", many), (f"one page, {_BODIES} bodies", bodies))
+                ],
+            ),
+            Table(
+                f"{meshes * _MESH_MB:.0f} MB of meshes, until a page has them",
+                ("", "s"),
+                [("the first page, which starts the editor", f"{first_s:.1f}"), ("the next one", f"{next_s:.2f}")],
             ),
         ],
         bars=[
@@ -57,6 +83,8 @@ def measure(plan: Plan, tick: Tick) -> Report:
             bar("step, one page / page not opened", open_ratio, at_most=MAX_OPEN),
             bar(f"server and editor with {MANY} pages, of a core", many["cores"], at_most=MAX_CORES),
             bar(f"updates a second that each of {MANY} pages gets", many["rate_hz"], at_least=MIN_RATE_HZ),
+            bar(f"updates a second of {_BODIES} bodies", bodies["rate_hz"], at_least=MIN_RATE_HZ),
+            bar("large meshes, until a page has them, s", next_s, at_most=MAX_DELIVERY_S),
         ],
         panels=[
             Panel("step", "us", [PanelBar(name, [one.p50_us], one.pair, one.p99_us) for name, one in timings.items()])
@@ -91,11 +119,21 @@ def _measure_open(plan: Plan) -> Rounds:
     return rounds
 
 
-def _watch(plan: Plan, count: int) -> dict[str, float]:
-    """What the server and the editor use, and what the pages get, while a scene plays live."""
+def _deliver(meshes: int) -> tuple[float, float]:
+    """How long pages take to have a scene of large meshes: the first one, which starts the editor, and the next."""
     with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        server = stack.enter_context(Server([str(write_meshes(Path(folder), meshes)), "--web", "--web-port", "0"]))
+        child = stack.enter_context(PipeChild(child_module("editor_child", str(server.said["web"]), "1")))
+        return float(child.ask(meshes)), float(child.ask(meshes))
+
+
+def _watch(plan: Plan, count: int, moving: str) -> dict[str, float]:
+    """What the server and the editor use, and what the pages get, while a scene plays live in which much moves."""
+    with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        model = Path(folder) / "moving.xml"
+        model.write_text(moving, encoding="utf-8")
         targets = scene_targets(plan.scenes[0], Path(folder))
-        server = stack.enter_context(Server([*targets, "--web", "--web-port", "0"]))
+        server = stack.enter_context(Server([*targets, str(model), "--web", "--web-port", "0"]))
         client = stack.enter_context(connect(server.step_endpoint, step_mode="live", observer=True))
         with _pages(server, count) as pages:
             before, began_s, sim_s = _cpu_s(server.pid), time.monotonic(), client.sim.status().sim_time or 0.0
@@ -111,6 +149,42 @@ def _watch(plan: Plan, count: int) -> dict[str, float]:
         "realtime": simulated_s / passed_s,
         "pages": float(count),
     }
+
+
+def swings_mjcf() -> str:
+    """Pendulums that never come to rest, each of another look: what rests is not sent."""
+    looks = "".join(
+        f'<body pos="{0.3 * number} 1 1"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.03"/>'
+        f'<geom type="box" size="0.05 {0.02 + 0.01 * number} 0.05" pos="0.4 0 0"/></body>'
+        for number in range(_SWINGS)
+    )
+    return f'<mujoco model="swings">{_NO_CONTACTS}<worldbody>{looks}</worldbody></mujoco>'
+
+
+def bodies_mjcf(count: int) -> str:
+    """So many boxes that swing, each a body."""
+    boxes = "".join(
+        f'<body pos="{0.3 * (number % 40)} {0.3 * (number // 40)} 1"><joint axis="0 1 0"/>'
+        '<geom type="box" size="0.1 0.05 0.05" pos="0.1 0 0"/></body>'
+        for number in range(count)
+    )
+    return f'<mujoco model="bodies">{_NO_CONTACTS}<worldbody>{boxes}</worldbody></mujoco>'
+
+
+def write_meshes(folder: Path, count: int) -> Path:
+    """Write so many large meshes, each another one, and a model of them; its file."""
+    assets = bodies = ""
+    for number in range(count):
+        mesh = trimesh.creation.icosphere(subdivisions=6)
+        x, y, _ = mesh.vertices.T
+        mesh.vertices *= 0.3 + 0.02 * (np.sin((5 + number) * x) * np.cos(7 * y))[:, None]
+        mesh.export(folder / f"mesh_{number}.stl")
+        assets += f'<mesh name="mesh_{number}" file="mesh_{number}.stl" inertia="shell"/>'
+        bodies += f'<body pos="0 {number} 1"><joint axis="0 0 1"/><geom type="mesh" mesh="mesh_{number}"/></body>'
+    model = folder / "meshes.xml"
+    head = f'<mujoco model="meshes">{_NO_CONTACTS}<asset>{assets}</asset>'
+    model.write_text(f"{head}<worldbody>{bodies}</worldbody></mujoco>", encoding="utf-8")
+    return model
 
 
 @contextlib.contextmanager

@@ -139,22 +139,33 @@ class Page:
         box: dict[str, float] = self.evaluate(f"({found}).getBoundingClientRect().toJSON()")
         return box
 
+    def place(self, found: str) -> Place:
+        """The middle of the element that a script finds, once it is there, at rest and covered by no other."""
+        deadline = time.monotonic() + REPLY_S
+        script = f"""(async () => {{
+            const place = () => {{
+                const one = {found};
+                one?.scrollIntoView({{block: 'nearest'}});
+                const box = one?.getBoundingClientRect();
+                const at = box && [box.x + box.width / 2, box.y + box.height / 2];
+                const there = at && document.elementFromPoint(...at);
+                const moves = document.getAnimations().some((each) => each.effect?.target?.contains(one));
+                return there && !moves && (one.contains(there) || there.contains(one)) ? at : null;
+            }};
+            const frame = () => new Promise((done) => {{ requestAnimationFrame(done); setTimeout(done, 200); }});
+            const before = place();
+            for (let count = 0; count < 3; count++) await frame();
+            const now = place();
+            return before && now && before[0] === now[0] && before[1] === now[1] ? now : null;
+        }})()"""
+        while (at := self.evaluate(script)) is None:
+            assert time.monotonic() < deadline, f"there is nothing to click: {found}"
+            time.sleep(0.05)
+        return (at[0], at[1])
+
     def click(self, found: str) -> None:
         """Click in the middle of the element that a script finds, once it is there, at rest and covered by no other."""
-        before: Any = None
-        deadline = time.monotonic() + REPLY_S
-        script = f"""(() => {{
-            const one = {found};
-            one?.scrollIntoView({{block: 'nearest'}});
-            const box = one?.getBoundingClientRect();
-            const place = box && [box.x + box.width / 2, box.y + box.height / 2];
-            const there = place && document.elementFromPoint(...place);
-            return there && (one.contains(there) || there.contains(one)) ? place : null;
-        }})()"""
-        while (place := self.evaluate(script)) is None or place != before:
-            assert time.monotonic() < deadline, f"there is nothing to click: {found}"
-            before = place
-            time.sleep(0.05)
+        place = self.place(found)
         self.mouse("mousePressed", place)
         self.mouse("mouseReleased", place, buttons=0)
 

@@ -165,7 +165,7 @@ class EditorProcess:
             "share": self._share,
             "tls": None if self._tls is None else [str(one) for one in self._tls],
             "ready_file": str(ready_file),
-            "server": {"address": f"ipc://{self._folder.name}/server", "step_port": 1},
+            "server": f"ipc://{self._folder.name}/server:1",
         }
         assert child.process.stdin is not None
         child.process.stdin.write(json.dumps(given).encode() + b"\n")

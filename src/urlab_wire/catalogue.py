@@ -238,6 +238,7 @@ CATALOGUE: dict[str, OpSpec] = _table(
         _op(debug.DrawAxesRequest),
         _op(debug.ClearMarkersRequest),
         _op(debug.SetOverlayTextRequest),
+        _op(debug.SetOverlayChoiceRequest),
     ),
     *_namespace("viewport", _EDITOR,
         _op(viewport.SetCameraRequest),

@@ -71,6 +71,7 @@ def test_a_viewer_is_told_what_is_drawn_selected_held_and_where_the_camera_is(wi
     wire.ok("set_viewport_overlays", contacts=True)
     wire.ok("draw_arrow", **{"from": [0, 0, 0], "to": [1, 0, 0], "color": [1, 0, 0], "ttl": -1, "thickness": 3})
     wire.ok("set_overlay_text", text="hello", anchor="top")
+    assert wire.ok("set_overlay_choice", name="robot", options=["left", "right"], chosen="right")["chosen"] == "right"
     view = wire.ok("read_view")
     try:
         assert (view["location"], view["rotation_quat"], view["fov"]) == ([-2, 0, 1], [0, 0, 0, 1], 60)
@@ -78,8 +79,10 @@ def test_a_viewer_is_told_what_is_drawn_selected_held_and_where_the_camera_is(wi
         arrow = {"kind": "arrow", "from": [0, 0, 0], "to": [1, 0, 0], "color": [1, 0, 0], "thickness": 3}
         assert view["drawings"] == [arrow]
         assert view["texts"] == {"top": "hello"}
+        assert view["choices"] == {"robot": {"options": ["left", "right"], "chosen": "right"}}
     finally:
         wire.ok("clear_markers")
         wire.ok("set_overlay_text", text="", anchor="top")
+        assert "chosen" not in wire.ok("set_overlay_choice", name="robot", options=[])
         wire.ask("set_viewport_mode", mode="lit")
         wire.ok("set_viewport_overlays", contacts=False)

@@ -5,7 +5,18 @@ import threading
 import pytest
 
 from urlab.errors import BadValue
-from urlab.overlay import ANCHORS, MAX_DRAWINGS, ONCE_LIMIT_S, TEXT_TTL_S, Drawing, Line, Marker, Overlay
+from urlab.overlay import (
+    ANCHORS,
+    MAX_CHOICES,
+    MAX_DRAWINGS,
+    ONCE_LIMIT_S,
+    TEXT_TTL_S,
+    Drawing,
+    Line,
+    Marker,
+    Overlay,
+    ViewChoice,
+)
 
 RED = (1.0, 0.0, 0.0)
 
@@ -43,6 +54,39 @@ def test_drawings_come_in_the_order_in_which_they_were_made(overlay: Overlay) ->
         overlay.add(one)
     assert overlay.take("eye").items == tuple(made)
     assert overlay.take("eye").items == tuple(made)
+
+
+def test_a_choice_keeps_what_is_chosen_while_it_is_offered_and_ends_when_it_is_not(
+    overlay: Overlay, clock: Clock
+) -> None:
+    assert overlay.offer_choice("worker", ["1", "2"]) == "1"
+    assert overlay.choose("worker", "2") == "2"
+    clock.now_s += TEXT_TTL_S - 0.01
+    assert overlay.offer_choice("worker", ["1", "2", "3"]) == "2"
+    assert overlay.take("eye").choices == {"worker": ViewChoice(("1", "2", "3"), "2")}
+    assert overlay.offer_choice("worker", ["1", "3"]) == "1"
+    clock.now_s += TEXT_TTL_S + 0.01
+    assert overlay.take("eye").choices == {}
+    overlay.offer_choice("worker", ["1"])
+    assert overlay.offer_choice("worker", []) is None
+    assert overlay.take("eye").choices == {}
+
+
+def test_a_choice_that_cannot_be_is_refused_and_changes_nothing(overlay: Overlay) -> None:
+    overlay.offer_choice("worker", ["1", "2"])
+    with pytest.raises(BadValue, match="no two the same"):
+        overlay.offer_choice("worker", ["1", "1"])
+    with pytest.raises(BadValue, match="256"):
+        overlay.offer_choice("worker", [str(number) for number in range(300)])
+    with pytest.raises(BadValue, match="worker is one of 1, 2, not '3'"):
+        overlay.choose("worker", "3")
+    with pytest.raises(BadValue, match="no choice 'robot': worker"):
+        overlay.choose("robot", "3")
+    for number in range(MAX_CHOICES - 1):
+        overlay.offer_choice(f"choice {number}", ["1"])
+    with pytest.raises(BadValue, match="16 choices already"):
+        overlay.offer_choice("one more", ["1"])
+    assert overlay.offer_choice("worker", ["1", "2"]) == "1"
 
 
 def test_a_positive_ttl_ends_after_that_many_wall_seconds(overlay: Overlay, clock: Clock) -> None:

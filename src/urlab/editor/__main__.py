@@ -37,7 +37,7 @@ def main() -> None:
         tls.load_cert_chain(*given["tls"])
     port = listener.getsockname()[1]
     gate = PageGate(given["host"], port, given["token"], share=given["share"], secure=tls is not None)
-    editor = Editor(ServerLink(**given["server"]), gate, listener, tls=tls)
+    editor = Editor(ServerLink.at(given["server"]), gate, listener, tls=tls)
     write_ready_file(Path(given["ready_file"]), {"pid": os.getpid(), "port": port})
     try:
         _wait(editor)

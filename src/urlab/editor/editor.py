@@ -27,10 +27,14 @@ from urlab.editor.soft_bodies import SoftBodies
 from urlab.editor.world_scene import WorldScene
 from urlab_client import URLabClient
 from urlab_client.hotkeys import Hotkeys
+from urlab_client.types import ContactsResult, LevelStatus
 
 log = logging.getLogger("urlab.editor")
 
 _KEPT_NOTES = 500
+_FRESH_S = 0.15
+_MOST_CONTACTS = 256
+_LEVEL_PERIOD_S = 1.0
 
 
 class Notes:
@@ -71,6 +75,10 @@ class Editor:
         self._pages_lock = threading.Lock()
         self._hotkeys: Hotkeys | None = None
         self._recording = ""
+        self.level: LevelStatus | None = None
+        """Whether the level that is edited has changes, and what can be undone; None until the server has said so."""
+        self._level_due_s = 0.0
+        self._contacts: tuple[float, ContactsResult] | None = None
         keyboard = PageKeys(self)
         with behind(gate, listener, tls, routes={PATH: keyboard.serve}, script=SCRIPT + APPEARANCE):
             self._viser = viser.ViserServer(host="127.0.0.1", port=0, label="URLab", verbose=False)
@@ -111,6 +119,13 @@ class Editor:
     def recording(self) -> str:
         """What the recorder says of itself, in a line."""
         return self._recording
+
+    def contacts(self) -> ContactsResult:
+        """The contacts of the scene that plays, of about now, asked for once however many pages show them."""
+        if self._contacts is None or time.monotonic() - self._contacts[0] > _FRESH_S:
+            found = self.link.read(lambda client: client.runtime.get_contacts(max_contacts=_MOST_CONTACTS))
+            self._contacts = time.monotonic(), found
+        return self._contacts[1]
 
     def note(self, text: str, *, is_error: bool = False) -> None:
         """Keep a line in the log of all pages."""
@@ -169,6 +184,9 @@ class Editor:
         self._recording = self._recorded() if world.view.playing else ""
         with contextlib.suppress(*FAILURES):  # the feed says that the server is away
             self.notes.follow(self.link)
+            if time.monotonic() >= self._level_due_s:
+                self._level_due_s = time.monotonic() + _LEVEL_PERIOD_S
+                self.level = self.link.read(lambda client: client.scene.level_status())
         for page in self.pages:
             page.show_status(world)
 

@@ -36,7 +36,6 @@ class ShownWorld:
     data: Any
     actors: Mapping[str, Sequence[int]]
     status: PIEStatus | None = None
-    step_rate_hz: float = 0.0
     realtime_factor: float = 0.0
     problem: str | None = None
 
@@ -153,10 +152,11 @@ class WorldFeed:
         view = self._link.read(lambda client: client.viewport.read(known))
         if view.mjb is not None:
             model = view.load_model()
-            status = None if self.world is None else self.world.status
+            before = self.world
+            status = None if before is None else before.status
             self.world, self._is_shown = ShownWorld(view, model, mujoco.MjData(model), view.actors or {}, status), False
             self._pose(self.world)
-            if view.playing:
+            if view.playing and before is not None:  # else the link has just shaken hands
                 self._link.note_scene()
             self._on_model(self.world)
             self._is_shown = True
@@ -189,5 +189,14 @@ class WorldFeed:
 def _emptied(view: WorldView) -> WorldView:
     """The same camera, and nothing to see."""
     return replace(
-        view, model="", playing=False, actors={}, drawings=(), texts={}, held=(), sim_time=None, selected=None
+        view,
+        model="",
+        playing=False,
+        actors={},
+        drawings=(),
+        texts={},
+        choices={},
+        held=(),
+        sim_time=None,
+        selected=None,
     )

@@ -38,12 +38,6 @@ class Gizmo:
         if is_wanted and actor is not None:
             self._add(actor)
 
-    def close(self) -> None:
-        """Take it away."""
-        if self._handle is not None:
-            self._handle.remove()
-            self._handle = None
-
     def _add(self, actor: str) -> None:
         found = self._page.read(lambda client: client.outliner.find_actors(name_prefix=actor)) or []
         info = next((one for one in found if one.name == actor), None)

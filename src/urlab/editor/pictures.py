@@ -3,9 +3,10 @@
 import base64
 import threading
 import time
+from html import escape
 from typing import Any
 
-from urlab.editor.server_link import FAILURES, ServerLink
+from urlab.editor.server_link import FAILURES, ServerLink, reason
 from urlab_client import URLabClient
 
 _FRESH_S = 0.15
@@ -23,20 +24,26 @@ class BlueprintPictures:
     def get(self, path: str, width: int, height: int) -> str:
         """An ``<img>`` of a blueprint; a sentence where it cannot be drawn."""
         key = (path, width, height)
-        if key not in self._kept:
+        drawn = self._kept.get(key)
+        if drawn is None:
+            try:
+                drawn = self._draw(*key)
+            except FAILURES as failed:
+                return f"<small>no picture: {escape(reason(failed)[:200])}</small>"
             if len(self._kept) >= _MOST:
                 self._kept.clear()
-            self._kept[key] = self._draw(*key)
-        return self._kept[key]
+            self._kept[key] = drawn
+        return drawn
+
+    def forget(self) -> None:
+        """Models may look different now."""
+        self._kept = {}
 
     def _draw(self, path: str, width: int, height: int) -> str:
-        try:
-            png = self._link.draw(lambda client: client.outliner.blueprint_picture(path, width=width, height=height))
-        except FAILURES as failed:
-            return f"<small>no picture: {str(failed)[:200]}</small>"
+        png = self._link.draw(lambda client: client.outliner.blueprint_picture(path, width=width, height=height))
         coded = base64.b64encode(png).decode()
         source, size = f"data:image/png;base64,{coded}", f'width="{width}" height="{height}"'
-        return f'<img src="{source}" {size} alt="{path}" style="{_CENTRED}">'
+        return f'<img src="{source}" {size} alt="{escape(path)}" style="{_CENTRED}">'
 
 
 class CameraFrames:
@@ -49,7 +56,10 @@ class CameraFrames:
 
     def names(self) -> list[str]:
         """``prefix/name`` of every camera of the running scene, and global ones by their name."""
-        return self._link.draw(lambda client: list(_views(client)))
+        found = self._link.draw(lambda client: list(_views(client)))
+        with self._lock:
+            self._kept = {name: kept for name, kept in self._kept.items() if name in found}
+        return found
 
     def frame(self, name: str) -> Any:
         """A `CameraFrame` of about now; LookupError when there is no such camera any more."""
@@ -63,7 +73,7 @@ class CameraFrames:
 
 
 def _views(client: URLabClient) -> dict[str, Any]:
-    client.discover()
+    """The cameras of the scene that plays, by name: `ServerLink` shakes hands when it is another."""
     found = {
         f"{prefix}/{name}": view
         for prefix, robot in client.articulations.items()

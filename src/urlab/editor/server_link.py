@@ -6,10 +6,12 @@ client that drives. They have a lock each, so that neither a long edit nor a pic
 
 import threading
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Self, TypeVar
 
 from urlab_client import URLabClient
 from urlab_client.following import ServerFollower
+from urlab_client.transports import Transport, ZmqTransport
 
 Result = TypeVar("Result")
 
@@ -23,16 +25,21 @@ def reason(failed: BaseException) -> str:
 
 
 class ServerLink:
-    """Any thread may call it. ``options`` are those of `URLabClient` that say where the server is."""
+    """Any thread may call it. ``connect`` gives a transport that leads to the server, each time another."""
 
-    def __init__(self, **options: Any) -> None:
-        common = {"step_mode": "auto", "local_model": False, "camera_streams": False, **options}
-        self._reader = ServerFollower(URLabClient(observer=True, **common))
-        self._writer = ServerFollower(URLabClient(operator=True, **common))
-        self._drawer = ServerFollower(URLabClient(observer=True, **common))
+    def __init__(self, connect: Callable[[], Transport]) -> None:
+        common: dict[str, Any] = {"step_mode": "auto", "local_model": False, "camera_streams": False}
+        self._reader = ServerFollower(URLabClient(observer=True, transport=connect(), **common))
+        self._writer = ServerFollower(URLabClient(operator=True, transport=connect(), **common))
+        self._drawer = ServerFollower(URLabClient(observer=True, transport=connect(), **common))
         self._reading, self._writing, self._drawing = threading.Lock(), threading.Lock(), threading.Lock()
         self._outdated: set[int] = set()
         """Clients, by their `id`, whose robots and cameras are those of a scene that plays no more."""
+
+    @classmethod
+    def at(cls, endpoint: str) -> Self:
+        """To the server at an endpoint of ZeroMQ. It reads views, and so does not subscribe to the stream of states."""
+        return cls(partial(ZmqTransport, endpoint, follow_handshake=False))
 
     def read(self, work: Callable[[URLabClient], Result]) -> Result:
         """What ``work`` returns, given the client that only reads."""

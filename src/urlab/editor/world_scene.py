@@ -15,6 +15,8 @@ import mujoco
 import numpy as np
 import viser
 from numpy.typing import NDArray
+from viser._messages import SceneNodeUpdateMessage
+from viser.infra import Message
 
 from urlab.editor.shapes import HFIELD, PLANE, GeomMeshes, body_glb, body_mesh, sky_dome, unit_mesh
 
@@ -30,7 +32,10 @@ _AMBIENT, _LIGHT_SHARE = 0.10, 0.30
 _MOST_LIGHTS = 8
 _OUTLINE_SHARE, _OUTLINE_M = 0.02, (0.001, 0.008)
 """How far an outline stands out: this share of the size of what is selected, but at least and at most so much."""
+_STILL = 1e-5
+"""What moves less is not sent again: this share of the model's extent, and this much in a quaternion."""
 _CLEAR = "-clear"
+_PREPARED = "_urlab_prepared"
 _NO_TURN = np.array([1.0, 0.0, 0.0, 0.0])
 
 BodyEvent = Callable[[Any, int], Awaitable[None]]
@@ -48,6 +53,34 @@ class _Batch:
     moves: bool
     is_plain: bool
     """Whether it stands as the body does."""
+    sent: tuple[Array, Array]
+    """Positions and orientations that the pages have."""
+
+
+def _prepare_once(message: type[SceneNodeUpdateMessage]) -> None:
+    """Let viser prepare each change of the scene for sending once, and not for every page that it goes to.
+
+    That is most of what a page costs. Where the arrays are in what is sent is part of it: pages that are sent the same
+    share it, and one that has fallen behind has it prepared anew.
+    """
+    prepare = message.as_serializable_dict
+
+    def prepare_once(self: Message, binary_buffers: list[memoryview] | None = None) -> dict[str, Any]:
+        if binary_buffers is None:
+            return prepare(self)
+        first = len(binary_buffers)
+        known: tuple[int, dict[str, Any], list[memoryview]] | None = self.__dict__.get(_PREPARED)
+        if known is None or known[0] != first:
+            fields = prepare(self, binary_buffers)
+            known = self.__dict__[_PREPARED] = first, fields, binary_buffers[first:]
+        else:
+            binary_buffers.extend(known[2])
+        return known[1]
+
+    message.as_serializable_dict = prepare_once  # type: ignore[method-assign]
+
+
+_prepare_once(SceneNodeUpdateMessage)
 
 
 class WorldScene:
@@ -62,6 +95,7 @@ class WorldScene:
         self._names: dict[Hashable, str] = {}
         """Names of GLB files by what they are made of, in the model that is shown."""
         self._glbs: dict[str, bytes] = {}
+        """By name, until they are sent."""
         self._mode, self._transparent = "lit", False
         self._others: list[Any] = []
         self._outline: list[tuple[Any, int]] = []
@@ -99,6 +133,7 @@ class WorldScene:
             self._place_units(name, np.array(geoms, np.intp), data)
         for name, groups in whole.items():
             self._place_bodies(name, groups, data)
+        self._glbs.clear()
 
     def _sorted(self) -> tuple[dict[str, list[int]], dict[str, list[list[int]]]]:
         """Geoms by unit shape, and groups of geoms (each of one body) by the mesh that they are together.
@@ -175,7 +210,7 @@ class WorldScene:
             handle = batch.handle
             handle.batched_positions, handle.batched_wxyzs = placed
             handle.batched_scales, handle.batched_colors, handle.batched_opacities = scales, colors, opacities
-        self._note(name, handle, bodies, pos, quat)
+        self._note(name, handle, bodies, pos, quat, placed)
 
     def _place_bodies(self, name: str, groups: Sequence[Sequence[int]], data: Any) -> None:
         assert self._meshes is not None
@@ -200,7 +235,7 @@ class WorldScene:
                 receive_shadow=False,
             )  # fmt: skip
             self._listen(name, handle)
-        self._note(name, handle, bodies, pos, quat)
+        self._note(name, handle, bodies, pos, quat, placed)
 
     def _kept(self, name: str, count: int) -> _Batch | None:
         """The batch of that name, if it has so many instances; one with another number is removed."""
@@ -210,11 +245,11 @@ class WorldScene:
         self._batches.pop(name).handle.remove()
         return None
 
-    def _note(self, name: str, handle: Any, bodies: Ids, pos: Array, quat: Array) -> None:
+    def _note(self, name: str, handle: Any, bodies: Ids, pos: Array, quat: Array, placed: tuple[Array, Array]) -> None:
         model = self._model
         moves = (model.body_weldid[bodies] != 0) | (model.body_mocapid[model.body_rootid[bodies]] >= 0)
         is_plain = not pos.any() and bool((quat == _NO_TURN).all())
-        self._batches[name] = _Batch(handle, bodies, pos, quat, bool(moves.any()), is_plain)
+        self._batches[name] = _Batch(handle, bodies, pos, quat, bool(moves.any()), is_plain, placed)
 
     def _can_move(self, geom: int) -> bool:
         model = self._model
@@ -222,7 +257,7 @@ class WorldScene:
         return bool(model.body_weldid[body] != 0 or model.body_mocapid[model.body_rootid[body]] >= 0)
 
     def _placed(self, bodies: Ids, pos: Array, quat: Array, data: Any) -> tuple[Array, Array]:
-        """ShownWorld positions and orientations of instances."""
+        """Positions and orientations of instances in the world."""
         turned = data.xquat[bodies]
         return data.xpos[bodies] + rotate(turned, pos), multiply_quats(turned, quat)
 
@@ -288,8 +323,14 @@ class WorldScene:
                     placed = data.xpos[batch.bodies], data.xquat[batch.bodies]
                 else:
                     placed = self._placed(batch.bodies, batch.pos, batch.quat, data)
-                batch.handle.batched_positions, batch.handle.batched_wxyzs = placed
+                if not self._is_still(batch.sent, placed):
+                    batch.handle.batched_positions, batch.handle.batched_wxyzs = batch.sent = placed
             self._show_selected(selected, data)
+
+    def _is_still(self, sent: tuple[Array, Array], placed: tuple[Array, Array]) -> bool:
+        """Whether the difference is too small to be seen: that to what was sent last, so that slow ways add up."""
+        far = float(np.abs(placed[0] - sent[0]).max())
+        return far < _STILL * float(self._model.stat.extent) and float(np.abs(placed[1] - sent[1]).max()) < _STILL
 
     def _show_selected(self, selected: str | None, data: Any) -> None:
         """An outline around the selected actor: its bodies, a little larger, of which only the far sides are drawn."""

@@ -1,10 +1,12 @@
 """A run on the page of the browser editor: the world of an episode that is simulated, and how all of them stand.
 
 The page belongs to a server in this process, which simulates nothing: it has the scene of the task as its level, and is
-shown the states that a worker tells of its own (puppet mode). What is written over the picture are overlay texts, as
-any client can set them. The workers never wait for it, and it tells them nothing.
+shown the states that a worker tells of its own (puppet mode). What is written over the picture are overlay texts, and
+which worker is shown is an overlay choice, as any client can set them. The workers never wait for it, and it tells them
+nothing.
 """
 
+import contextlib
 import logging
 import tempfile
 import threading
@@ -32,6 +34,7 @@ WORK = "watch-"
 """What the name of its temporary folder has behind its process."""
 
 _PERIOD_S = 1 / 30
+_CHOICE = "Watch"
 _FIRST_VIEW: Mapping[str, Any] = {"rotation_euler": (0.0, 20.0, 203.0), "fov": 65.0}
 _AWAY_M = (1.4, 1.0, 0.9)
 _MOST_RUNNING, _MOST_RESULTS = 8, 8
@@ -54,27 +57,26 @@ class RunWatch:
     """
 
     def __init__(self, tasks: Sequence[Task], *, web: bool = True) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix=f"{owned_name()}{WORK}", ignore_cleanup_errors=True)
-        root = Path(self._folder.name)
-        self.folder = root / "live"
-        self.folder.mkdir()
-        self._models, self._project = root / "models", open_project(root / "project")
         self._tasks = {task.name: task for task in tasks}
         self._task = tasks[0].name
-        self._save_level(self._task)
-        try:
-            self.client: URLabClient = launch(
-                self._task, step_mode=StepMode.PUPPET, project=self._project.folder, web=web
+        with contextlib.ExitStack() as opened:
+            root = Path(opened.enter_context(_temporary_folder()))
+            self.folder = root / "live"
+            self.folder.mkdir()
+            self._models, self._project = root / "models", open_project(root / "project")
+            self._save_level(self._task)
+            self.client: URLabClient = opened.enter_context(
+                launch(self._task, step_mode=StepMode.PUPPET, project=self._project.folder, web=web)
             )
-        except BaseException:
-            self._folder.cleanup()
-            raise
-        x, y, z = _AWAY_M
-        self.client.viewport.set_camera((x, y, TABLE_POSE_W.pos[2] + z), **_FIRST_VIEW)
-        self.url = self.client.viewport.editor_url() if web else None
+            x, y, z = _AWAY_M
+            self.client.viewport.set_camera((x, y, TABLE_POSE_W.pos[2] + z), **_FIRST_VIEW)
+            self.url = self.client.viewport.editor_url() if web else None
+            self._opened = opened.pop_all()
         self._fixed: bytes | None = None
         """Where what stands still was put last."""
         self._shown: LiveEpisode | None = None
+        self._workers: list[int | None] = []
+        """The process of each worker, in the order of their numbers; None where one has gone."""
         self._lock = threading.Lock()
         self._heading = "the run starts"
         self._total = self._done = self._solved = 0
@@ -93,8 +95,7 @@ class RunWatch:
 
     def close(self) -> None:
         """End the page, and remove what was written for it."""
-        self.client.close()
-        self._folder.cleanup()
+        self._opened.close()
 
     # -- what the run tells -----------------------------------------------------------------------------------------
 
@@ -114,19 +115,25 @@ class RunWatch:
 
     def look(self) -> None:
         """Show what the workers tell now."""
-        live = read_live(self.folder)
-        shown = self._choose(live)
-        if shown is not None and shown != self._shown:
-            self._show(shown)
-            self._shown = shown
-        top, bottom = self._texts(live, shown)
+        live = self._named(read_live(self.folder))
+        names = list(live)
+        chosen = self.client.debug.set_overlay_choice(_CHOICE, names if len(names) > 1 else [])
+        if chosen is None and names:
+            chosen = names[0]
+        if chosen is not None and live[chosen] != self._shown:
+            self._show(live[chosen])
+            self._shown = live[chosen]
+        top, bottom = self._texts(live, chosen)
         self.client.debug.set_overlay_text(top, anchor="top_left")
         self.client.debug.set_overlay_text(bottom, anchor="bottom_left")
 
-    def _choose(self, live: Sequence[LiveEpisode]) -> LiveEpisode | None:
-        """The worker that was shown before, or else the first: a picture that jumps is hard to follow."""
-        pid = None if self._shown is None else self._shown.pid
-        return next((one for one in live if one.pid == pid), live[0] if live else None)
+    def _named(self, live: Sequence[LiveEpisode]) -> dict[str, LiveEpisode]:
+        """What the workers simulate by their names; one that takes the place of another gets its number."""
+        by_pid = {one.pid: one for one in live}
+        new = iter([pid for pid in by_pid if pid not in self._workers])
+        self._workers = [pid if pid in by_pid else next(new, None) for pid in self._workers]
+        self._workers += new
+        return {f"worker {number}": by_pid[pid] for number, pid in enumerate(self._workers, 1) if pid is not None}
 
     def _show(self, episode: LiveEpisode) -> None:
         client = self.client
@@ -156,13 +163,16 @@ class RunWatch:
         actors = tuple(replace(one, pose=poses.get(one.name, one.pose)) for one in level.actors)
         self._project.save_level(replace(level, actors=actors))
 
-    def _texts(self, live: Sequence[LiveEpisode], shown: LiveEpisode | None) -> tuple[str, str]:
-        """The episodes that run, and the results, the newest first."""
+    def _texts(self, live: Mapping[str, LiveEpisode], shown: str | None) -> tuple[str, str]:
+        """The episodes that run, that which is shown among them, and the results, the newest first."""
         with self._lock:
             top = [f"{self._heading}: {self._done} of {self._total} episodes, {self._solved} solved"]
             bottom = [_result_line(one) for one in self._results]
-        for one in live[:_MOST_RUNNING]:
-            top += _episode_lines(one, is_shown=one is shown)
+        listed = list(live)[:_MOST_RUNNING]
+        if shown is not None and shown not in listed:
+            listed[-1] = shown
+        for name in listed:
+            top += _episode_lines(live[name], f"{name}  " if len(live) > 1 else "", is_shown=name == shown)
         if len(live) > _MOST_RUNNING:
             top.append(f"and {len(live) - _MOST_RUNNING} more")
         return "\n".join(top), "\n".join(bottom)
@@ -181,11 +191,15 @@ class RunWatch:
         self._is_closed.wait(0.5)
 
 
-def _episode_lines(episode: LiveEpisode, *, is_shown: bool) -> list[str]:
+def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix=f"{owned_name()}{WORK}", ignore_cleanup_errors=True)
+
+
+def _episode_lines(episode: LiveEpisode, worker: str, *, is_shown: bool) -> list[str]:
     mark, state = ">" if is_shown else " ", "  done" if episode.is_done else ""
     where = f"{episode.task} {seed_text(episode.seed)}  {episode.robot}"
     how = f"step {episode.step}/{episode.num_steps}  score {episode.score:.2f}{state}"
-    return [f"{mark} {where}  {how}", f"    {episode.instruction}"]
+    return [f"{mark} {worker}{where}  {how}", f"    {episode.instruction}"]
 
 
 def _result_line(result: EpisodeResult) -> str:

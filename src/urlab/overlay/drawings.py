@@ -1,4 +1,4 @@
-"""Debug drawings and overlay texts, as data that every view draws. Nothing here knows of physics or of pixels.
+"""Debug drawings, overlay texts and choices, as data that every view draws. Nothing here knows of physics or of pixels.
 
 Lengths are metres in world coordinates, thickness is pixels.
 """
@@ -6,7 +6,7 @@ Lengths are metres in world coordinates, thickness is pixels.
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -97,14 +97,24 @@ MAX_DRAWINGS = 10_000
 
 MAX_TEXT_LENGTH = 4_000
 MAX_WORD_LENGTH = 200
+MAX_CHOICES, MAX_OPTIONS = 16, 256
+
+
+@dataclass(frozen=True, slots=True)
+class ViewChoice:
+    """What a program lets people choose in the views, and what is chosen."""
+
+    options: tuple[str, ...]
+    chosen: str
 
 
 @dataclass(frozen=True, slots=True)
 class Drawings:
-    """What one view draws now: drawings in the order in which they were made, and texts by anchor."""
+    """What one view draws now: drawings in the order in which they were made, texts by anchor, choices by name."""
 
     items: tuple[Drawing, ...] = ()
     texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    choices: Mapping[str, ViewChoice] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(slots=True)
@@ -123,6 +133,7 @@ class Overlay:
         self._lock = threading.Lock()
         self._entries: dict[int, _Entry] = {}
         self._texts: dict[str, tuple[str, float]] = {}
+        self._choices: dict[str, tuple[ViewChoice, float]] = {}
         self._views: set[str] = set()
         self._next_id = 0
 
@@ -157,6 +168,36 @@ class Overlay:
             else:
                 self._texts.pop(anchor, None)
 
+    def offer_choice(self, name: str, options: Sequence[str]) -> str | None:
+        """Offer a choice for 10 s, in place of the one of that name; what is chosen. None, and no choice, if empty.
+
+        What was chosen before stays so while it is an option; otherwise the first one is. BadValue if there are too
+        many, or two are the same.
+        """
+        _check_choice(name, options)
+        with self._lock:
+            self._drop_old()
+            before = self._choices.pop(name, None)
+            if not options:
+                return None
+            if len(self._choices) >= MAX_CHOICES:
+                raise BadValue(f"there are {MAX_CHOICES} choices already: {known(self._choices)}")
+            chosen = before[0].chosen if before is not None and before[0].chosen in options else options[0]
+            self._choices[name] = (ViewChoice(tuple(options), chosen), self._clock() + TEXT_TTL_S)
+            return chosen
+
+    def choose(self, name: str, option: str) -> str:
+        """Choose an option of a choice that is offered, and return it; BadValue names what there is."""
+        with self._lock:
+            self._drop_old()
+            if name not in self._choices:
+                raise BadValue(f"there is no choice {name!r}: {known(self._choices)}")
+            choice, until_s = self._choices[name]
+            if option not in choice.options:
+                raise BadValue(f"{name} is one of {known(choice.options)}, not {option!r}")
+            self._choices[name] = (ViewChoice(choice.options, option), until_s)
+            return option
+
     def add_view(self, view: str) -> None:
         """Let a view draw, from now on, what is meant for the next picture of each view."""
         with self._lock:
@@ -182,7 +223,8 @@ class Overlay:
                     entry.waiting.discard(view)
             self._drop_old()
             texts = MappingProxyType({anchor: text for anchor, (text, _) in self._texts.items()})
-            return Drawings(tuple(one.drawing for one in shown), texts)
+            choices = MappingProxyType({name: choice for name, (choice, _) in self._choices.items()})
+            return Drawings(tuple(one.drawing for one in shown), texts, choices)
 
     def _entry(self, drawing: Drawing) -> _Entry:
         now = self._clock()
@@ -196,10 +238,18 @@ class Overlay:
         now = self._clock()
         self._entries = {key: one for key, one in self._entries.items() if _is_alive(one, now)}
         self._texts = {anchor: text for anchor, text in self._texts.items() if text[1] > now}
+        self._choices = {name: choice for name, choice in self._choices.items() if choice[1] > now}
 
 
 def _is_alive(entry: _Entry, now_s: float) -> bool:
     return entry.until_s > now_s and (entry.waiting is None or bool(entry.waiting))
+
+
+def _check_choice(name: str, options: Sequence[str]) -> None:
+    if len(options) > MAX_OPTIONS or len(set(options)) < len(options):
+        raise BadValue(f"options must be at most {MAX_OPTIONS}, no two the same; here are {len(options)}")
+    for word in (name, *options):
+        _check_length("a choice", word, MAX_WORD_LENGTH)
 
 
 def _check_length(field_name: str, text: str, limit: int) -> None:

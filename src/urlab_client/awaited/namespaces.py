@@ -99,6 +99,7 @@ class AsyncDebug(AsyncPart[DebugNamespace]):
     draw_axes = awaited(DebugNamespace.draw_axes)
     clear_markers = awaited(DebugNamespace.clear_markers)
     set_overlay_text = awaited(DebugNamespace.set_overlay_text)
+    set_overlay_choice = awaited(DebugNamespace.set_overlay_choice)
 
 
 class AsyncViewport(AsyncPart[ViewportNamespace]):

@@ -1,10 +1,10 @@
-"""``client.debug``: drawings and text in every view.
+"""``client.debug``: drawings, texts and choices in every view.
 
 Positions are metres, colours (r, g, b) in 0..1. ``ttl`` is in seconds: 0 shows once, a positive one that long, -1
 until cleared.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from urlab_client.checks import Vector, maybe_numbers, numbers
@@ -107,6 +107,17 @@ class DebugNamespace(RpcNamespace):
     def set_overlay_text(self, text: str, *, anchor: str = "top_left") -> None:
         """Show a text in a corner of every view (``anchor``: top_left, top_right, ...); an empty one clears it."""
         self._ask(wire.SetOverlayTextRequest(text=text, anchor=anchor))
+
+    def set_overlay_choice(
+        self, name: str, options: Sequence[str] | None = None, *, chosen: str | None = None
+    ) -> str | None:
+        """Let people choose one of the ``options`` on the editor's page; returns what is chosen, at first the first.
+
+        It is there for 10 seconds: offer it again to keep it and to ask what is chosen, offer nothing (``[]``) to take
+        it away. ``chosen`` chooses for them.
+        """
+        listed = None if options is None else [str(one) for one in options]
+        return self._ask(wire.SetOverlayChoiceRequest(name=name, options=listed, chosen=chosen)).chosen
 
     def _draw(
         self, shape: Callable[..., Request[Reply]], vectors: Mapping[str, Vector], *, ttl: float, **others: Any

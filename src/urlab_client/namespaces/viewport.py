@@ -14,7 +14,7 @@ from urlab_client.namespaces.base import RpcNamespace, Target, rotated, targeted
 from urlab_client.results import ShortRepr, result_of
 from urlab_client.types import CameraPose, Vec3, Vec4
 from urlab_wire.ops import viewport as wire
-from urlab_wire.ops.viewport import DrawingBlock, HeldBodyBlock
+from urlab_wire.ops.viewport import ChoiceBlock, DrawingBlock, HeldBodyBlock
 
 _STATE_PARTS = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "sensordata")
 """What the state of a `WorldView` holds, in order; the arrays of MjData have these names."""
@@ -96,6 +96,7 @@ class WorldView(ShortRepr):
     overlays: Mapping[str, bool | str] = field(repr=False)
     drawings: Sequence[DrawingBlock] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, ChoiceBlock] = field(default_factory=dict)
     held: Sequence[HeldBodyBlock] = ()
     mjb: bytes | None = field(default=None, repr=False)
     actors: Mapping[str, list[int]] | None = field(default=None, repr=False)

@@ -1,4 +1,4 @@
-"""Debug drawings. Positions are metres, colours (r, g, b) in 0..1.
+"""Debug drawings, overlay texts, choices. Positions are metres, colours (r, g, b) in 0..1.
 
 ``ttl`` is in wall seconds: 0 shows in the next picture only, a negative one stays until cleared.
 """
@@ -103,3 +103,20 @@ class SetOverlayTextRequest(Request["SetOverlayTextReply"], tag="set_overlay_tex
 
 class SetOverlayTextReply(Reply, tag="set_overlay_text_ok"):
     """It was done; there is nothing more to say."""
+
+
+class SetOverlayChoiceRequest(Request["SetOverlayChoiceReply"], tag="set_overlay_choice"):
+    """Let people choose one of the ``options`` in every view for 10 s (none: take it away), or say what is ``chosen``.
+
+    An extension. Offered again, it keeps what is chosen.
+    """
+
+    name: Name
+    options: list[Name] | None = None
+    chosen: Name | None = None
+
+
+class SetOverlayChoiceReply(Reply, tag="set_overlay_choice_ok"):
+    """``chosen`` is what is chosen now; absent when the choice was taken away."""
+
+    chosen: str | None = None

@@ -154,6 +154,13 @@ class DrawingBlock(msgspec.Struct, omit_defaults=True):
     scale: float | None = None
 
 
+class ChoiceBlock(msgspec.Struct):
+    """A choice that people have in the views, and what is chosen."""
+
+    options: list[str]
+    chosen: str
+
+
 class HeldBodyBlock(msgspec.Struct, omit_defaults=True):
     """A body that a session pushes or drags: ``point`` in the body's frame, the rest in the world's (m, N, N m)."""
 
@@ -191,6 +198,7 @@ class ReadViewReply(Reply, tag="read_view_ok"):
     overlays: dict[str, bool | str]
     drawings: list[DrawingBlock]
     texts: dict[str, str]
+    choices: dict[str, ChoiceBlock]
     held: list[HeldBodyBlock]
     mjb: bytes | None = None
     actors: dict[str, list[int]] | None = None

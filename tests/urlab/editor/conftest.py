@@ -75,13 +75,16 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def open_page(client: URLabClient, browser: Any) -> Iterator[Callable[..., Any]]:
     """Opens an `EditorPage` in a tab of its own, of any size, on a system that is set to dark or light.
 
-    All are closed with the test. ``url`` is that of another server.
+    All are closed with the test. ``url`` is that of another server; ``script`` runs before those of the page.
     """
     opened = []
 
-    def start(size: tuple[int, int] | None = None, *, dark: bool = False, url: str | None = None) -> Any:
+    def start(
+        size: tuple[int, int] | None = None, *, dark: bool = False, url: str | None = None, script: str = ""
+    ) -> Any:
         tab = browser.open("about:blank")
         opened.append(tab)
+        tab.ask("Page.addScriptToEvaluateOnNewDocument", source=script)
         if size is not None:
             tab.resize(*size)
         if dark:

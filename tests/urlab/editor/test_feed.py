@@ -18,20 +18,35 @@ LIMP = '<mujoco model="limp"><worldbody><body name="limp"><freejoint/></body></w
 
 
 @pytest.fixture
-def link(tmp_path: Path) -> Iterator[ServerLink]:
-    """To a server that plays the demo level."""
+def server(tmp_path: Path) -> Iterator[Server]:
+    """It plays the demo level."""
     (tmp_path / "limp.xml").write_text(LIMP)
     (tmp_path / "Levels").mkdir()
     (tmp_path / "Levels/limp.toml").write_text(
         f'version = 1\nname = "limp"\n[[actors]]\nname = "limp"\nactor_id = "limp"\nblueprint = "{tmp_path}/limp.xml"\n'
         "location = [0.0, 0.0, 0.0]\n"
     )
-    server = Server(ServerConfig(project=tmp_path, ports=Ports.any()), ["demo"])
-    server.begin()
-    opened = ServerLink(transport=InProcessTransport(server.dispatcher.handle))
+    opened = Server(ServerConfig(project=tmp_path, ports=Ports.any()), ["demo"])
+    opened.begin()
+    opened.open_sockets()
     yield opened
     opened.close()
-    server.close()
+
+
+@pytest.fixture
+def link(server: Server) -> Iterator[ServerLink]:
+    """To that server."""
+    opened = ServerLink(lambda: InProcessTransport(server.dispatcher.handle))
+    yield opened
+    opened.close()
+
+
+def test_a_link_to_a_live_server_does_not_subscribe_to_its_states(server: Server):
+    link = ServerLink.at(server.endpoints()["step"])
+    for ask in (link.read, link.change, link.draw):
+        assert "panda" in ask(lambda client: client.articulations)
+    assert "urlab-states" not in [thread.name for thread in threading.enumerate()]
+    link.close()
 
 
 def test_a_view_goes_on_after_those_who_draw_have_failed(link: ServerLink, caplog: pytest.LogCaptureFixture):

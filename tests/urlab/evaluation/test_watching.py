@@ -1,10 +1,13 @@
 """What the page of a watched run shows, read as the page reads it."""
 
+import os
 import pickle
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,6 +20,7 @@ from urlab.evaluation.watching import RunWatch, tasks_of
 from urlab.evaluation.workers.live import read_live
 from urlab.evaluation.workers.messages import Begin, Step, WorkerFrame, WorkerSettings
 from urlab.evaluation.workers.worker import Worker
+from urlab_wire.ops.viewport import ChoiceBlock
 
 STEPS = 3
 
@@ -69,6 +73,38 @@ def test_the_page_shows_the_world_and_the_goal_of_the_episode_that_is_simulated(
     np.testing.assert_array_equal(watch.client.runtime.read_mocap_pose("cabinet_cabinet").pos, state[3][0, :3])
     worker.close()
     assert read_live(watch.folder) == []
+
+
+def test_who_watches_chooses_the_worker_and_one_that_is_replaced_keeps_its_number(
+    watch: RunWatch, panda_task: Task, actions: tuple[Action, ...], tmp_path: Path
+):
+    worker, _ = worked(panda_task, tmp_path, actions, watch.folder)
+    (live,) = read_live(watch.folder)
+    qpos = live.arrays()[0] + 0.01
+    other = msgspec.structs.replace(live, pid=os.getppid(), seed=8, qpos=qpos.tobytes())
+    watch.look()
+    assert watch.client.viewport.read().choices == {}
+    (watch.folder / f"{other.pid}.live").write_bytes(msgspec.msgpack.encode(other))
+    watch.look()
+    (choice,) = watch.client.viewport.read().choices.items()
+    assert choice == ("Watch", ChoiceBlock(["worker 1", "worker 2"], "worker 1"))
+    watch.client.debug.set_overlay_choice("Watch", chosen="worker 2")
+    watch.look()
+    view = watch.client.viewport.read()
+    assert [line[:30] for line in view.texts["top_left"].splitlines()[1::2]] == [
+        "  worker 1  block_and_drawer 0", "> worker 2  block_and_drawer 0"
+    ]  # fmt: skip
+    np.testing.assert_array_equal(np.frombuffer(view.state, "<f8")[: len(qpos)], qpos)
+    (watch.folder / f"{other.pid}.live").unlink()
+    with subprocess.Popen("cat", stdin=subprocess.PIPE) as process:
+        replaced = msgspec.structs.replace(other, pid=process.pid)
+        (watch.folder / f"{process.pid}.live").write_bytes(msgspec.msgpack.encode(replaced))
+        watch.look()
+        assert "> worker 2" in watch.client.viewport.read().texts["top_left"]
+        worker.close()
+        watch.look()
+        assert watch.client.viewport.read().choices == {}
+        assert "> block_and_drawer 008" in watch.client.viewport.read().texts["top_left"]
 
 
 def test_an_episode_that_is_watched_comes_to_the_same_state(

@@ -10,7 +10,7 @@ from viser import Icon
 
 from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
-from urlab.editor.server_link import FAILURES
+from urlab.editor.server_link import FAILURES, reason
 from urlab_client import URLabClient
 from urlab_client.enums import CameraMode
 from urlab_client.handles.frame import rgb_picture
@@ -39,7 +39,7 @@ class CamerasPanel(Panel):
         self._picture = gui.add_image(np.full((90, 160, 3), 230, np.uint8), visible=False)
         self._legend = gui.add_markdown("")
         self.page.button("Look through it in the view", "look through a camera", self._look_through, icon=Icon.EYE)
-        self._is_closed = threading.Event()
+        self._is_closed, self._is_chosen = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._camera.on_update(lambda _: self._follow())
 
@@ -56,6 +56,7 @@ class CamerasPanel(Panel):
     def close(self) -> None:
         """No more pictures."""
         self._is_closed.set()
+        self._is_chosen.set()
 
     def _change_mode(self, event: Any) -> None:
         if event.client is not None and self._camera.value != _NONE:
@@ -70,25 +71,30 @@ class CamerasPanel(Panel):
     def _follow(self) -> None:
         """Fetch pictures while a camera is chosen; a camera that no page shows draws nothing."""
         self._picture.visible = self._camera.value != _NONE
-        if self._thread is None or not self._thread.is_alive():
+        self._is_chosen.set()
+        if self._thread is None:
             self._thread = threading.Thread(target=self._fetch, name="urlab-editor-camera", daemon=True)
             self._thread.start()
 
     def _fetch(self) -> None:
-        while self._camera.value != _NONE and not self._is_closed.is_set():
+        while not self._is_closed.is_set():
             begin_s, name = time.monotonic(), self._camera.value
+            if name == _NONE:
+                self._legend.content = ""
+                self._is_chosen.wait()
+                self._is_chosen.clear()
+                continue
             try:
-                frame = self.page.editor.cameras.frame(name)
-                self._show(frame)
+                self._show(self.page.editor.cameras.frame(name))
             except FAILURES as failed:
-                self._legend.content = str(failed)
+                self._legend.content = reason(failed)
             self._is_closed.wait(max(0.02, _PERIOD_S - (time.monotonic() - begin_s)))
-        self._legend.content = ""
 
     def _show(self, frame: Any) -> None:
         pixels, legend = shown_pixels(frame)
         self._picture.image = pixels
         self._legend.content = legend
+        self.page.follow(self._mode, frame.mode.value)
 
 
 def shown_pixels(frame: Any) -> tuple[Any, str]:

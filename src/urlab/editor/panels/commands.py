@@ -6,7 +6,11 @@ from typing import Any
 from urlab.editor.panels.base import Panel
 from urlab_wire.catalogue import CATALOGUE
 
-_NOT_OFFERED = ("hello", "step")
+_NOT_OFFERED = frozenset((
+    "hello", "step", "set_mode", "set_control_source", "set_twist", "set_sim_options", "restore_state", "replay_load",
+    "replay_set_active", "replay_seek", "set_viewport_overlays", "editor_address",
+))  # fmt: skip
+"""Ops that mean nothing by themselves, though no field is always needed."""
 
 
 class CommandPalette(Panel):

@@ -25,7 +25,8 @@ _MOST_SLIDERS = 40
 _HINGE, _SLIDE = int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE)
 _ENDLESS_TURN = 3.1416
 _ENDLESS_WAY = 5.0
-_ASKED, _MOST_ROWS = 256, 20
+_MOST_ROWS = 20
+_NOTHING_SELECTED = "Nothing is selected: click an actor, or choose it under *Scene*."
 _ROWS_STYLE = "padding:0 1em 0.5em;font-size:0.85em;font-variant-numeric:tabular-nums;overflow-wrap:anywhere"
 
 
@@ -38,7 +39,7 @@ class InspectorPanel(Panel):
 
     def build(self) -> None:
         """A heading; the rest comes with a selection."""
-        self._heading = self.gui.add_markdown("Nothing is selected: click an actor, or choose it under *Scene*.")
+        self._heading = self.gui.add_markdown(_NOTHING_SELECTED)
         self._place = ActorPlace(self.page)
         self._folder = self.gui.add_folder(None)
         self._folders: list[Any] = []
@@ -67,7 +68,7 @@ class InspectorPanel(Panel):
         actor = world.view.selected if world.view.selected in world.actors else None
         self._place.show(None if world.view.playing else actor)
         if actor is None:
-            self._heading.content = "Nothing is selected: click an actor, or choose it under *Scene*."
+            self._heading.content = _NOTHING_SELECTED
             return
         self._heading.content = f"### {actor}\n\n{_summary(world, actor)}"
         with self._folder:
@@ -82,7 +83,7 @@ class InspectorPanel(Panel):
 
     def close(self) -> None:
         """An edit that waits is not made any more."""
-        self._place.show(None)
+        self._place.close()
 
     def _add_folder(self, label: str, **options: Any) -> Any:
         self._folders.append(self.gui.add_folder(label, **options))
@@ -100,11 +101,11 @@ class InspectorPanel(Panel):
             index
             for index in _of_actor(model.njnt, model.joint, actor)
             if int(model.jnt_type[index]) in (_HINGE, _SLIDE)
-        ][:_MOST_SLIDERS]
+        ]
         if not joints:
             return
         folder = self._add_folder("Joints")
-        for index in joints:
+        for index in joints[:_MOST_SLIDERS]:
             low, high = _range(model, index)
             address = int(model.jnt_qposadr[index])
             name = model.joint(index).name
@@ -117,6 +118,12 @@ class InspectorPanel(Panel):
                 )  # fmt: skip
             slider.on_update(partial(self._set_joint, actor, name))
             self._live.append(partial(self._follow, slider, "qpos", address, low, high))
+        self._write_rest(folder, len(joints))
+
+    def _write_rest(self, folder: Any, count: int) -> None:
+        if count > _MOST_SLIDERS:
+            with folder:
+                self.gui.add_markdown(f"and {count - _MOST_SLIDERS} more, which have no sliders here")
 
     def _set_joint(self, actor: str, joint: str, event: Any) -> None:
         if event.client is None:
@@ -138,7 +145,7 @@ class InspectorPanel(Panel):
 
     def _write_actuators(self, world: ShownWorld, actor: str, source: str | None) -> None:
         model = world.model
-        actuators = _of_actor(model.nu, model.actuator, actor)[:_MOST_SLIDERS]
+        actuators = _of_actor(model.nu, model.actuator, actor)
         if not actuators or not world.view.playing:
             return
         folder = self._add_folder("Actuators")
@@ -149,7 +156,7 @@ class InspectorPanel(Panel):
                 )
             )
         by_page.on_update(lambda event: self._set_source(event, actor, bool(by_page.value)))
-        for index in actuators:
+        for index in actuators[:_MOST_SLIDERS]:
             low, high = _control_range(model, index)
             name = model.actuator(index).name.removeprefix(f"{actor}_")
             with folder:
@@ -162,18 +169,22 @@ class InspectorPanel(Panel):
                 slider.on_update(partial(self._set_control, actor, name))
             else:
                 self._live.append(partial(self._follow, slider, "ctrl", index, low, high))
+        self._write_rest(folder, len(actuators))
 
     def _set_source(self, event: Any, actor: str, by_page: bool) -> None:
         if event.client is not None:
             source = "ui" if by_page else "zmq"
+
+            def work(client: URLabClient) -> bool:
+                client.runtime.set_control_source(source, articulation=actor)
+                return True
+
+            if not self.page.change(f"{actor} follows {source}", work):
+                return
             if by_page:
                 self.page.on_leave[actor] = lambda client: client.runtime.set_control_source("zmq", articulation=actor)
             else:
                 self.page.on_leave.pop(actor, None)
-            self.page.change(
-                f"{actor} follows {source}",
-                lambda client: client.runtime.set_control_source(source, articulation=actor),
-            )
 
     def _set_control(self, actor: str, actuator: str, event: Any) -> None:
         if event.client is not None:
@@ -235,8 +246,7 @@ class InspectorPanel(Panel):
         def refresh(world: ShownWorld) -> None:
             if world.view.playing:
                 with contextlib.suppress(*FAILURES):  # the level was stopped since the view was read
-                    found = self.page.editor.link.read(lambda client: client.runtime.get_contacts(max_contacts=_ASKED))
-                    text.content = contacts_html(found, bodies)
+                    text.content = contacts_html(self.page.editor.contacts(), bodies)
 
         self._live.append(refresh)
 
@@ -286,7 +296,7 @@ def contacts_html(found: ContactsResult, bodies: Collection[str]) -> str:
         if one.body1 in bodies or one.body2 in bodies
     ]
     more = f"<div>and {len(rows) - _MOST_ROWS} more</div>" if len(rows) > _MOST_ROWS else ""
-    more += f"<div>looked at {_ASKED} of {found.n_contacts} contacts</div>" if found.truncated else ""
+    more += f"<div>looked at {len(found.contacts)} of {found.n_contacts} contacts</div>" if found.truncated else ""
     return f'<div style="{_ROWS_STYLE}">{"".join(rows[:_MOST_ROWS]) or "touches nothing"}{more}</div>'
 
 

@@ -1,6 +1,6 @@
 """The level bar: new, load, save, undo, redo; import and spawn models, lights and grids; quick convert."""
 
-import itertools
+import secrets
 from typing import Any
 
 from viser import Icon
@@ -9,6 +9,7 @@ from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
 from urlab.editor.server_link import FAILURES
 from urlab_client import URLabClient
+from urlab_client.types import LevelStatus
 from urlab_wire.ops.outliner import ConversionBlock
 
 _MOST_UPLOAD_MB = 60
@@ -62,7 +63,6 @@ class LevelPanel(Panel):
             page.button("Convert the selected mesh", "convert a mesh", self._convert, icon=Icon.TRANSFORM)
             self._conversions = gui.add_markdown("", visible=False)
         self._paths: dict[str, str] = {}
-        self._numbers = itertools.count(1)
         self._is_converting = True
         """Whether a mesh is being cut up, as far as is known."""
 
@@ -106,7 +106,8 @@ class LevelPanel(Panel):
         return self._paths[self._blueprint.value]
 
     def _free_id(self) -> str:
-        return f"page{self.page.number + 1}-{next(self._numbers)}"
+        """An id that no actor has, also none of a level that was saved: spawning one that is there adds nothing."""
+        return f"page-{secrets.token_hex(6)}"
 
     def _spawn_light(self, client: URLabClient) -> None:
         x, y, z = self._place.value
@@ -136,13 +137,16 @@ class LevelPanel(Panel):
 
         blueprint = self.page.change(f"import {file.name}", work)
         if blueprint is not None:
+            self.page.editor.pictures.forget()
             self._list()
             if blueprint.short_name in self._paths:
                 self._blueprint.value = blueprint.short_name
             self.page.tell(f"{blueprint.short_name} is imported", "Press Add to put it into the level.")
 
     def show_status(self, world: ShownWorld) -> None:  # noqa: ARG002 - for every panel
-        """How far the meshes are that are being cut up; asked for until all are done."""
+        """Whether the level has changes, and how far meshes are that are being cut up, asked for until all are done."""
+        if self.page.editor.level is not None:
+            self._open.content = level_lines(self.page.editor.level)
         if not self._is_converting:
             return
         actors = self.page.read(lambda client: client.outliner.list_actors())
@@ -169,15 +173,21 @@ class LevelPanel(Panel):
         self._blueprint.options = tuple(self._paths) or ("(none)",)
         if chosen not in self._paths or chosen == "(none)":
             self._show_picture()
-        changed = " · **not saved**" if level.unsaved_changes else ""
-        last = f"  \nundo: *{level.can_undo}*" if level.can_undo else ""
-        again = f"  \nredo: *{level.can_redo}*" if level.can_redo else ""
-        self._open.content = f"{level.level_path}{changed}{last}{again}"
+        self.page.editor.level = level
+        self._open.content = level_lines(level)
 
     def _show_picture(self) -> None:
         path = self._paths.get(self._blueprint.value)
         picture = None if path is None else self.page.editor.pictures.get(path, *_PICTURE)
         self._picture.content = picture or ""
+
+
+def level_lines(level: LevelStatus) -> str:
+    """The level, whether it has changes, and what can be taken back or made again, as Markdown."""
+    changed = " · **not saved**" if level.unsaved_changes else ""
+    last = f"  \nundo: *{level.can_undo}*" if level.can_undo else ""
+    again = f"  \nredo: *{level.can_redo}*" if level.can_redo else ""
+    return f"{level.level_path}{changed}{last}{again}"
 
 
 def conversion_line(one: ConversionBlock) -> str:
@@ -186,7 +196,7 @@ def conversion_line(one: ConversionBlock) -> str:
     return f"{'**failed** ' if one.state == 'failed' else ''}{one.message}{seconds}"
 
 
-def _lists(client: URLabClient) -> tuple[list[str], Any, Any]:
+def _lists(client: URLabClient) -> tuple[list[str], Any, LevelStatus]:
     return (
         [one.name for one in client.scene.list_levels()],
         client.outliner.list_blueprints(),

@@ -34,7 +34,8 @@ class ActorPlace:
         """Offer that actor's place, or none."""
         info = None if actor is None else self._read(actor)
         if info is None or actor != self._actor:
-            self._clear()
+            self._finish()
+            self.close()
         if info is None:
             return
         if self._folder is None:
@@ -48,7 +49,14 @@ class ActorPlace:
         found = self._page.read(lambda client: client.outliner.find_actors(name_prefix=actor)) or []
         return next((one for one in found if one.name == actor), None)
 
-    def _clear(self) -> None:
+    def _finish(self) -> None:
+        """Make the edit that waits, if one does: its numbers are about to go."""
+        if self._waiting is not None and self._waiting.is_alive() and self._actor is not None:
+            self._waiting.cancel()
+            self._move(self._actor)
+
+    def close(self) -> None:
+        """Take the fields away; an edit that waits is not made any more."""
         if self._waiting is not None:
             self._waiting.cancel()
         if self._folder is not None:

@@ -1,6 +1,6 @@
 """Recordings: record, save, list, replay with a scrub bar, download as a film."""
 
-import time
+import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,11 @@ class RecordingPanel(Panel):
             film.on_click(lambda _: self._film())
             self._progress: Any = gui.add_progress_bar(0.0, visible=False)
         self._replaying: ReplayStatus | None = None
+        self._is_closed = threading.Event()
+
+    def close(self) -> None:
+        """A film that is being made goes on; no thread waits for it here."""
+        self._is_closed.set()
 
     def _press(self, word: str) -> None:
         actions: dict[str, Any] = {
@@ -91,8 +96,7 @@ class RecordingPanel(Panel):
             if self._scrub.max != last:
                 self._scrub.max = last
             self.page.follow(self._scrub, int(min(last, self._replaying.frame)))
-        recorded = self.page.editor.recording
-        self._state.content = recorded or ""
+        self._state.content = self.page.editor.recording
 
     # -- film -------------------------------------------------------------------------------------------------------
 
@@ -101,22 +105,32 @@ class RecordingPanel(Panel):
         if name == _NONE:
             self.page.tell("There is no recording", "Save one first.", is_error=True)
             return
-        begun = self.page.change(f"make a film of {name}", lambda client: client.recording.export(name, wait=False))
-        if begun is None:
+        film = self.page.change(f"make a film of {name}", lambda client: client.recording.export(name, wait=False))
+        if film is None:
             return
         self._progress.visible = True
-        while begun is not None and begun.is_unfinished:
-            time.sleep(_LOOK_S)
-            found = self.page.read(partial(_status, begun.export_id))
-            begun = found[0] if found else None
-            if begun is not None:
-                self._progress.value = 100.0 * begun.done / max(1, begun.total)
+        while film is not None and film.is_unfinished:
+            if self._is_closed.wait(_LOOK_S):
+                return
+            found = self.page.read(partial(_status, film.export_id))
+            film = found[0] if found else None
+            if film is not None:
+                self._progress.value = 100.0 * film.done / max(1, film.total)
         self._progress.visible = False
-        if begun is not None and begun.message:
-            self.page.tell("The film could not be made", begun.message, is_error=True)
-        elif begun is not None:
-            film = Path(begun.path)
+        if film is None:
+            self.page.tell(
+                "The film is lost from sight", "The server does not answer; it may still make it.", is_error=True
+            )
+        elif film.message:
+            self.page.tell("The film could not be made", film.message, is_error=True)
+        else:
+            self._download(Path(film.path))
+
+    def _download(self, film: Path) -> None:
+        try:
             self.page.client.send_file_download(film.name, film.read_bytes())
+        except OSError as failed:
+            self.page.tell("The film cannot be read", str(failed), is_error=True)
 
 
 def _status(export_id: str, client: URLabClient) -> list[ExportStatus]:

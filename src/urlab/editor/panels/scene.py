@@ -21,7 +21,7 @@ class OutlinerPanel(Panel):
     def build(self) -> None:
         """A field for the search, the rows, and what can be done with the selected actor."""
         page, gui = self.page, self.gui
-        self._search = gui.add_text("Search", "", hint="GeomMesh of a name; also finds joints, bodies, sensors ...")
+        self._search = gui.add_text("Search", "", hint="Part of a name; also finds joints, bodies, sensors ...")
         self._search.on_update(lambda _: self._list())
         self._rows_folder = gui.add_folder(None)
         self._rows: list[Any] = []
@@ -48,8 +48,9 @@ class OutlinerPanel(Panel):
         else:
             self.page.change(f"frame {name}", lambda client: client.viewport.frame_actor(name, by_name=True))
 
-    def _select(self, actor: str, _event: Any) -> None:
-        self.page.editor.select(self.page, actor)
+    def _select(self, actor: str | None, _event: Any) -> None:
+        if actor is not None:
+            self.page.editor.select(self.page, actor)
 
     def show_model(self, world: ShownWorld) -> None:  # noqa: ARG002 - for every panel
         """Another level, or the same one edited."""
@@ -75,16 +76,17 @@ class OutlinerPanel(Panel):
         self._rows = []
         with self._rows_folder:
             for label, actor, icon in rows:
-                button = self.gui.add_button(label, icon=icon, color="blue" if label.startswith("●") else "gray")
+                color: Any = "blue" if label.startswith("●") else "gray"
+                button = self.gui.add_button(label, icon=icon, color=color, disabled=actor is None)
                 button.on_click(partial(self._select, actor))
                 self._rows.append(button)
 
-    def _wanted_rows(self, world: ShownWorld) -> list[tuple[str, str, Any]]:
-        """Label, actor and icon of each row."""
+    def _wanted_rows(self, world: ShownWorld) -> list[tuple[str, str | None, Any]]:
+        """Label, actor and icon of each row; the last one may say how many there is no room for."""
         wanted, selected = self._search.value.strip().lower(), world.view.selected
-        rows: list[tuple[str, str, Any]] = []
+        rows: list[tuple[str, str | None, Any]] = []
         for actor in world.actors:
-            parts = part_names(world.model, actor)
+            parts = part_names(world.model, actor) if wanted or actor == selected else []
             found = [part for part in parts if wanted and wanted in part.lower()]
             if wanted and wanted not in actor.lower() and not found:
                 continue
@@ -93,7 +95,7 @@ class OutlinerPanel(Panel):
             rows += [(f"    {part}", actor, Icon.CORNER_DOWN_RIGHT) for part in shown_parts]
         if len(rows) > _MOST_ROWS:
             more = len(rows) - _MOST_ROWS
-            rows = [*rows[:_MOST_ROWS], (f"... {more} more: search", rows[0][1], Icon.DOTS)]
+            rows = [*rows[:_MOST_ROWS], (f"... {more} more: search", None, Icon.DOTS)]
         return rows
 
 

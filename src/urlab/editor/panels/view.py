@@ -65,10 +65,12 @@ class ViewPanel(Panel):
             return
         world = self.page.world
         selected = None if world is None else world.view.selected
-        if self._track.value and selected is not None:
-            self.page.change(f"track {selected}", lambda client: client.viewport.track_actor(selected, by_name=True))
-        else:
+        if not self._track.value:
             self.page.change("stop tracking", lambda client: client.viewport.untrack())
+        elif selected is None:
+            self.page.tell("No actor is selected", "Click one in the view, or choose it in the list.", is_error=True)
+        else:
+            self.page.change(f"track {selected}", lambda client: client.viewport.track_actor(selected, by_name=True))
 
     def _change_overlay(self, event: Any, word: str) -> None:
         if event.client is not None:

@@ -1,8 +1,10 @@
-"""The keyboard on the page: the one table of hotkeys, told key by key, so that a key that is held is also let go.
+"""The keyboard on the page: the one table of hotkeys, and which keys that drive are held.
 
 viser has hotkeys of its own, but tells nothing of a key's release. So the page gets a script of ours, which opens a
-second websocket at `PATH` and sends every key of the table, down and up, that is not typed into a field. Buttons with
-``data-urlab-key`` are such keys for a pointer or a finger. `appearance` uses the same websocket.
+second websocket at `PATH`. It sends every key of the table that is not typed into a field, and of the keys that drive
+all that are held, again and again: when it is not heard any more, whatever the reason, the robot stops. A key that
+cannot be sent is named on the page. Buttons with ``data-urlab-key`` are such keys for a pointer or a finger.
+`appearance` uses the same websocket.
 """
 
 import asyncio
@@ -28,34 +30,54 @@ log = logging.getLogger("urlab.editor")
 PATH = "/urlab/keys"
 HELP_KEY = "?"
 _STOP_KEY = "x"
-_TWIST = frozenset(one.key for one in TWIST_KEYS)
-_KEYS = [HELP_KEY, *(one.key for one in HOTKEYS), *_TWIST]
+_HELD = frozenset(one.key for one in TWIST_KEYS if one.key != _STOP_KEY)
+"""Keys that drive while they are held."""
+_PRESSED = frozenset((HELP_KEY, _STOP_KEY, *(one.key for one in HOTKEYS)))
+_TELL_S, _SILENT_S = 0.3, 2.0
+"""How often a page tells what is held, and after how long without a word it is let go."""
 
 SCRIPT = """<script>(() => {
-  const keys = new Set(KEYS), named = {" ": "space", "Tab": "tab"}, held = new Set();
-  let socket = null;
+  const drives = new Set(HELD), keys = new Set([...drives, ...PRESSED]);
+  const named = {" ": "space", "Tab": "tab"}, held = new Set();
+  let socket = null, fading = 0;
   const page = () => document.querySelector("[data-urlab-page]")?.dataset.urlabPage;
   const open = () => {
     const query = new URLSearchParams(location.search).get("token");
     const base = location.href.replace(/^http/, "ws").replace(/[?#].*$/, "").replace(/\\/$/, "");
     socket = new WebSocket(base + "PATH" + (query ? "?token=" + encodeURIComponent(query) : ""));
-    socket.onclose = () => { held.clear(); setTimeout(open, 2000); };
+    socket.onopen = () => tellHeld();
+    socket.onmessage = (event) => warn(JSON.parse(event.data).lost);
+    socket.onclose = () => setTimeout(open, 2000);
   };
   const tell = (what) => {
     if (!page() || socket.readyState !== 1) return false;
     socket.send(JSON.stringify({page: page(), ...what}));
     return true;
   };
-  const send = (key, down) => tell({key, down});
+  const tellHeld = () => tell({held: [...held].filter((key) => drives.has(key))});
   window.urlabTell = tell;
+  const warn = (key) => {
+    let notice = document.getElementById("urlab-warning");
+    if (!notice) {
+      notice = document.createElement("div");
+      notice.id = "urlab-warning";
+      notice.role = "alert";
+      notice.style.cssText = "position:fixed;z-index:1000;top:40%;left:50%;translate:-50%;padding:0.6em 1em;" +
+        "border-radius:4px;font:14px/1.4 system-ui;color:#fff;background:#b02a2a;pointer-events:none";
+      document.body.append(notice);
+    }
+    notice.textContent = `Not connected to the server: the key ${key.toUpperCase()} has no effect.`;
+    clearTimeout(fading);
+    fading = setTimeout(() => notice.remove(), 5000);
+  };
   const isTyped = (target) => target instanceof HTMLElement &&
     (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) ||
      target.getAttribute("role") === "slider" || target.closest("[role=dialog]"));
   const on = (event, down) => {
     const key = named[event.key] || (event.key.length === 1 ? event.key.toLowerCase() : event.key);
-    if (!keys.has(key) || event.ctrlKey || event.metaKey || event.altKey) return;
-    const isButton = event.target instanceof HTMLButtonElement;
-    if (down && (isTyped(event.target) || key === "tab" || (isButton && key === "space"))) return;
+    const isOther = event.ctrlKey || event.metaKey || event.altKey || isTyped(event.target) || key === "tab" ||
+      (key === "space" && event.target instanceof Element && event.target.closest("button, [role=tab], [role=button]"));
+    if (down ? isOther || !keys.has(key) : !held.has(key)) return;
     event.stopImmediatePropagation();
     event.preventDefault();
     hold(key, down);
@@ -63,12 +85,14 @@ SCRIPT = """<script>(() => {
   const hold = (key, down) => {
     if (down === held.has(key)) return;
     if (down) held.add(key); else held.delete(key);
-    send(key, down);
+    const isTold = drives.has(key) ? tellHeld() : !down || tell({key});
+    if (down && !isTold) warn(key);
   };
   const pad = new Map();
   const padKey = (event) => event.target instanceof Element &&
     event.target.closest("button[data-urlab-key]")?.dataset.urlabKey;
   const letGo = (by) => { if (pad.has(by)) { hold(pad.get(by), false); pad.delete(by); } };
+  const letAllGo = () => { held.clear(); pad.clear(); tellHeld(); };
   addEventListener("pointerdown", (event) => {
     const key = padKey(event);
     if (!key || event.button !== 0) return;
@@ -85,9 +109,19 @@ SCRIPT = """<script>(() => {
   addEventListener("contextmenu", (event) => { if (padKey(event)) event.preventDefault(); }, true);
   addEventListener("keydown", (event) => on(event, true), true);
   addEventListener("keyup", (event) => on(event, false), true);
-  addEventListener("blur", () => { for (const key of [...held]) { held.delete(key); send(key, false); } });
+  addEventListener("blur", letAllGo);
+  addEventListener("pagehide", letAllGo);
+  document.addEventListener("visibilitychange", () => { if (document.hidden) letAllGo(); });
+  setInterval(() => { if ([...held].some((key) => drives.has(key))) tellHeld(); }, TELL_MS);
   open();
-})();</script>""".replace("KEYS", json.dumps(_KEYS)).replace("PATH", PATH)
+})();</script>"""
+for _word, _value in (
+    ("HELD", json.dumps(sorted(_HELD))),
+    ("PRESSED", json.dumps(sorted(_PRESSED))),
+    ("PATH", PATH),
+    ("TELL_MS", str(round(1000 * _TELL_S))),
+):
+    SCRIPT = SCRIPT.replace(_word, _value)
 
 
 def key_table() -> str:
@@ -119,58 +153,77 @@ class PageKeys:
         self._editor = editor
 
     async def serve(self, connection: ServerConnection) -> None:
-        """One page's keys, until it closes; a robot that is driven then stops."""
+        """One page's keys, until it closes or falls silent; a robot that it drives then stops."""
         held: list[str] = []
+        drives = False
         try:
-            async for message in connection:
-                page, told = self._read(message)
+            while True:
+                told = await self._next(connection, _SILENT_S if held else None)
+                page = next((one for one in self._editor.pages if one.key == told.get("page")), None)
+                wanted = held if page is not None else []
                 if page is None:
-                    continue
-                if "dark" in told:
+                    await self._refuse(connection, told)
+                elif "dark" in told:
                     await asyncio.to_thread(page.set_dark, bool(told["dark"]))
-                    continue
-                key = str(told.get("key"))
-                if key not in _KEYS:
-                    continue
-                if told.get("down"):
-                    if key in _TWIST and key != _STOP_KEY:
-                        held.append(key)
+                elif (key := str(told.get("key"))) in _PRESSED:
                     await asyncio.to_thread(self._do, page, key)
-                elif key in held:
-                    held.remove(key)
-                    await (asyncio.to_thread(self._do, page, held[-1]) if held else asyncio.to_thread(self._stop))
+                elif isinstance(told.get("held"), list):
+                    wanted = [key for key in map(str, told["held"]) if key in _HELD]
+                if wanted != held:
+                    held = wanted
+                    drives = await asyncio.to_thread(self._drive, page, held, drives)
         except ConnectionClosed:
             pass
         finally:
-            if held:
-                await asyncio.to_thread(self._stop)
+            await asyncio.to_thread(self._drive, None, [], drives)
 
-    def _read(self, message: Any) -> "tuple[Page | None, dict[str, Any]]":
-        """Which page said what; None where it cannot be read, or names no page that is open."""
-        try:
-            told = json.loads(message)
-            return next((one for one in self._editor.pages if one.key == told["page"]), None), told
-        except (ValueError, TypeError, KeyError):
-            return None, {}
+    async def _next(self, connection: ServerConnection, patience_s: float | None) -> dict[str, Any]:
+        """What the page tells next; nothing if that cannot be read, or does not come in time."""
+        with contextlib.suppress(ValueError, TimeoutError):
+            async with asyncio.timeout(patience_s):
+                told = json.loads(await connection.recv())
+            return told if isinstance(told, dict) else {}
+        return {}
 
-    def _stop(self) -> None:
-        """The page may have lost its right to change things, or be gone; the robot stops all the same."""
-        with contextlib.suppress(*FAILURES):
-            self._editor.note(self._editor.link.change(lambda client: self._press(client, _STOP_KEY)) or "stop")
+    async def _refuse(self, connection: ServerConnection, told: dict[str, Any]) -> None:
+        """A page that is not known, as it was away and is on its way back, is told of the key that does nothing."""
+        keys = [told["key"]] if "key" in told else told.get("held")
+        if isinstance(keys, list) and keys:
+            await connection.send(json.dumps({"lost": str(keys[-1])}))
 
-    def _do(self, page: "Page", key: str) -> None:
-        """On a thread, one key after the other: a server that answers late must not hold up viser's event loop."""
+    def _drive(self, page: "Page | None", held: list[str], drives: bool) -> bool:
+        """Go on with the key that was pressed last of those that are held, or stop; whether the page drives now.
+
+        The page may have lost its right to change things, or be gone: what it drives stops all the same.
+        """
+        if page is not None and held:
+            return self._do(page, held[-1], drives=drives) or drives
+        if drives:
+            try:
+                self._editor.note(self._editor.link.change(lambda client: self._press(client, _STOP_KEY)) or "stop")
+            except FAILURES as failed:
+                self._editor.note(f"stop: {failed}", is_error=True)
+        return False
+
+    def _do(self, page: "Page", key: str, *, drives: bool = False) -> bool:
+        """Whether it was done. On a thread: a server that answers late must not hold up viser's event loop."""
         if key == HELP_KEY:
             page.show_html("Keys", key_table())
-            return
-        said = page.change(f"key {key}", lambda client: self._press(client, key))
+            return True
+        said = page.change(f"key {key}", lambda client: self._press(client, key, drives=drives))
         if said:
             self._editor.note(said)
+        return said is not None
 
-    def _press(self, client: URLabClient, key: str) -> str | None:
-        """A key that drives is for the selected robot; the one that stops, for the robot that was driven last."""
+    def _press(self, client: URLabClient, key: str, *, drives: bool = False) -> str | None:
+        """A key that drives is for the selected robot; the one that stops, for the robot that was driven last.
+
+        ``drives`` says that one is driven now: it stops when another is selected meanwhile.
+        """
         hotkeys, world = self._editor.hotkeys(client), self._editor.feed.world
         selected = None if world is None else world.view.selected
-        if key in _TWIST and key != _STOP_KEY and selected in client.articulations:
+        if key in _HELD and selected in client.articulations and selected != hotkeys.robot:
+            if drives and hotkeys.robot in client.articulations:
+                hotkeys.press(_STOP_KEY)
             hotkeys.robot = selected
         return hotkeys.press(key)

@@ -1,10 +1,10 @@
-"""Debug drawings and overlay text over the wire."""
+"""Debug drawings, overlay texts and choices over the wire."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from urlab.authoring.placement import read_rotation, vector
-from urlab.errors import BadValue
+from urlab.errors import BadValue, MissingField
 from urlab.geometry import IDENTITY_WXYZ, Quat, Vec3, xyzw_from_wxyz
 from urlab.numbers import finite_number
 from urlab.ops.context import Context, handler
@@ -102,6 +102,20 @@ def set_overlay_text(context: Context, request: wire.SetOverlayTextRequest) -> w
     """Show a text in every view, or clear it."""
     context.parts.overlay.set_text(request.text, request.anchor or DEFAULT_ANCHOR)
     return wire.SetOverlayTextReply()
+
+
+@handler("set_overlay_choice")
+def set_overlay_choice(context: Context, request: wire.SetOverlayChoiceRequest) -> wire.SetOverlayChoiceReply:
+    """Offer a choice in every view, or choose."""
+    overlay, chosen = context.parts.overlay, request.chosen
+    if request.options is None and chosen is None:
+        raise MissingField("set_overlay_choice needs options or chosen")
+    if request.options is not None and chosen is not None and chosen not in request.options:
+        raise BadValue(f"chosen must be one of the options, not {chosen!r}")
+    in_force = None if request.options is None else overlay.offer_choice(request.name, request.options)
+    if chosen is not None:
+        in_force = overlay.choose(request.name, chosen)
+    return wire.SetOverlayChoiceReply(chosen=in_force)
 
 
 def _place(field: str, numbers: Sequence[float]) -> Vec3:

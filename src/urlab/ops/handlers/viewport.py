@@ -108,6 +108,7 @@ def read_view(context: Context, request: wire.ReadViewRequest) -> wire.ReadViewR
         overlays=viewport.overlays,
         drawings=[drawing_block(one) for one in drawings.items],
         texts=dict(drawings.texts),
+        choices={name: wire.ChoiceBlock(list(one.options), one.chosen) for name, one in drawings.choices.items()},
         held=[_held_block(one) for one in view.posed.held],
         mjb=view.mjb,
         actors=None if view.mjb is None else dict(view.actors),
