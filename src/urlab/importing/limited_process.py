@@ -99,6 +99,9 @@ class LimitedProcess:
         except (OSError, ChildFailed) as refused:
             self._streams.close()
             raise ChildFailed(f"no process can be started for it: {refused}") from refused
+        except BaseException:
+            self._streams.close()
+            raise
 
     @property
     def pid(self) -> int:
@@ -195,8 +198,9 @@ def _complain(kind: type[BaseException], problem: BaseException, _trace: Traceba
 def _environment(threads: int) -> dict[str, str]:
     """The child works in another folder, so a search path that is relative would be lost."""
     search = [str(Path(one).absolute()) for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+    variables = ((name, os.environ.get(name)) for name in list(os.environ))  # another thread may take one away
     return {
-        **os.environ,
+        **{name: value for name, value in variables if value is not None},
         **({"PYTHONPATH": os.pathsep.join(search)} if search else {}),
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": str(threads),
