@@ -50,6 +50,7 @@ NO_PATHS = {
     "keyframe_name", "scope", "frames", "names", "config", "params", "options", "save_state.name", "restore_state.name",
     "delete_state.name", "set_equality.name", "replay_set_active.name", "format", "export_id",
     "known_model", "randomize", "field", "until", "set_model_params.changes.name", "task", "batch_id",
+    "set_overlay_choice.name", "chosen",
 }  # fmt: skip
 """All other fields with text in them, by the last name, or op and name where another op has a path of that name."""
 

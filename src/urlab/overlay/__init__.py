@@ -7,6 +7,7 @@ from urlab.overlay.drawings import (
     DEFAULT_THICKNESS_PX,
     HEAD_SHARE,
     MARKER_RADIUS_M,
+    MAX_CHOICES,
     MAX_DRAWINGS,
     MAX_REACH_M,
     ONCE_LIMIT_S,
@@ -19,6 +20,7 @@ from urlab.overlay.drawings import (
     Line,
     Marker,
     Overlay,
+    ViewChoice,
     WireBox,
 )
 
@@ -29,6 +31,7 @@ __all__ = [
     "DEFAULT_THICKNESS_PX",
     "HEAD_SHARE",
     "MARKER_RADIUS_M",
+    "MAX_CHOICES",
     "MAX_DRAWINGS",
     "MAX_REACH_M",
     "ONCE_LIMIT_S",
@@ -41,5 +44,6 @@ __all__ = [
     "Line",
     "Marker",
     "Overlay",
+    "ViewChoice",
     "WireBox",
 ]

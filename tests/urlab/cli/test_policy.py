@@ -32,7 +32,7 @@ def test_it_drives_on_a_server_that_runs() -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("quadruped_wlak",), "we ship quadruped_walk"),
+        (("quadruped_wlak",), "we ship panda_reach, quadruped_walk"),
         (("quadruped_walk", "--scene", "panda"), "the scene has the robots panda: none is called 'quadruped'"),
         (("quadruped_walk", "--command", "fast"), "--command is VX,VY,YAW"),
         (("quadruped_walk", "--address", "tcp://127.0.0.1", "--web"), "--scene and --web are for a scene of its own"),
