@@ -157,6 +157,7 @@ class Editor:
         if page is not None:
             page.close()
             self.controls.remove(page.number)
+            self.camera.forget(page.number)
 
     def _show_controls(self) -> None:
         self.drag.keep_for(self.controls.holder)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 _SEND_PERIOD_S = 0.1
 _SAME = 1e-3
-_AHEAD_M = 2.0
+_OPENING_S, _MOVING_S = 15.0, 1.0
+"""How long a page that opens, or was moved, may still tell where its camera was before."""
 
 
 class SharedCamera:
@@ -29,13 +30,20 @@ class SharedCamera:
         self._lock = threading.Lock()
         self._sent_s = 0.0
         self._moved_by_user_s = 0.0
+        self._placing: dict[int, float] = {}
+        """Until when a page, by its number, is on its way to where it was told to look."""
 
     def place(self, client: viser.ClientHandle) -> None:
         """A new page looks where the viewport does."""
+        self._placing[client.client_id] = time.monotonic() + _OPENING_S
         world = self._editor.feed.world
         if world is not None:
             self._move(client, world)
         client.camera.on_update(self._note_user)
+
+    def forget(self, number: int) -> None:
+        """A page is gone."""
+        self._placing.pop(number, None)
 
     def follow(self, world: ShownWorld) -> None:
         """Move the page's camera if the viewport's was moved otherwise, or send it the page's."""
@@ -54,6 +62,8 @@ class SharedCamera:
             self._move(page.client, world)
 
     def _move(self, client: viser.ClientHandle, world: ShownWorld) -> None:
+        number = client.client_id
+        self._placing[number] = max(self._placing.get(number, 0.0), time.monotonic() + _MOVING_S)
         location, forward, fov_deg = _pose(world)
         distance = max(0.2, float(np.dot(world.model.stat.center - location, forward)))
         aspect = client.camera.aspect or 16 / 9
@@ -74,7 +84,11 @@ class SharedCamera:
         fov_deg = math.degrees(2 * math.atan(math.tan(camera.fov / 2) * camera.aspect))
         here = (np.asarray(camera.position), forward / length, fov_deg)
         with self._lock:
-            if self._known is None or _is_same(here, self._known):
+            if (
+                self._known is None
+                or self._is_on_its_way(page.number, here, self._known)
+                or _is_same(here, self._known)
+            ):
                 return
             self._known = here
         self._moved_by_user_s = now_s = time.monotonic()
@@ -82,6 +96,17 @@ class SharedCamera:
             return
         self._sent_s = now_s
         self._send(here)
+
+    def _is_on_its_way(self, number: int, here: tuple[Any, Any, float], there: tuple[Any, Any, float]) -> bool:
+        """Whether a page has not come yet to where it was told to look: what it says then is no user's doing."""
+        until_s = self._placing.get(number)
+        if until_s is None:
+            return False
+        has_come = _is_same((*here[:2], there[2]), there)
+        if has_come or time.monotonic() > until_s:
+            self._placing.pop(number, None)
+            return has_come
+        return True
 
     def _send(self, pose: tuple[Any, Any, float]) -> None:
         location, forward, fov_deg = pose
