@@ -45,7 +45,7 @@ test: $(ENVIRONMENT) $(TESTS_READY) ## run the tests, on all cores (ARGS: option
 	@$(BIN)/pytest $(SIDE_BY_SIDE) $(ARGS)
 
 test-fast: $(ENVIRONMENT) ## run the tests that start no processes, for every change (ARGS: options of pytest)
-	@$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not process and not soak and not page and not ray' $(ARGS)
+	@$(BIN)/pytest $(SIDE_BY_SIDE) --fast $(ARGS)
 
 test-page: $(ENVIRONMENT) $(TESTS_READY) ## do on the editor's page what a person does, in Chromium (ARGS: options of pytest)
 	@$(BIN)/pytest -m page tests/urlab/editor $(ARGS)

@@ -62,32 +62,53 @@ WORKERS = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
 
 STARTS_PROCESSES = (
     "campaign",
+    "client/test_batch.py",
     "client/test_following.py",
+    "client/test_modes.py",
     "client/test_programs.py",
     "client/transports/test_repeated_blocks.py",
+    "client/transports/test_shm.py",
     "client/transports/test_shm_attacks.py",
     "client/transports/test_shm_server.py",
     "client/transports/test_zmq_server.py",
+    "compliance/test_actors.py",
+    "compliance/test_callers.py",
+    "compliance/test_camera_freshness.py",
+    "compliance/test_cameras.py",
     "compliance/test_documented_protocol.py",
     "compliance/test_exports.py",
     "compliance/test_hostile_requests.py",
+    "compliance/test_levels.py",
+    "compliance/test_outliner.py",
+    "compliance/test_paths.py",
+    "compliance/test_play.py",
+    "compliance/test_step_limits.py",
     "compliance/test_transports_together.py",
+    "compliance/test_uploads.py",
+    "compliance/test_views.py",
+    "compliance/test_zmq_clients.py",
     "examples",
     "pages",
     "soak",
     "test_preloaded.py",
+    "urlab/authoring/test_building_with_the_client.py",
     "urlab/authoring/test_history.py",
     "urlab/authoring/test_world.py",
-    "urlab/test_health.py",
-    "urlab/cameras/test_front_door.py",
-    "urlab/cameras/test_gl_thread.py",
+    "urlab/cameras",
     "urlab/cli",
     "urlab/envs/test_processes.py",
+    "urlab/envs/test_single_env.py",
+    "urlab/envs/test_vector_env.py",
     "urlab/evaluation/http",
     "urlab/evaluation/policies/test_oracle_policy.py",
     "urlab/evaluation/policies/test_oracle_skills.py",
     "urlab/evaluation/runs",
+    "urlab/evaluation/simulation/test_cameras.py",
+    "urlab/evaluation/simulation/test_episode.py",
+    "urlab/evaluation/simulation/test_simulation.py",
+    "urlab/evaluation/tasks/test_layout.py",
     "urlab/evaluation/test_docs.py",
+    "urlab/evaluation/test_exporting.py",
     "urlab/evaluation/test_front_door.py",
     "urlab/evaluation/workers",
     "urlab/export/test_film.py",
@@ -95,28 +116,47 @@ STARTS_PROCESSES = (
     "urlab/export/test_readers.py",
     "urlab/importing",
     "urlab/ops/test_large_requests.py",
+    "urlab/physics/test_worker_pool.py",
+    "urlab/policies",
     "urlab/recording/test_files.py",
+    "urlab/recording/test_journal.py",
     "urlab/recording/test_stream.py",
     "urlab/ros2/bridge",
     "urlab/ros2/dds",
     "urlab/ros2/services",
     "urlab/ros2/test_bridge_processes.py",
-    "urlab/physics/test_worker_pool.py",
     "urlab/test_app.py",
     "urlab/test_child_process.py",
     "urlab/test_editor_process.py",
     "urlab/test_files.py",
     "urlab/test_fork.py",
+    "urlab/test_health.py",
     "urlab/test_paths.py",
     "urlab/test_plugins.py",
+    "urlab/transport/rpc/test_curve_server.py",
     "urlab/transport/test_guard.py",
+    "urlab/viewport",
     "wire/test_shm_wait.py",
 )
-"""Folders and files whose tests start servers, workers or commands, or take long: `make test-fast` leaves them out."""
+"""Folders and files whose tests start servers, workers or commands, or take long (those that draw do): they are run
+first, and `make test-fast` leaves them out."""
+
+
+@functools.cache
+def starts_processes(path: Path) -> bool:
+    """Is this one of those folders and files, or within one?"""
+    tests = Path(__file__).parent
+    return any(path.is_relative_to(tests / one) for one in STARTS_PROCESSES)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cold", action="store_true", help="start every process as a user does, imports and all")
+    parser.addoption("--fast", action="store_true", help="leave out what starts processes or takes long")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With --fast, what starts processes or takes long is not even imported."""
+    return True if config.getoption("--fast") and starts_processes(collection_path) else None
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -133,18 +173,8 @@ def cold_start() -> Iterator[None]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts processes, and begin with it: it takes longest."""
-    root = Path(__file__).parent
-
-    @functools.cache
-    def starts_processes(file: Path) -> bool:
-        path = file.relative_to(root).as_posix() if file.is_relative_to(root) else ""
-        return any(path == one or path.startswith(f"{one}/") for one in STARTS_PROCESSES)
-
-    for item in items:
-        if starts_processes(item.path):
-            item.add_marker("process")
-    items.sort(key=lambda item: item.get_closest_marker("process") is None)
+    """Begin with what starts processes: it takes longest."""
+    items.sort(key=lambda item: not starts_processes(item.path))
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,8 @@
 """A server with a small project, and a wire client that shares no code with it.
 
-A test that takes ``wire`` runs in process. Under the marker ``every_transport`` it runs once per transport: where the
-frames on the way matter, or who waits for whom. Another transport is one more entry of ``TRANSPORTS``.
+A test that takes ``wire`` runs in process. Under the marker ``every_transport`` it runs once per transport (not with
+``--fast``): where the frames on the way matter, or who waits for whom. Another transport is one more entry of
+``TRANSPORTS``.
 """
 
 import contextlib
@@ -185,7 +186,8 @@ def make_server(project: Path) -> Iterator[Callable[..., Server]]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """In process, or on every transport."""
     if "transport" in metafunc.fixturenames:
-        everywhere = metafunc.definition.get_closest_marker("every_transport") is not None
+        marked = metafunc.definition.get_closest_marker("every_transport") is not None
+        everywhere = marked and not metafunc.config.getoption("--fast")
         metafunc.parametrize("transport", sorted(TRANSPORTS) if everywhere else ["inprocess"], indirect=True)
 
 
