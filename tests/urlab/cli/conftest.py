@@ -66,12 +66,21 @@ def start(folder: Path, arguments: Sequence[str]) -> Serving:
         [sys.executable, "-m", "urlab", "serve", *options, *arguments], stderr=subprocess.PIPE, text=True
     )
     give_up = time.monotonic() + START_LIMIT_S
-    while not ready_file.exists() or json.loads(ready_file.read_text())["pid"] != process.pid:
+    while not (said := _read(ready_file)) or said["pid"] != process.pid:
         if process.poll() is not None or time.monotonic() > give_up:
             process.kill()
             pytest.fail(f"no server: {process.communicate()[1]}")
         time.sleep(0.01)
-    return Serving(process, ready_file, json.loads(ready_file.read_text()))
+    return Serving(process, ready_file, said)
+
+
+def _read(ready_file: Path) -> dict[str, Any]:
+    """What it says; nothing while there is none. A server removes the one that a killed server has left."""
+    try:
+        found: dict[str, Any] = json.loads(ready_file.read_text())
+    except FileNotFoundError:
+        found = {}
+    return found
 
 
 @pytest.fixture
