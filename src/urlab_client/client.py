@@ -77,7 +77,9 @@ class URLabClient(ClientSession):
     (`URLabModeWarning`). ``close()`` gives back a mode that this client changed: the one that it found.
     ``auto_promote_step_mode=False`` asks for none.
 
-    With ``local_model=False`` there is no ``model`` and no ``data``: handles show what replies tell. ``observer``
+    With ``local_model=False`` there is no ``model`` and no ``data``: handles show what replies tell. With
+    ``fetch_model=False`` (extension) the model, which may be large, is not even sent: there are no ``model`` and no
+    ``data`` then, and robots have no parts (joints, actuators, sensors, bodies). ``observer``
     (extension) looks on without taking the session over and without driving: its ``step()`` only reads. ``operator``
     (extension) does not take it over either, but may change the world: pause, reset, spawn. It asks for no step mode
     of its own; its ``step()`` sends only setpoints that were changed here, and runs a live simulation that is paused;
@@ -129,6 +131,7 @@ class URLabClient(ClientSession):
         operator: bool = False,
         takeover: bool = False,
         key: ClientKey | str | os.PathLike[str] | None = None,
+        fetch_model: bool = True,
     ) -> None:
         if observer and operator:
             raise ValueError("a client is an observer or an operator, not both: an observer may not change the world")
@@ -140,7 +143,8 @@ class URLabClient(ClientSession):
             open_transport(transport, where) if isinstance(transport, str) else transport,
             coerce(StepMode, step_mode),
             rcv_timeout_ms=rcv_timeout_ms,
-            local_model=local_model,
+            local_model=local_model and fetch_model,
+            fetch_model=fetch_model,
             mujoco_version_check=mujoco_version_check,
             auto_promote_step_mode=auto_promote_step_mode,
             observer=observer,

@@ -136,6 +136,7 @@ class ClientSession(SceneState):
         camera_streams: bool,
         operator: bool,
         takeover: bool,
+        fetch_model: bool,
     ) -> None:
         super().__init__(step_mode, local_model=local_model, mujoco_version_check=mujoco_version_check)
         self._asked_mode = step_mode
@@ -144,6 +145,7 @@ class ClientSession(SceneState):
         self._observer = observer
         self._operator = operator
         self._takeover = takeover
+        self._fetch_model = fetch_model
         self._camera_streams = camera_streams
         self._feeds = CameraFeeds(transport)
         self._state_feed = StateFeed(self._data_lock)
@@ -280,6 +282,7 @@ class ClientSession(SceneState):
             observer=self._observer or None,
             operator=self._operator or None,
             takeover=self._takeover or None,
+            include_model=None if self._fetch_model else False,
         )
         return self._rpc("hello", {"session_id": None, **payload_of(request)})
 

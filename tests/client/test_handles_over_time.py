@@ -23,17 +23,23 @@ BOX = '<mujoco model="box"><worldbody><body pos="2 0 1"><freejoint/><geom size="
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[URLabClient]:
-    """A client in direct mode of a server that plays an arm and a free box."""
+def playing(tmp_path: Path) -> Iterator[Server]:
+    """A server that plays an arm and a free box."""
     models = [tmp_path / "arm.xml", tmp_path / "box.xml"]
     for path, text in zip(models, (ARM, BOX), strict=True):
         path.write_text(text)
     server = Server(replace(ServerConfig(), project=tmp_path / "project"), models)
     server.begin()
-    with URLabClient(transport=InProcessTransport(server.dispatcher.handle), step_mode="direct") as client:
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def lab(playing: Server) -> Iterator[URLabClient]:
+    """A client of it in direct mode."""
+    with URLabClient(transport=InProcessTransport(playing.dispatcher.handle), step_mode="direct") as client:
         client.discover()
         yield client
-    server.close()
 
 
 def restart(client: URLabClient) -> None:
@@ -205,3 +211,19 @@ def test_a_relative_path_with_a_folder_is_meant_from_here(
     assert server.last("spawn_actor")["blueprint"] == f"{here}/arm.xml"
     client.scene.spawn_actor("panda", "b")
     assert server.last("spawn_actor")["blueprint"] == "panda"
+
+
+def test_without_the_model_robots_have_no_parts_and_say_why(playing: Server) -> None:
+    transport = InProcessTransport(playing.dispatcher.handle)
+    with URLabClient(transport=transport, step_mode="direct", fetch_model=False) as client:
+        client.discover()
+        for again in (URLabClient.discover, restart):
+            again(client)
+            arm = client.articulations["arm"]
+            assert client.model is client.data is None
+            with pytest.raises(KeyError, match="has no joint 'waist'; it has none here, as this client has not got"):
+                arm.joints["waist"]
+        client.runtime.set_qpos("arm", [0.25], by_name=True)
+        assert client.step(0)["per_articulation"]["arm"]["qpos"] == [0.25]
+        assert arm.qpos_array.tolist() == [0.25]
+        assert client.reset()["per_articulation"]["arm"]["qpos"] == [0.0]

@@ -56,6 +56,15 @@ def test_every_name_of_a_robot_begins_with_its_prefix(wire: Any, plain: Any) -> 
     assert joints == expected
 
 
+def test_a_session_that_wants_no_model_gets_none_by_any_handshake(wire: Any) -> None:
+    whole, without = wire.hello(), wire.hello(include_model=False)
+    assert "mjb" in whole
+    assert "mjb" not in without
+    assert without["articulations"] == whole["articulations"]
+    assert "mjb" not in wire.play("arena")
+    assert "mjb" in wire.hello()
+
+
 def arrays_of(model: Any) -> dict[str, Any]:
     names = (name for name in dir(model) if not name.startswith("_"))
     values = {name: getattr(model, name) for name in names if not callable(getattr(model, name))}

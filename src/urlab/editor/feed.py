@@ -60,7 +60,7 @@ class _Pace:
 
 
 class WorldFeed:
-    """Reads the world while ``is_watched`` says that a page is open.
+    """Reads the world while ``is_watched`` says that a page is open, and once before: the first page is on its way.
 
     ``on_model`` is called with another model, ``on_state`` with every view, ``on_status`` a few times a second; all on
     the feed's thread.
@@ -106,7 +106,7 @@ class WorldFeed:
     def _run(self) -> None:
         due_s = time.monotonic()
         while not self._is_closed:
-            if not self._is_watched():
+            if not self._is_watched() and self.world is not None:
                 self._wake.wait(_RETRY_S)
                 self._wake.clear()
                 due_s = time.monotonic()

@@ -28,7 +28,7 @@ class ServerLink:
     """Any thread may call it. ``connect`` gives a transport that leads to the server, each time another."""
 
     def __init__(self, connect: Callable[[], Transport]) -> None:
-        common: dict[str, Any] = {"step_mode": "auto", "local_model": False, "camera_streams": False}
+        common: dict[str, Any] = {"step_mode": "auto", "fetch_model": False, "camera_streams": False}
         self._reader = ServerFollower(URLabClient(observer=True, transport=connect(), **common))
         self._writer = ServerFollower(URLabClient(operator=True, transport=connect(), **common))
         self._drawer = ServerFollower(URLabClient(observer=True, transport=connect(), **common))

@@ -28,7 +28,7 @@ class Session:
 
     ``warned_of_source`` are the articulations of which it knows that its controls do nothing. ``has_stepped`` says
     whether it has sent a step: until then a switch of the mode begins its count anew. ``model_version`` is that of the
-    changed model which it was told of.
+    changed model which it was told of, and ``gets_model`` says whether its handshakes carry the model.
 
     An observer may only look. An operator may do everything, and is not the one whose mode the server keeps. Only
     ``caller`` may use the session, and the user whose server this is.
@@ -43,6 +43,7 @@ class Session:
     warned_of_source: set[str] = field(default_factory=set)
     has_stepped: bool = False
     model_version: int = 0
+    gets_model: bool = True
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
     caller: RpcCaller = LOCAL
     last_used_s: float = field(default_factory=time.monotonic)

@@ -121,14 +121,18 @@ class URLabArticulation(URLabEntity):
         sensors: Mapping[str, Sensor],
         bodies: Mapping[str, Body],
         root: Root = NO_ROOT,
+        *,
+        empty: str = "",
     ) -> None:
-        """Take the parts that the compiled model has, with zero setpoints."""
+        """Take the parts that the compiled model has, with zero setpoints; ``empty`` says why there are none."""
         me = self._name
         aliases = unnamed_by_joint(actuators)
-        self._actuators = FixedTable("actuator", renewed(self._actuators, actuators), owner=me, aliases=aliases)
-        self._joints = FixedTable("joint", renewed(self._joints, joints), owner=me)
-        self._sensors = FixedTable("sensor", renewed(self._sensors, sensors), owner=me)
-        self._bodies = FixedTable("body", renewed(self._bodies, bodies), owner=me)
+        self._actuators = FixedTable(
+            "actuator", renewed(self._actuators, actuators), owner=me, aliases=aliases, empty=empty
+        )
+        self._joints = FixedTable("joint", renewed(self._joints, joints), owner=me, empty=empty)
+        self._sensors = FixedTable("sensor", renewed(self._sensors, sensors), owner=me, empty=empty)
+        self._bodies = FixedTable("body", renewed(self._bodies, bodies), owner=me, empty=empty)
         self._root = root
         local = {name: place for place, name in enumerate(actuators)}
         self._actuator_local = NamedTable("actuator", local, owner=me, aliases=aliases)

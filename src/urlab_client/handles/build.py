@@ -288,7 +288,7 @@ def build_articulations(
     parts = None if model is None else ModelParts(model, blocks)
     for prefix, articulation in built.items():
         if parts is None:
-            articulation.attach({}, {}, {}, {})
+            articulation.attach({}, {}, {}, {}, empty="none here, as this client has not got the model")
         else:
             parts.give_to(articulation, blocks[prefix].actuator_types)
     return built

@@ -12,7 +12,8 @@ class HelloRequest(Request["HelloReply"], tag="hello"):
     """Open a session. ``observer`` and ``operator`` (extensions) open one beside the others, which expires none.
 
     An observer may only look. An operator may do what the plain session may, and leaves it in charge. ``takeover``
-    (extension) takes the driver's seat from another caller that uses it.
+    (extension) takes the driver's seat from another caller that uses it. With ``include_model`` false (extension) this
+    session's handshakes carry no model.
     """
 
     observations: str | None = None
@@ -22,6 +23,7 @@ class HelloRequest(Request["HelloReply"], tag="hello"):
     observer: bool | None = None
     operator: bool | None = None
     takeover: bool | None = None
+    include_model: bool | None = None
 
 
 class CameraTopic(msgspec.Struct, kw_only=True):

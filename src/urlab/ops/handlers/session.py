@@ -43,7 +43,7 @@ def hello(context: Context, request: wire.HelloRequest) -> wire.HelloReply:
         raise BadValue("a session is an observer's or an operator's, not both: one may not change the world")
     session.observer, session.operator = bool(request.observer), bool(request.operator)
     session.observations = one_of("observations", ObservationLevel, request.observations or ObservationLevel.STANDARD)
-    session.encoding = encoding
+    session.encoding, session.gets_model = encoding, request.include_model is not False
     before = _check_seat(context, takeover=bool(request.takeover))
     reply = handshake(context, include_assets=bool(request.include_assets), opening=True)
     context.sessions.open(session, takeover=bool(request.takeover))
@@ -110,7 +110,8 @@ def _add_scene(reply: wire.HelloReply, context: Context, include_assets: bool, o
     manager = context.manager
     scene = manager.scene
     context.session.model_version = manager.randomising.model_version
-    reply.mjb = manager.engine.model_binary()
+    if context.session.gets_model:
+        reply.mjb = manager.engine.model_binary()
     reply.articulations = [_articulation(context, one) for one in manager.articulations.values()]
     if include_assets:
         with manager.engine.model_lock:
