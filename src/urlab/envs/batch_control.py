@@ -12,6 +12,8 @@ from urlab.physics.batch import SimulationBatch
 from urlab_client import URLabClient
 from urlab_client.handles.articulation import URLabArticulation
 
+_PD = "pd"
+
 
 class BatchControl:
     """Turns the setpoints of all robots into ``ctrl`` of a batch.
@@ -29,10 +31,21 @@ class BatchControl:
             columns = slice(start, start + robot.n_ctrl)
             start = columns.stop
             handle = client.articulations[robot.prefix]
-            if _is_pd(handle):
+            kind = _kind(handle)
+            if kind is None:
+                self._direct.append((robot.ctrl, columns))
+            elif kind == _PD:
                 self._laws.append((_pd_law(handle, robot, batch), columns))
             else:
-                self._direct.append((robot.ctrl, columns))
+                raise ValueError(
+                    f"{handle.prefix} has a controller of the kind {kind}; a vector environment runs pd and "
+                    "passthrough. Use gymnasium.vector.AsyncVectorEnv over URLabEnv for others"
+                )
+
+    @staticmethod
+    def knows(client: URLabClient) -> bool:
+        """Whether there is a law for the controller of every robot."""
+        return all(_kind(one) in (None, _PD) for one in client.articulations.values())
 
     @property
     def laws(self) -> list[BatchPD]:
@@ -82,13 +95,8 @@ def _pd_law(handle: URLabArticulation, robot: Any, batch: SimulationBatch) -> Ba
     return BatchPD(joints, robot.ctrl, robot.n_ctrl, batch)
 
 
-def _is_pd(handle: URLabArticulation) -> bool:
-    """ValueError for a controller that has no law for many simulations."""
+def _kind(handle: URLabArticulation) -> str | None:
+    """The kind of controller at work; None where setpoints are written to the actuators as they are."""
     if handle.controller is None or handle.control_mode == RAW or handle.controller.kind == "passthrough":
-        return False
-    if handle.controller.kind != "pd":
-        raise ValueError(
-            f"{handle.prefix} has a controller of the kind {handle.controller.kind!s}; a vector environment runs pd "
-            "and passthrough. Use gymnasium.vector.AsyncVectorEnv over URLabEnv for others"
-        )
-    return True
+        return None
+    return str(handle.controller.kind)

@@ -127,18 +127,6 @@ class ClientStates:
         self._free = [one for one in self._free if one[0] not in client.articulations]
         self._row = [one[0] for one in (self.states.qpos, self.states.qvel, self.states.sensordata)]
 
-    def plain(self, reply: Tree) -> Array:
-        """qpos, qvel and sensors of each robot, straight from a reply: quicker than `absorb` and `PlainTask`."""
-        numbers: list[float] = []
-        blocks: Mapping[str, Tree] = reply["per_articulation"]
-        for robot, has_sensors in self._robots:
-            block = blocks[robot.prefix]
-            numbers += block["qpos"]
-            numbers += block["qvel"]
-            if has_sensors:
-                numbers += chain.from_iterable(block["sensors"].values())
-        return np.array(numbers)
-
     def absorb(self, reply: Tree) -> None:
         """Take the numbers of a reply of step, reset or restore_state."""
         qpos, qvel, sensordata = self._row
@@ -155,6 +143,10 @@ class ClientStates:
             for name, at_qpos, at_qvel in self._free:
                 qpos[at_qpos] = entities[name]["qpos"]
                 qvel[at_qvel] = entities[name]["qvel"]
+
+    def keep_mocap(self, states: States) -> None:
+        """Take the places of mocap bodies, which no reply tells."""
+        self.states.mocap_pos[:], self.states.mocap_quat[:] = states.mocap_pos, states.mocap_quat
 
 
 def _setpoint_range(robot: URLabArticulation, name: str) -> tuple[float, float]:

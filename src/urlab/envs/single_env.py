@@ -1,4 +1,4 @@
-"""`URLabEnv`: one simulation behind a client as a Gymnasium environment."""
+"""`URLabEnv`: one simulation as a Gymnasium environment, behind a client or in a scene of its own."""
 
 import math
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import gymnasium
 
+from urlab.envs.batch_control import BatchControl
 from urlab.envs.interface import (
     EnvInterface,
     Info,
@@ -18,11 +19,13 @@ from urlab.envs.interface import (
     single,
     task_class,
 )
+from urlab.envs.own_simulation import OwnSimulation
 from urlab.envs.pictures import RENDER_SIZE, STATE, CameraObserver, Cameras, rendered, with_pictures
-from urlab.envs.scene_states import ClientStates, SceneLayout
+from urlab.envs.scene_states import Array, ClientStates, SceneLayout, States
 from urlab.envs.start import RESET_OPTIONS, EpisodeStart, Randomize, check_options
 from urlab.envs.task import EnvTask, PlainTask
-from urlab_wire.codec import Tree
+from urlab.mujoco_versions import has_batches
+from urlab_client import URLabClient
 
 
 class URLabEnv(gymnasium.Env[Any, Any]):
@@ -42,6 +45,9 @@ class URLabEnv(gymnasium.Env[Any, Any]):
       level's own; what was drawn is in the info of ``reset`` as ``randomized``.
     - ``normalise_actions``: actions from -1 to 1 span the range of each setpoint; by default only with a task.
     - ``render_mode``: "rgb_array"; ``render_camera`` is a camera's name, or the viewport (of ``render_size``).
+
+    A scene that was launched here is stepped without requests and replies, which takes half the time, until something
+    asks for more: cameras, ``randomize``, a function of the caller's, or `client`. The numbers are the same.
 
     The info has ``step_count`` (steps of this episode), ``sim_time``, ``is_success`` in a task, and ``client`` if one
     was given; ``reward_fn`` and ``termination_fn`` always find ``client`` there. ``reset`` takes the options
@@ -74,14 +80,17 @@ class URLabEnv(gymnasium.Env[Any, Any]):
         self.n_steps = kind.n_steps if n_steps is None else n_steps
         if self.n_steps < 1:
             raise ValueError(f"n_steps is at least 1, not {n_steps}")
-        self.client, self._is_own = open_scene(scene, kind, project)
+        self._client, self._is_own = open_scene(scene, kind, project)
         try:
             self._level = observations
-            self._layout = SceneLayout(self.client, has_sensors=observations != "minimal")
+            self._layout = SceneLayout(self._client, has_sensors=observations != "minimal")
             normalised = kind is not PlainTask if normalise_actions is None else normalise_actions
             self.task = kind(self._layout)
             self.interface = EnvInterface(self._layout, self.task, space_mode=space_mode, normalised=normalised)
-            self._cameras = CameraObserver(self.client, include_cameras)
+            self._cameras = CameraObserver(self._client, include_cameras)
+            asks_more = self._cameras.names or randomize or reward_fn is not None or termination_fn is not None
+            can_be_own = self._is_own and not asks_more and has_batches() and BatchControl.knows(self._client)
+            self._own = OwnSimulation(self._client, self._layout) if can_be_own else None
         except BaseException:
             self.close()
             raise
@@ -91,48 +100,48 @@ class URLabEnv(gymnasium.Env[Any, Any]):
         self._reward_fn, self._termination_fn, self._randomize = reward_fn, termination_fn, randomize
         limit = kind.max_episode_steps if max_episode_steps is None else max_episode_steps
         self._limit = math.inf if limit is None else limit
-        self._states = ClientStates(self.client, self._layout)
-        self._is_plain = kind is PlainTask and space_mode == "flat" and not self._cameras.names
-        self._start = EpisodeStart(self.client, self._layout)
+        self._states = ClientStates(self._client, self._layout)
+        self._start = EpisodeStart(self._client, self._layout)
         self._setpoint_buffers = self._buffers()
         self._episode_steps = 0
         self._render = (render_camera, render_size)
-        self._callback_info: Info = {"client": self.client}
-        self._given_info: Info = {} if self._is_own else {"client": self.client}
+        self._callback_info: Info = {"client": self._client}
+        self._given_info: Info = {} if self._is_own else {"client": self._client}
+
+    @property
+    def client(self) -> URLabClient:
+        """The client of the scene, in the environment's state; from here on the environment steps through it."""
+        if self._own is not None:
+            self._own.show()
+            self._states.keep_mocap(self._own.states)
+            self._own = None
+        return self._client
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, Info]:
         """Begin an episode: the scene's start or a keyframe, joint overrides, and what the task draws."""
         super().reset(seed=seed)
         check_options(options, RESET_OPTIONS)
         rng, chosen = self.np_random, options or {}
+        self._episode_steps = 0
+        if self._own is not None:
+            self._own.begin(self.task, rng, chosen)
+            return self._observation(self._own.states), self._info(self._own.states, None)
         reply, drawn = self._start.begin(self._states, self.task, rng, self._randomize, chosen)
         if self._cameras.names:
-            reply = self.client.step(0, include_cameras=self._cameras.names)
-        self._episode_steps = 0
+            reply = self._client.step(0, include_cameras=self._cameras.names)
         self._states.absorb(reply)
-        info = self._info(reply["time"], None)
-        return self._observation(), {**info, "randomized": drawn} if self._randomize else info
+        info = self._info(self._states.states, None)
+        return self._observation(self._states.states), {**info, "randomized": drawn} if self._randomize else info
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """``n_steps`` mj_steps with the action's setpoints."""
         setpoints = self.interface.setpoints(action, 1)
-        start = 0
-        for buffer in self._setpoint_buffers:
-            end = start + len(buffer)
-            buffer[:] = setpoints[0, start:end]
-            start = end
-        names = self._cameras.names
-        reply: Tree = self.client.step(self.n_steps, observations=self._level, include_cameras=names or False)
+        states = self._stepped(setpoints)
         self._episode_steps += 1
-        if self._is_plain:
-            observation, reward, terminated = self._states.plain(reply), 0.0, False
-            info = self._info(reply["time"], None)
-        else:
-            self._states.absorb(reply)
-            observation = self._observation()
-            outcome = self.task.judge(self._states.states, setpoints)
-            info = self._info(reply["time"], None if outcome.success is None else bool(outcome.success[0]))
-            reward, terminated = float(outcome.reward[0]), bool(outcome.terminated[0])
+        observation = self._observation(states)
+        outcome = self.task.judge(states, setpoints)
+        info = self._info(states, None if outcome.success is None else bool(outcome.success[0]))
+        reward, terminated = float(outcome.reward[0]), bool(outcome.terminated[0])
         if self._reward_fn is not None:
             reward = float(self._reward_fn(observation, action, {**info, **self._callback_info}))
         if self._termination_fn is not None:
@@ -141,25 +150,40 @@ class URLabEnv(gymnasium.Env[Any, Any]):
 
     def render(self) -> Any:
         """A picture of the state as it is, (height, width, 3) RGB; no physics."""
-        return rendered(self.client, *self._render) if self.render_mode else None
+        if self.render_mode and self._own is not None:
+            self._own.show()
+        return rendered(self._client, *self._render) if self.render_mode else None
 
     def close(self) -> None:
         """End the server that was launched here; a client that was given stays open."""
         if self._is_own:
-            self.client.close()
+            self._client.close()
 
-    def _observation(self) -> Any:
-        observation = single(self.interface.observation(self._states.states))
+    def _stepped(self, setpoints: Array) -> States:
+        if self._own is not None:
+            self._own.step(setpoints, self.n_steps)
+            return self._own.states
+        start = 0
+        for buffer in self._setpoint_buffers:
+            end = start + len(buffer)
+            buffer[:] = setpoints[0, start:end]
+            start = end
+        names = self._cameras.names
+        self._states.absorb(self._client.step(self.n_steps, observations=self._level, include_cameras=names or False))
+        return self._states.states
+
+    def _observation(self, states: States) -> Any:
+        observation = single(self.interface.observation(states))
         if not self._cameras.names:
             return observation
         state = observation if isinstance(observation, dict) else {STATE: observation}
         return {**state, **self._cameras.pictures()}
 
-    def _info(self, time_s: float, success: bool | None) -> Info:
-        info: Info = {"step_count": self._episode_steps, "sim_time": time_s}
+    def _info(self, states: States, success: bool | None) -> Info:
+        info: Info = {"step_count": self._episode_steps, "sim_time": float(states.time[0])}
         if success is not None:
             info["is_success"] = success
         return info | self._given_info if self._given_info else info
 
     def _buffers(self) -> list[Any]:
-        return [self.client.articulations[one.prefix].ctrl_array for one in self._layout.robots]
+        return [self._client.articulations[one.prefix].ctrl_array for one in self._layout.robots]

@@ -65,7 +65,7 @@ class EpisodeStart:
         row = state_row(blob)
         states = self.states_of(row[None], source.states.sensordata)
         task.place(states, [0], [rng])
-        source.states.mocap_pos[:], source.states.mocap_quat[:] = states.mocap_pos, states.mocap_quat
+        source.keep_mocap(states)
         return self._client.runtime.restore_state(with_row(blob, row)), drawn
 
     def states_of(self, rows: Array, sensordata: Array) -> States:

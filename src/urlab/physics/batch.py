@@ -59,6 +59,9 @@ class SimulationBatch:
         self.batch = Batch(model, nsim=count, nthread=wanted)
         """MuJoCo's own: ``expand`` gives a field of the model a value per simulation."""
 
+        self.rows: Float64Array = self.batch.state
+        """The whole state of each simulation, (count, size of the integration state); live."""
+
         self._simulation_error: type[Exception] = SimulationError
         bind = self.batch.bind
         self.time, self.qpos, self.qvel, self.ctrl = bind("time"), bind("qpos"), bind("qvel"), bind("ctrl")
@@ -66,11 +69,6 @@ class SimulationBatch:
         self.xfrc_applied, self.sensordata = bind("xfrc_applied"), bind("sensordata")
         self._resets = self.batch.warning[:, min(RESET_WARNINGS) : max(RESET_WARNINGS) + 1, _NUMBER]
         self._work: SubStepWork | None = None
-
-    @property
-    def rows(self) -> Float64Array:
-        """The whole state of each simulation, (count, size of the integration state); live."""
-        return self.batch.state  # type: ignore[no-any-return]
 
     def disturb(self, work: SubStepWork, sensordata: Float64Array) -> None:
         """Let ``work`` take part in every sub-step; what sensors say is in ``sensordata`` from here on."""
@@ -103,7 +101,7 @@ class SimulationBatch:
         if n_steps > 1:
             before, self._resets[:] = self.rows.copy(), 0
         self.batch.step(nstep=n_steps)
-        if n_steps > 1 and self._resets.any():
+        if n_steps > 1 and np.count_nonzero(self._resets):
             ids = np.flatnonzero(self._resets.any(axis=1))
             self.rows[ids] = before[ids]
             commanded = self.ctrl[ids]

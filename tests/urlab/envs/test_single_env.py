@@ -13,6 +13,7 @@ from gymnasium.utils.env_checker import check_env
 
 import urlab
 from urlab.envs import TASKS, EnvCamera, URLabEnv, make_baseline
+from urlab.envs.task import find_task
 
 SENSORS = 4
 
@@ -105,6 +106,54 @@ def test_reset_takes_a_keyframe_and_joint_values(cart: Path, tmp_path: Path) -> 
         assert env.reset(options=options)[0][:2].tolist() == [0.7, 0.0]
         with pytest.raises(ValueError, match="reset has no option 'keyframe'; there are: keyframe_name"):
             env.reset(options={"keyframe": "tilted"})
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_scene_of_its_own_goes_as_one_behind_a_client_also_when_that_takes_over(task: str) -> None:
+    with closing(URLabEnv(task=task)) as own, urlab.launch(find_task(task).scene) as client:
+        behind = URLabEnv(client, task=task)
+        rng = np.random.Generator(np.random.PCG64(5))
+        for number in range(30):
+            if number % 12 == 0:
+                found, expected = own.reset(seed=number), behind.reset(seed=number)
+            else:
+                action = rng.uniform(-1, 1, own.action_space.shape)
+                found, expected = own.step(action), behind.step(action)
+            assert found[0].tolist() == expected[0].tolist()
+            assert found[1:-1] == expected[1:-1]
+            assert found[-1] == {name: value for name, value in expected[-1].items() if name != "client"}
+            if number == 20:
+                assert own.client.sim_time == client.sim_time
+                assert own.client.data.qpos.tolist() == client.data.qpos.tolist()
+                for prefix, robot in client.articulations.items():
+                    assert own.client.articulations[prefix].ctrl_array.tolist() == robot.ctrl_array.tolist()
+
+
+def test_what_is_done_by_the_client_happens_in_the_environment(cart: Path, tmp_path: Path) -> None:
+    with closing(URLabEnv(cart, project=tmp_path)) as env:
+        env.reset()
+        env.step(np.ones(1))
+        env.client.runtime.set_qpos("cart", [0.7, 0.0], by_name=True)
+        assert env.step(np.zeros(1))[0][0] == pytest.approx(0.7, abs=0.01)
+
+
+def test_pictures_show_the_state_of_a_scene_of_its_own(cart: Path, tmp_path: Path) -> None:
+    with (
+        closing(URLabEnv(cart, render_mode="rgb_array", project=tmp_path / "own")) as own,
+        urlab.launch(cart, project=tmp_path / "behind") as client,
+    ):
+        behind = URLabEnv(client, render_mode="rgb_array")
+        pictures = []
+        for _ in range(2):
+            for env in (own, behind):
+                env.reset()
+                for _ in range(40):
+                    env.step(np.ones(1))
+            pictures += [own.render(), behind.render()]
+            own.step(np.ones(1))
+        assert all((picture == pictures[0]).all() for picture in pictures)
+        own.reset()
+        assert (own.render() != pictures[0]).any()
 
 
 def test_a_seed_decides_everything() -> None:
