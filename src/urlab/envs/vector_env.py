@@ -100,6 +100,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._reward_fn, self._termination_fn = reward_fn, termination_fn
         limit = kind.max_episode_steps if max_episode_steps is None else max_episode_steps
         self._limit = math.inf if limit is None else limit
+        self._may_end = limit is not None or termination_fn is not None or kind is not PlainTask
         self._before_sub_step = self._control.apply if self._control.per_sub_step else None
         self._start = EpisodeStart(self.client, layout)
         self._saved = self._start.saved({})
@@ -150,9 +151,10 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
             reward = np.asarray(self._reward_fn(observation, actions, infos), dtype=np.float64)
         if self._termination_fn is not None:
             terminated = np.asarray(self._termination_fn(observation, actions, infos), dtype=np.bool_)
-        is_limited = self._limit != math.inf
-        truncated = self._episode_steps >= self._limit if is_limited else np.zeros(self.num_envs, dtype=np.bool_)
-        ended = terminated | truncated if is_limited else terminated
+        if not self._may_end:
+            return observation, reward, terminated, np.zeros(self.num_envs, dtype=np.bool_), infos
+        truncated = self._episode_steps >= self._limit
+        ended = terminated | truncated
         if np.count_nonzero(ended):
             observation, infos = self._begin_next(ended, observation, infos)
         return observation, reward, terminated, truncated, infos

@@ -80,8 +80,7 @@ class SimulationBatch:
         What ``ctrl`` holds is commanded in all of them, also after MuJoCo has reset a simulation, which clears it.
         """
         try:
-            is_disturbed = self._work is not None and self._work.is_active
-            if control is None and not is_disturbed:
+            if control is None and (self._work is None or not self._work.is_active):
                 self._step_together(n_steps)
             else:
                 self._step_singly(n_steps, control)
@@ -98,16 +97,16 @@ class SimulationBatch:
 
     def _step_together(self, n_steps: int) -> None:
         """Several steps in one call; those simulations that MuJoCo has reset in it go there again, step by step."""
-        if n_steps > 1:
-            before, self._resets[:] = self.rows.copy(), 0
+        before = self.rows.copy() if n_steps > 1 else None
         self.batch.step(nstep=n_steps)
-        if n_steps > 1 and np.count_nonzero(self._resets):
+        if before is not None and np.count_nonzero(self._resets):
             ids = np.flatnonzero(self._resets.any(axis=1))
             self.rows[ids] = before[ids]
             commanded = self.ctrl[ids]
             for _ in range(n_steps):
                 self.ctrl[ids] = commanded
                 self.batch.step(ids)
+            self._resets[:] = 0
         if self._work is not None:
             self._work.after()
 
