@@ -84,6 +84,7 @@ class Editor:
             self._viser = viser.ViserServer(host="127.0.0.1", port=0, label="URLab", verbose=False)
         self._viser.scene.set_up_direction("+z")
         self._viser.scene.world_axes.visible = False
+        self._viser.scene.configure_environment_map(None)  # only the model's lights; it took 5 s to make without a GPU
         self.controls = Controls(self._show_controls)
         self.drag = BodyDrag(self)
         self.camera = SharedCamera(self)

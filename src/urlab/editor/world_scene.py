@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import mujoco
 import numpy as np
 import viser
 from numpy.typing import NDArray
@@ -28,8 +27,11 @@ _HIDDEN_GROUP = 3
 """Geoms of this group and above are hidden, as in MuJoCo's own viewer."""
 _SKY_M, _SKY_SHARE = 200.0, 20.0
 """Radius of the sky: at least so many metres, and so many times the model's extent."""
-_AMBIENT, _LIGHT_SHARE = 0.10, 0.30
+_AMBIENT, _LIGHT_SHARE, _GAMMA = 0.09, 1.4, 2.2
+"""Light from everywhere that is added, a factor of all lights, and the exponent from MuJoCo's colours to linear ones:
+found by comparing pages with pictures of the server."""
 _MOST_LIGHTS = 8
+_SUN_M = 100.0
 _OUTLINE_SHARE, _OUTLINE_M = 0.02, (0.001, 0.008)
 """How far an outline stands out: this share of the size of what is selected, but at least and at most so much."""
 _STILL = 1e-5
@@ -282,33 +284,36 @@ class WorldScene:
     # -- light and sky ----------------------------------------------------------------------------------------------
 
     def _add_light_and_sky(self) -> None:
-        """Lights as three.js has them: linear, and by a factor of pi stronger than MuJoCo's for the same surface."""
+        """Lights as three.js has them: linear, and by a factor of pi stronger for the same surface."""
         for one in self._others:
             one.remove()
         scene, model = self._server.scene, self._model
         is_plain = self._mode in ("unlit", "collision", "wireframe")
         scene.configure_default_lights(enabled=False, cast_shadow=False)
         headlight = model.vis.headlight
-        ambient = 1.0 if is_plain else _AMBIENT + float(np.mean(headlight.ambient)) / 2
+        ambient = 1.0 if is_plain else _AMBIENT + float(np.mean(headlight.ambient)) ** _GAMMA
         self._others = [scene.add_light_ambient("/light/ambient", intensity=math.pi * ambient)]
         if not is_plain:
-            strength = _LIGHT_SHARE * float(np.mean(headlight.diffuse)) * bool(headlight.active)
-            self._others.append(self._sun("head", np.array([0.4, 0.5, -0.75]), np.ones(3), strength))
+            head = np.array(headlight.diffuse) * bool(headlight.active)
+            self._others.append(self._sun("head", np.array([0.4, 0.5, -0.75]), head))
             for light in range(min(model.nlight, _MOST_LIGHTS)):
-                color = np.clip(model.light_diffuse[light], 0, 1)
-                self._others.append(self._sun(str(light), model.light_dir[light], color, _LIGHT_SHARE))
+                self._others.append(self._sun(str(light), model.light_dir[light], model.light_diffuse[light]))
         sky = None if is_plain else sky_dome(model)
         if sky is not None:
             radius = max(_SKY_M, _SKY_SHARE * float(model.stat.extent))
             self._others.append(scene.add_glb("/sky", sky, scale=radius, cast_shadow=False, receive_shadow=False))
 
-    def _sun(self, name: str, direction: Any, color: Any, strength: float) -> Any:
-        """A light from afar; three.js's shine from their own +Z to the origin."""
-        wxyz = np.empty(4)
-        mujoco.mju_quatZ2Vec(wxyz, -direction / max(float(np.linalg.norm(direction)), 1e-9))
-        red, green, blue = (int(255 * one) for one in color)
+    def _sun(self, name: str, direction: Any, diffuse: Any) -> Any:
+        """A light from afar. In the page those shine from where they are to the origin, however they are turned."""
+        place = -_SUN_M * direction / max(float(np.linalg.norm(direction)), 1e-9)
+        strength = max(float(np.max(diffuse)), 1e-9)
+        red, green, blue = (int(255 * max(one, 0.0) / strength) for one in diffuse.tolist())
         return self._server.scene.add_light_directional(
-            f"/light/{name}", color=(red, green, blue), intensity=math.pi * strength, cast_shadow=False, wxyz=wxyz
+            f"/light/{name}",
+            color=(red, green, blue),
+            intensity=math.pi * _LIGHT_SHARE * strength**_GAMMA,
+            cast_shadow=False,
+            position=tuple(place.tolist()),
         )
 
     # -- states -----------------------------------------------------------------------------------------------------

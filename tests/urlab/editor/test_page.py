@@ -1,10 +1,12 @@
 """What a person does on the page, in a real browser, against a real server: in the picture, and with its panels."""
 
+import io
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from urlab_client import URLabClient
 
@@ -63,6 +65,24 @@ def test_a_person_watches_selects_and_pauses(client: URLabClient, page: Any):
     page.until(lambda: page.state == "paused")
     page.press("Pause")
     page.until(lambda: not client.sim.status().paused)
+
+
+def reds(picture: Any) -> Any:
+    """The red of all red pixels, from dark to light."""
+    red, green, blue = picture.reshape(-1, 3).astype(float).T
+    return np.sort(red[(red > 40) & (red > 1.6 * np.maximum(green, blue))])
+
+
+def test_the_brick_is_lit_as_in_the_servers_pictures(client: URLabClient, page: Any):
+    page.close_notices()
+    brick_in(page)
+    drawn = reds(page.tab.pixels())
+    expected = reds(
+        np.asarray(Image.open(io.BytesIO(client.viewport.screenshot(width=900, height=600))).convert("RGB"))
+    )
+    assert np.median(drawn) == pytest.approx(np.median(expected), abs=50)
+    dark, light = drawn[len(drawn) // 10], drawn[-len(drawn) // 10]
+    assert light > dark + 25  # its top faces the light, and its sides do not
 
 
 def test_a_body_is_dragged_with_ctrl_and_let_go_with_the_button(client: URLabClient, page: Any):
