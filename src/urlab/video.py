@@ -11,8 +11,14 @@ from typing import IO, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-_PAD = ("-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2")
+_EVEN = "pad=ceil(iw/2)*2:ceil(ih/2)*2"
 """H.264 wants even sizes: an odd width or height gets one black line more."""
+
+_COLOURS = (
+    "scale=out_color_matrix=bt709:out_range=tv,"
+    "setparams=colorspace=bt709:color_primaries=bt709:color_trc=bt709:range=tv"
+)
+"""How colours are stored, and that the file says so: players guess otherwise, by the size of the picture."""
 
 
 def ffmpeg() -> str:
@@ -33,8 +39,8 @@ class VideoEncoder:
         width, height = size
         command = [
             ffmpeg(), "-y", "-v", "error", "-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}",
-            "-r", f"{fps:g}", "-i", "-", "-an", *(_PAD if width % 2 or height % 2 else ()), "-c:v", "libx264",
-            "-pix_fmt", "yuv420p", *options, "-movflags", "+faststart", "-f", "mp4", str(path),
+            "-r", f"{fps:g}", "-i", "-", "-an", "-vf", f"{_EVEN},{_COLOURS}", "-c:v", "libx264", "-pix_fmt",
+            "yuv420p", *options, "-movflags", "+faststart", "-f", "mp4", str(path),
         ]  # fmt: skip
         self._complaints: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the encoder
         self._process = subprocess.Popen(

@@ -1,12 +1,15 @@
 """Films: what is in them, and what they may replace."""
 
+import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from urlab.errors import BadValue, PathNotWritable
 from urlab.export import ExportSource, Mp4, RecordedEpisode
+from urlab.video import VideoEncoder, ffmpeg
 
 GREYS = [0, 50, 100, 150, 200, 250]
 
@@ -27,6 +30,22 @@ def test_a_film_has_every_frame_in_its_order(clip, pictures, greys, tmp_path):
     assert greys(tmp_path / "new" / "film.mp4") == pytest.approx(GREYS, abs=3)
     assert len(seen) == len(GREYS)
     assert [one.name for one in (tmp_path / "new").iterdir()] == ["film.mp4"]
+
+
+@pytest.mark.parametrize("size", [(64, 48), (1280, 720), (33, 25)])
+def test_colours_come_back_and_the_file_says_how_they_are_stored(tmp_path, size):
+    colours = [(200, 30, 30), (30, 200, 30), (30, 30, 200), (240, 240, 240)]
+    width, height = size
+    picture = np.repeat(np.array(colours, np.uint8)[None], height, 0)[:, np.arange(width) * len(colours) // width]
+    film = tmp_path / "film.mp4"
+    with VideoEncoder(film, size, 10) as encoder:
+        encoder.add(picture)
+    assert "yuv420p(tv, bt709" in subprocess.run([ffmpeg(), "-i", film], capture_output=True, text=True).stderr
+    decode = [ffmpeg(), "-v", "error", "-i", film, "-f", "rawvideo", "-pix_fmt", "rgb24", "-"]
+    decoded = subprocess.run(decode, capture_output=True, check=True).stdout
+    found = np.frombuffer(decoded, np.uint8).reshape(height + height % 2, width + width % 2, 3)
+    middles = (2 * np.arange(len(colours)) + 1) * width // (2 * len(colours))
+    assert found[height // 2, middles].astype(int) == pytest.approx(np.array(colours), abs=8)
 
 
 def test_a_film_of_ours_is_replaced(clip, make_clip, pictures, greys, tmp_path):
