@@ -88,7 +88,7 @@ class LeRobot(ExportFormat, name="lerobot"):
             self._meta(work, rows, source)
 
     def _plan(self, source: ExportSource) -> str:
-        """What is written, in a word: an export goes on only with what was begun for the same."""
+        """What is written, in a word: an export goes on only with what was begun for the same, and looked the same."""
         digest = hashlib.sha256(repr((self.rate_hz, {n: p.size for n, p in source.pictures.items()})).encode())
         for one in source.episodes:
             recording, judged = one.recording, one.outcome
@@ -97,6 +97,9 @@ class LeRobot(ExportFormat, name="lerobot"):
             digest.update(repr((told, recording.joints, recording.signals)).encode())
             for array in (recording.qpos, recording.qvel, recording.ctrl, recording.sensordata):
                 digest.update(np.ascontiguousarray(array[one.frames]).tobytes())
+        first = source.episodes[0]
+        for camera in source.pictures.values():
+            digest.update(camera.draw(first.clip.state(int(first.frames[0]))).tobytes())
         return digest.hexdigest()[:16]
 
     # -- one episode --------------------------------------------------------------------------------------------

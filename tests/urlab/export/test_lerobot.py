@@ -61,9 +61,18 @@ def test_an_export_that_was_killed_goes_on_after_the_last_whole_episode(make_sou
     seen.clear()
     advanced = []
     LeRobot(10).write(make_source(), out, lambda: advanced.append(1))
-    assert (seen, len(advanced)) == ([7, 8, 9, 10, 11], 12)
+    assert (seen, len(advanced)) == ([1, 7, 8, 9, 10, 11], 12), "the first is how it is known that all looks the same"
     assert json.loads((out / "meta/info.json").read_bytes())["total_frames"] == 10
     assert sorted(one.name for one in tmp_path.iterdir()) == ["dataset", "kept"]
+
+
+def test_an_export_does_not_go_on_with_episodes_that_looked_otherwise(make_source, pictures, tmp_path):
+    plans = [LeRobot(10)._plan(make_source())]
+    draw = pictures.draw
+    pictures.draw = lambda state: draw(state) + 1
+    plans.append(LeRobot(10)._plan(make_source()))
+    pictures.draw = draw
+    assert LeRobot(10)._plan(make_source()) == plans[0] != plans[1]
 
 
 def test_work_that_was_begun_for_another_export_is_not_gone_on_with(make_source, pictures, tmp_path):
