@@ -30,6 +30,7 @@ class OwnSimulation:
         self._start = EpisodeStart(client, layout)
         self._saved = self._start.saved({})
         self._start_row = state_row(self._saved)
+        one.rows[0] = self._start_row
         self._setpoints: Array | None = None
         self.states = States(one.time, one.qpos, one.qvel, one.sensordata, one.mocap_pos, one.mocap_quat)
         """Live, of one row."""

@@ -129,6 +129,12 @@ def test_a_scene_of_its_own_goes_as_one_behind_a_client_also_when_that_takes_ove
                     assert own.client.articulations[prefix].ctrl_array.tolist() == robot.ctrl_array.tolist()
 
 
+def test_before_the_first_reset_the_client_stands_at_the_scenes_start() -> None:
+    with closing(URLabEnv(["panda", "floor"])) as env, urlab.launch(["panda", "floor"]) as client:
+        assert env.client.data.qpos.tolist() == client.data.qpos.tolist()
+        assert env.client.data.ctrl.tolist() == client.data.ctrl.tolist() != [0.0] * client.model.nu
+
+
 def test_what_is_done_by_the_client_happens_in_the_environment(cart: Path, tmp_path: Path) -> None:
     with closing(URLabEnv(cart, project=tmp_path)) as env:
         env.reset()
