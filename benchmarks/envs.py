@@ -193,13 +193,14 @@ def _beside_gymnasium(plan: Plan, scene: str, project: Path) -> list[EnvResult]:
         if not isinstance(theirs, MujocoEnv) or theirs.frame_skip != _SKIP:
             raise BenchmarkError(f"Gymnasium's {_SINGLE[scene]} does not skip {_SKIP} frames")
         action: Any = np.zeros(len(ours.interface.layout.low))
+        row = action[None]
         rounds = _measured(
             plan,
             plan.counts,
             [
                 Subject("theirs", lambda: theirs.step(action), lambda: theirs.reset(seed=0)),
                 Subject("ours", lambda: ours.step(action), lambda: ours.reset(seed=0)),
-                Subject("vector", lambda: one.step(action[None]), lambda: one.reset(seed=0)),
+                Subject("vector", lambda: one.step(row), lambda: one.reset(seed=0)),
             ],
         )
         return [

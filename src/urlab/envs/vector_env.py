@@ -110,7 +110,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._rngs: list[np.random.Generator] = [gymnasium.utils.seeding.np_random()[0] for _ in range(num_envs)]
         self._episode_steps = np.zeros(num_envs, dtype=np.int64)
         self._one_more = np.ones(num_envs, dtype=np.int64)  # adding an array is quicker than adding a number
-        self._all = np.ones(num_envs, dtype=np.bool_)
+        self._all, self._none = np.ones(num_envs, dtype=np.bool_), np.zeros(num_envs, dtype=np.bool_)
         self._all.flags.writeable = False
         self._drawn = np.full(num_envs, None, dtype=object)
         self._worlds: dict[int, DrawnWorld] = {}
@@ -143,7 +143,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         self._control.stage(setpoints)
         self._simulations.advance(self.n_steps, self._before_sub_step)
         self._episode_steps += self._one_more
-        observation = self._observation()
+        observation = self._observation() if self._cameras.names else self.interface.observation(self._states)
         outcome = self.task.judge(self._states, setpoints)
         infos = self._infos(outcome.success)
         reward, terminated = outcome.reward, outcome.terminated
@@ -152,7 +152,7 @@ class URLabVectorEnv(VectorEnv[Any, Any, Any]):
         if self._termination_fn is not None:
             terminated = np.asarray(self._termination_fn(observation, actions, infos), dtype=np.bool_)
         if not self._may_end:
-            return observation, reward, terminated, np.zeros(self.num_envs, dtype=np.bool_), infos
+            return observation, reward, terminated, self._none.copy(), infos
         truncated = self._episode_steps >= self._limit
         ended = terminated | truncated
         if np.count_nonzero(ended):
