@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from urlab.envs.batch_control import BatchControl
-from urlab.envs.scene_states import Array, SceneLayout, States
+from urlab.envs.scene_states import Array, SceneLayout, States, write_setpoints
 from urlab.envs.start import EpisodeStart
 from urlab.envs.task import EnvTask
 from urlab.manager.states import state_row, with_row
@@ -52,8 +52,5 @@ class OwnSimulation:
         """Put the simulation behind the client into this state, with its setpoints."""
         self._client.runtime.restore_state(with_row(self._saved, self._batch.rows[0]))
         if self._setpoints is not None:
-            start = 0
-            for robot in self._layout.robots:
-                end = start + robot.n_ctrl
-                self._client.articulations[robot.prefix].ctrl_array[:] = self._setpoints[0, start:end]
-                start = end
+            robots = (self._client.articulations[one.prefix] for one in self._layout.robots)
+            write_setpoints((one.ctrl_array for one in robots), self._setpoints[0])

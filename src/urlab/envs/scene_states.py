@@ -3,7 +3,7 @@
 The same arrays serve one simulation behind a client and many in a batch: the first axis counts simulations.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Self
@@ -107,6 +107,14 @@ class SceneLayout:
     def mocap(self, body: str) -> int:
         """The row of a mocap body in mocap_pos."""
         return int(self.model.body_mocapid[self.model.body(body).id])
+
+
+def write_setpoints(buffers: Iterable[Array], setpoints: Array) -> None:
+    """Part the setpoints of all robots, (n,), among the buffers of each."""
+    start = 0
+    for buffer in buffers:
+        buffer[:] = setpoints[start : start + len(buffer)]
+        start += len(buffer)
 
 
 class ClientStates:

@@ -21,7 +21,7 @@ from urlab.envs.interface import (
 )
 from urlab.envs.own_simulation import OwnSimulation
 from urlab.envs.pictures import RENDER_SIZE, STATE, CameraObserver, Cameras, rendered, with_pictures
-from urlab.envs.scene_states import Array, ClientStates, SceneLayout, States
+from urlab.envs.scene_states import Array, ClientStates, SceneLayout, States, write_setpoints
 from urlab.envs.start import RESET_OPTIONS, EpisodeStart, Randomize, check_options
 from urlab.envs.task import EnvTask, PlainTask
 from urlab.mujoco_versions import has_batches
@@ -163,11 +163,7 @@ class URLabEnv(gymnasium.Env[Any, Any]):
         if self._own is not None:
             self._own.step(setpoints, self.n_steps)
             return self._own.states
-        start = 0
-        for buffer in self._setpoint_buffers:
-            end = start + len(buffer)
-            buffer[:] = setpoints[0, start:end]
-            start = end
+        write_setpoints(self._setpoint_buffers, setpoints[0])
         names = self._cameras.names
         self._states.absorb(self._client.step(self.n_steps, observations=self._level, include_cameras=names or False))
         return self._states.states

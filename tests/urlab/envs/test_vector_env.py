@@ -25,6 +25,8 @@ def compare(steps: int, **options: Any) -> int:
     with ExitStack() as opened:
         many = opened.enter_context(closing(URLabVectorEnv(num_envs=COUNT, **options)))
         ones = [opened.enter_context(closing(URLabEnv(**options))) for _ in range(COUNT)]
+        for one in ones[1:]:
+            assert one.client.step_mode == "direct"  # asked for, it is what they step through: not a batch as well
         observed, _ = many.reset(seed=5)
         alone = [one.reset(seed=5 + i)[0] for i, one in enumerate(ones)]
         assert observed.tolist() == [each.tolist() for each in alone]
