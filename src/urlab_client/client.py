@@ -349,7 +349,9 @@ class URLabClient(ClientSession):
             blocks = commands(self._articulations, self._plain_entities, changed_only=self._operator)
             return {"n_steps": n_steps, "per_articulation": blocks}
         if not self._local_model:
-            raise RuntimeError("puppet mode steps a local model: make the client with local_model=True and fetch_model=True")
+            raise RuntimeError(
+                "puppet mode steps a local model: make the client with local_model=True and fetch_model=True"
+            )
         if self._data is None:
             raise RuntimeError("puppet mode steps a local model, and there is none yet: start one with sim.start()")
         with self._data_lock:

@@ -1,5 +1,9 @@
 """What viewers get that draw the world by themselves: `read_view`, the server's own world number by number."""
 
+import contextlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import mujoco
@@ -42,6 +46,33 @@ def test_the_model_comes_once_and_then_only_states(wire: Any):
     assert second["state"] != first["state"]
     wire.play("arena")
     assert "mjb" in wire.ok("read_view", known_model=first["model"])
+
+
+def test_a_viewer_on_this_machine_is_told_a_file_that_has_the_very_bytes(wire: Any):
+    sent = wire.ok("read_view")
+    named = wire.ok("read_view", as_file=True)
+    assert "mjb" not in named
+    assert named["actors"] == sent["actors"]
+    assert Path(named["mjb_file"]).read_bytes() == sent["mjb"]
+    assert wire.ok("read_view", as_file=True)["mjb_file"] == named["mjb_file"]  # once for all viewers
+    assert "mjb_file" not in wire.ok("read_view", as_file=True, known_model=named["model"])
+
+
+def test_a_file_with_a_model_is_gone_when_the_server_has_another(wire: Any):
+    first = wire.ok("read_view", as_file=True)
+    held = Path(first["mjb_file"]).stat()
+    wire.play("arena")
+    second = wire.ok("read_view", as_file=True)
+    assert second["model"] != first["model"]
+    assert (held.st_dev, held.st_ino) not in set(open_files())
+
+
+def open_files() -> Iterator[tuple[int, int]]:
+    """Device and inode of all that this process has open."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - with a descriptor of its own, which is gone then
+        with contextlib.suppress(OSError):
+            found = os.fstat(int(name))
+            yield found.st_dev, found.st_ino
 
 
 def test_actors_are_told_with_the_bodies_that_they_have(wire: Any):

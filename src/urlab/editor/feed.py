@@ -149,9 +149,9 @@ class WorldFeed:
 
     def _look(self) -> None:
         known = self.world.view.model if self.world is not None and self._is_shown else None
-        view = self._link.read(lambda client: client.viewport.read(known))
-        if view.mjb is not None:
-            model = view.load_model()
+        view = self._link.read(lambda client: client.viewport.read(known, as_file=True))
+        if view.has_model:
+            view, model = self._loaded(view)
             before = self.world
             status = None if before is None else before.status
             self.world, self._is_shown = ShownWorld(view, model, mujoco.MjData(model), view.actors or {}, status), False
@@ -173,6 +173,14 @@ class WorldFeed:
             self._status_due_s = time.monotonic() + _STATUS_PERIOD_S
             world.status = self._link.read(lambda client: client.sim.status())
             self._on_status(world)
+
+    def _loaded(self, view: WorldView) -> tuple[WorldView, Any]:
+        """A view and its model. Where its file is gone, the server has another model by now: that one."""
+        try:
+            return view, view.load_model()
+        except ValueError:
+            newer = self._link.read(lambda client: client.viewport.read())
+            return newer, newer.load_model()
 
     def _pose(self, world: ShownWorld) -> None:
         model, data = world.model, world.data

@@ -5,7 +5,6 @@ coloured: a thousand of them are one mesh and a thousand rows. Every other body 
 frame, with all its geoms, colours and textures, as GLB files; bodies with the same content share them.
 """
 
-import io
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,10 +12,10 @@ from typing import Any
 
 import mujoco
 import numpy as np
-import trimesh
 from numpy.typing import NDArray
 from PIL import Image
-from trimesh.visual.material import PBRMaterial
+
+from urlab.editor.glb import Material, Surface, vertex_normals, write_glb
 
 Array = NDArray[np.float64]
 Vertices = NDArray[np.float32]
@@ -39,7 +38,6 @@ _TEXTURE_2D = int(mujoco.mjtTexture.mjTEXTURE_2D)
 _TEXTURE_CUBE = int(mujoco.mjtTexture.mjTEXTURE_CUBE)
 _COLOR_ROLES = [int(mujoco.mjtTextureRole.mjTEXROLE_RGB), int(mujoco.mjtTextureRole.mjTEXROLE_RGBA)]
 _CUBE_AXES = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], float)
-_ROUGH = 0.7
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,7 @@ class GeomMesh:
 
     vertices: Any
     faces: Any
+    normals: Any
     rgba: Array
     uv: Any = None
     image: Image.Image | None = None
@@ -98,43 +97,58 @@ class GeomMeshes:
     def part(self, geom: int) -> GeomMesh:
         """The geom in its own frame."""
         kind, texture, rgba = int(self.model.geom_type[geom]), self._texture(geom), self.rgba(geom)
-        vertices, faces = self._mesh(geom, kind)
+        surface = self._surface(geom, kind)
         if texture is None:
-            return GeomMesh(vertices, faces, rgba)
+            return GeomMesh(*surface, rgba)
         if int(self.model.tex_type[texture]) == _TEXTURE_CUBE:
-            return self._cube_colored(vertices, faces, texture, rgba)
-        if kind in (MESH, SDF):
-            vertices, faces, uv = self._mesh_coordinates(int(self.model.geom_dataid[geom]))
-        elif kind == PLANE:
-            uv = self._plane_coordinates(geom, vertices)
+            vertices, faces, normals = _unshared(*surface)
+            return GeomMesh(vertices, faces, normals, rgba, colors=self._cube_sides(vertices, texture, rgba))
+        if kind == PLANE:
+            uv = self._plane_coordinates(geom, surface[0])
         elif kind == HFIELD:
-            uv = _spread(vertices[:, :2])
+            uv = _spread(surface[0][:, :2])
+        elif kind in (MESH, SDF):
+            surface, uv = _unshared(*surface), self._mesh_coordinates(int(self.model.geom_dataid[geom]))
         else:
-            vertices, faces, uv = _boxed(vertices, faces)
-        return GeomMesh(vertices, faces, rgba, uv, _image(self.model, texture))
+            surface = _unshared(*surface)
+            uv = _boxed(surface[0])
+        return GeomMesh(*surface, rgba, uv, _image(self.model, texture))
 
     # -- meshes -----------------------------------------------------------------------------------------------------
 
-    def _mesh(self, geom: int, kind: int) -> tuple[Any, Any]:
+    def _surface(self, geom: int, kind: int) -> tuple[Any, Any, Any]:
+        """Vertices, faces and the normals at the vertices."""
         model, size = self.model, self.model.geom_size[geom].tolist()
         if kind in (MESH, SDF):
             return self._mesh_asset(int(model.geom_dataid[geom]))
         if kind == HFIELD:
-            return self._heightfield(int(model.geom_dataid[geom]))
-        if kind == PLANE:
+            vertices, faces = self._heightfield(int(model.geom_dataid[geom]))
+        elif kind == PLANE:
             x, y = (one or _ENDLESS_M for one in size[:2])
-            corners = np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]], np.float32)
-            return corners, np.array([[0, 1, 2], [0, 2, 3]], np.uint32)
-        if kind == CAPSULE:
-            return _capsule(size[0], size[1])
-        vertices, faces = unit_mesh(_UNIT_WORDS[kind])
-        return vertices * np.array(self.stretch(geom), np.float32), faces
+            vertices = np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]], np.float32)
+            faces = np.array([[0, 1, 2], [0, 2, 3]], np.uint32)
+        elif kind == CAPSULE:
+            vertices, faces = _capsule(size[0], size[1])
+        else:
+            vertices, faces = unit_mesh(_UNIT_WORDS[kind])
+            vertices = vertices * np.array(self.stretch(geom), np.float32)
+        return vertices, faces, vertex_normals(vertices, faces)
 
-    def _mesh_asset(self, mesh: int) -> tuple[Any, Any]:
+    def _mesh_asset(self, mesh: int) -> tuple[Any, Any, Any]:
+        """With the normals of its file, if it has any; a vertex that has several, at a sharp edge, is there as often.
+
+        Those that MuJoCo makes, one for each vertex, may face anywhere at sharp edges.
+        """
         model = self.model
         first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
-        face, faces = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
-        return model.mesh_vert[first : first + count], model.mesh_face[face : face + faces]
+        face, number = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
+        normal, several = int(model.mesh_normaladr[mesh]), int(model.mesh_normalnum[mesh])
+        vertices, normals = model.mesh_vert[first : first + count], model.mesh_normal[normal : normal + several]
+        faces, facing = model.mesh_face[face : face + number], model.mesh_facenormal[face : face + number]
+        if len(normals) == len(vertices) and np.array_equal(faces, facing):
+            return vertices, faces, vertex_normals(vertices, faces)
+        pairs, corners = np.unique(faces.astype(np.int64) * len(normals) + facing, return_inverse=True)
+        return vertices[pairs // len(normals)], corners.reshape(-1, 3), normals[pairs % len(normals)]
 
     def _heightfield(self, field: int) -> tuple[Any, Any]:
         model = self.model
@@ -164,15 +178,14 @@ class GeomMeshes:
             return texture if has_coordinates == is_flat else None
         return texture if is_flat or int(self.model.tex_type[texture]) == _TEXTURE_CUBE else None
 
-    def _mesh_coordinates(self, mesh: int) -> tuple[Any, Any, Any]:
-        """Every corner of every triangle with its own texture coordinates, as two triangles may differ at a vertex."""
+    def _mesh_coordinates(self, mesh: int) -> Any:
+        """Texture coordinates of every corner of every triangle."""
         model = self.model
-        vertices, faces = self._mesh_asset(mesh)
         first, count = int(model.mesh_texcoordadr[mesh]), int(model.mesh_texcoordnum[mesh])
         face, number = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
         picked = model.mesh_facetexcoord[face : face + number].ravel()
         uv = model.mesh_texcoord[first : first + count][picked]
-        return vertices[faces.ravel()], np.arange(3 * len(faces)).reshape(-1, 3), np.stack([uv[:, 0], 1 - uv[:, 1]], 1)
+        return np.stack([uv[:, 0], 1 - uv[:, 1]], 1)
 
     def _plane_coordinates(self, geom: int, vertices: Any) -> Any:
         material, size = int(self.model.geom_matid[geom]), self.model.geom_size[geom]
@@ -181,14 +194,11 @@ class GeomMeshes:
             return vertices[:, :2] * repeat / 2
         return _spread(vertices[:, :2]) * repeat
 
-    def _cube_colored(self, vertices: Any, faces: Any, texture: int, rgba: Array) -> GeomMesh:
+    def _cube_sides(self, corners: Any, texture: int, rgba: Array) -> Any:
         """Each triangle in the mean colour of the cube's side that it faces."""
         side_colors = _cube_colors(self.model, texture) * rgba
-        corners = vertices[np.asarray(faces).ravel()].reshape(-1, 3, 3)
-        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        side = np.argmax(normals @ _CUBE_AXES.T, axis=1)
-        colors = np.repeat((255 * side_colors[side]).astype(np.uint8), 3, axis=0)
-        return GeomMesh(corners.reshape(-1, 3), np.arange(3 * len(corners)).reshape(-1, 3), rgba, colors=colors)
+        side = np.argmax(_facing(corners) @ _CUBE_AXES.T, axis=1)
+        return np.repeat((255 * side_colors[side]).astype(np.uint8), 3, axis=0)
 
 
 def body_mesh(meshes: GeomMeshes, geoms: Sequence[int]) -> tuple[Vertices, Faces]:
@@ -207,27 +217,27 @@ def body_glb(meshes: GeomMeshes, geoms: Sequence[int], *, opacity: float = 1.0) 
     """Geoms of one body and one `paint` as a GLB file with a single mesh, in the frame of their body."""
     parts = [meshes.part(geom) for geom in geoms]
     alpha = float(parts[0].rgba[3]) * opacity
-    look = {"alphaMode": "BLEND" if alpha < 1 else "OPAQUE", "metallicFactor": 0.0, "roughnessFactor": _ROUGH}
+    turns = [_turn(meshes.model, geom) for geom in geoms]
     vertices = [_placed(meshes.model, geom, part.vertices) for geom, part in zip(geoms, parts, strict=True)]
+    normals = np.concatenate([part.normals @ turn.T for part, turn in zip(parts, turns, strict=True)])
     if parts[0].image is not None:
         (part,) = parts
-        material = PBRMaterial(baseColorTexture=part.image, baseColorFactor=[*part.rgba[:3], alpha], **look)
-        visual = trimesh.visual.TextureVisuals(uv=part.uv, material=material)
-        return _glb(trimesh.Scene(trimesh.Trimesh(vertices[0], part.faces, visual=visual, process=False)))
+        red, green, blue = (_linear(255 * part.rgba[None])[0, :3] / 255).tolist()
+        surface = Surface(vertices[0], part.faces, normals, uv=part.uv)
+        return write_glb(surface, Material((red, green, blue, alpha), part.image))
     begins = np.cumsum([0, *(len(one) for one in vertices[:-1])])
     faces = [np.asarray(part.faces, np.int64) + begin for part, begin in zip(parts, begins, strict=True)]
-    mesh = trimesh.Trimesh(np.concatenate(vertices), np.concatenate(faces), process=False)
-    mesh.visual = trimesh.visual.TextureVisuals(material=PBRMaterial(baseColorFactor=[1.0, 1.0, 1.0, alpha], **look))
-    mesh.visual.vertex_attributes["color"] = np.concatenate([_vertex_colors(part) for part in parts])
-    return _glb(trimesh.Scene(mesh))
+    colors = np.concatenate([_vertex_colors(part) for part in parts])
+    surface = Surface(np.concatenate(vertices), np.concatenate(faces), normals, colors=colors)
+    return write_glb(surface, Material((1.0, 1.0, 1.0, alpha)))
 
 
 def _vertex_colors(part: GeomMesh) -> Any:
     """A colour for each vertex, as GLB files have it: linear, unlike the colours of pictures."""
-    colors = (
-        np.tile((255 * part.rgba).astype(np.uint8), (len(part.vertices), 1)) if part.colors is None else part.colors
-    )
-    linear = _linear(colors)
+    if part.colors is None:
+        linear = np.tile(_linear((255 * part.rgba[None]).astype(np.uint8)), (len(part.vertices), 1))
+    else:
+        linear = _linear(part.colors)
     linear[:, 3] = 255
     return linear
 
@@ -235,37 +245,73 @@ def _vertex_colors(part: GeomMesh) -> Any:
 def _linear(colors: Any) -> Any:
     share = colors[:, :3] / 255.0
     linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
-    return np.concatenate([(255 * linear + 0.5).astype(np.uint8), colors[:, 3:]], axis=1)
+    return np.concatenate([(255 * linear + 0.5).astype(np.uint8), colors[:, 3:].astype(np.uint8)], axis=1)
+
+
+def _turn(model: Any, geom: int) -> Any:
+    """The orientation of a geom in its body, (3, 3)."""
+    turn = np.empty(9)
+    mujoco.mju_quat2Mat(turn, model.geom_quat[geom])
+    return turn.reshape(3, 3)
 
 
 def _placed(model: Any, geom: int, vertices: Any) -> Any:
     """Vertices of a geom in the frame of its body."""
-    turn = np.empty(9)
-    mujoco.mju_quat2Mat(turn, model.geom_quat[geom])
-    return np.asarray(vertices, float) @ turn.reshape(3, 3).T + model.geom_pos[geom]
+    return np.asarray(vertices, float) @ _turn(model, geom).T + model.geom_pos[geom]
 
 
 @lru_cache
 def unit_mesh(word: str) -> tuple[Vertices, Faces]:
     """A sphere, box or cylinder of radius or half size 1, or a cone of radius 1 from z = 0 to its tip at z = 1."""
+    if word == "box":
+        return _unit_box()
     if word == "sphere":
-        mesh: Any = trimesh.creation.uv_sphere(radius=1.0, count=[_SIDES // 2, _SIDES])
-    elif word == "box":
-        mesh = trimesh.creation.box(extents=(2.0, 2.0, 2.0))
-    elif word == "cylinder":
-        mesh = trimesh.creation.cylinder(radius=1.0, height=2.0, sections=_SIDES)
-    else:
-        mesh = trimesh.creation.cone(radius=1.0, height=1.0, sections=_SIDES)
-    if word != "sphere":
-        mesh.unmerge_vertices()  # edges stay sharp: each side has its own normals
-    return np.asarray(mesh.vertices, np.float32), np.asarray(mesh.faces, np.uint32)
+        return _revolved(_arc(-90, 90, 0.0))
+    if word == "cylinder":
+        return _revolved([(0, -1), (1, -1), (1, -1), (1, 1), (1, 1), (0, 1)])
+    return _revolved([(0, 0), (1, 0), (1, 0), (0, 1)])
 
 
 @lru_cache(256)
 def _capsule(radius: float, half_length: float) -> tuple[Vertices, Faces]:
-    mesh = trimesh.creation.capsule(radius=radius, height=2 * half_length, count=[_SIDES, _SIDES // 2])
-    mesh.apply_translation(-mesh.bounds.mean(axis=0))
-    return np.asarray(mesh.vertices, np.float32), np.asarray(mesh.faces, np.uint32)
+    vertices, faces = _revolved([*_arc(-90, 0, -half_length / radius), *_arc(0, 90, half_length / radius)])
+    return vertices * np.float32(radius), faces
+
+
+def _arc(begin_deg: int, end_deg: int, z: float) -> list[tuple[float, float]]:
+    """A part of a circle of radius 1 about that height, as a profile."""
+    angles = np.radians(np.arange(begin_deg, end_deg + 1, 360 // _SIDES))
+    return [(round(float(np.cos(one)), 9), float(np.sin(one)) + z) for one in angles]
+
+
+def _revolved(profile: Sequence[tuple[float, float]]) -> tuple[Vertices, Faces]:
+    """The surface that a profile, radius and z from below, draws when it is turned about z.
+
+    A point that is given twice is a sharp edge: the sides of it share no vertices, and so no normals.
+    """
+    radius, z = np.array(profile, float).T
+    turn = 2 * np.pi * np.arange(_SIDES) / _SIDES
+    rings = np.stack([np.outer(radius, np.cos(turn)), np.outer(radius, np.sin(turn)), np.tile(z[:, None], _SIDES)], -1)
+    index = np.arange(rings[..., 0].size).reshape(len(profile), _SIDES)
+    index[radius == 0] = index[radius == 0, :1]  # a tip is one vertex
+    below, above = index[:-1], index[1:]
+    next_below, next_above = np.roll(below, -1, axis=1), np.roll(above, -1, axis=1)
+    sides = np.stack([np.stack([below, next_below, next_above], -1), np.stack([below, next_above, above], -1)], 1)
+    is_edge = (np.diff(radius) == 0) & (np.diff(z) == 0)
+    faces = sides[~is_edge].reshape(-1, 3)
+    faces = faces[(faces[:, 0] != faces[:, 1]) & (faces[:, 1] != faces[:, 2])]
+    used, renumbered = np.unique(faces, return_inverse=True)
+    return rings.reshape(-1, 3)[used].astype(np.float32), renumbered.reshape(-1, 3).astype(np.uint32)
+
+
+def _unit_box() -> tuple[Vertices, Faces]:
+    """Each side has vertices of its own, so that edges are sharp."""
+    side = np.array([[1, -1, -1], [1, 1, -1], [1, 1, 1], [1, -1, 1]], np.float32)
+    turned = [np.roll(side, axis, axis=1) for axis in range(3)]
+    vertices = np.concatenate([*turned, *(-one for one in turned)])
+    near = np.array([[0, 1, 2], [0, 2, 3]])
+    sides = [near + 4 * side if side < 3 else near[:, ::-1] + 4 * side for side in range(6)]
+    return vertices, np.concatenate(sides).astype(np.uint32)
 
 
 def _spread(points: Any) -> Any:
@@ -274,15 +320,24 @@ def _spread(points: Any) -> Any:
     return (points - low) / np.maximum(high - low, 1e-9)
 
 
-def _boxed(vertices: Any, faces: Any) -> tuple[Any, Any, Any]:
-    """Texture coordinates by projection along the axis that a triangle faces most, once per side."""
-    corners = vertices[np.asarray(faces).ravel()].reshape(-1, 3, 3)
-    normals = np.abs(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]))
-    axis = np.repeat(np.argmax(normals, axis=1), 3)
-    flat = corners.reshape(-1, 3)
+def _unshared(vertices: Any, faces: Any, normals: Any) -> tuple[Any, Any, Any]:
+    """Every corner of every triangle as a vertex of its own, in order: two triangles may differ in looks at one."""
+    at = np.asarray(faces).ravel()
+    return vertices[at], np.arange(len(at)).reshape(-1, 3), normals[at]
+
+
+def _facing(corners: Any) -> Any:
+    """Where triangles face, not normalised; three corners of each, in order."""
+    first, second, third = corners.reshape(-1, 3, 3).transpose(1, 0, 2)
+    return np.cross(second - first, third - first)
+
+
+def _boxed(corners: Any) -> Any:
+    """Texture coordinates of corners by projection along the axis that their triangle faces most, once per side."""
+    axis = np.repeat(np.argmax(np.abs(_facing(corners)), axis=1), 3)
     first, second = np.array([1, 0, 0])[axis], np.array([2, 2, 1])[axis]
-    rows = np.arange(len(flat))
-    return flat, rows.reshape(-1, 3), _spread(np.stack([flat[rows, first], flat[rows, second]], 1))
+    rows = np.arange(len(corners))
+    return _spread(np.stack([corners[rows, first], corners[rows, second]], 1))
 
 
 def _pixels(model: Any, texture: int) -> NDArray[np.uint8]:
@@ -306,12 +361,6 @@ def _cube_colors(model: Any, texture: int) -> Array:
     return mean if len(mean) == 6 else np.repeat(mean, 6, axis=0)
 
 
-def _glb(scene: Any) -> bytes:
-    with io.BytesIO() as file:
-        scene.export(file, file_type="glb", include_normals=True)
-        return file.getvalue()
-
-
 def sky_dome(model: Any) -> bytes | None:
     """The model's skybox on the inside of a sphere of radius 1, shining by itself; None if it has none."""
     boxes = np.flatnonzero(model.tex_type == int(mujoco.mjtTexture.mjTEXTURE_SKYBOX))
@@ -325,11 +374,8 @@ def sky_dome(model: Any) -> bytes | None:
     near = (np.arange(rows - 1)[:, None] * columns + np.arange(columns - 1)[None]).ravel()
     far = near + columns
     faces = np.concatenate([np.stack([near, near + 1, far + 1], 1), np.stack([near, far + 1, far], 1)])
-    material = PBRMaterial(
-        baseColorFactor=[0.0, 0.0, 0.0, 1.0], emissiveTexture=image, emissiveFactor=[1.0, 1.0, 1.0], doubleSided=True
-    )
-    visual = trimesh.visual.TextureVisuals(uv=np.stack([u.ravel(), v.ravel()], 1), material=material)
-    return _glb(trimesh.Scene(trimesh.Trimesh(directions, faces, visual=visual, process=False)))
+    uv = np.stack([u.ravel(), v.ravel()], 1)
+    return write_glb(Surface(directions, faces, -directions, uv=uv), Material(image=image, shines=True))
 
 
 def _sky_colors(pixels: NDArray[np.uint8], directions: Any) -> NDArray[np.uint8]:

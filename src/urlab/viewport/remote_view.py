@@ -1,5 +1,8 @@
 """What a viewer elsewhere needs in order to draw the viewport's world by itself: a model once, then states."""
 
+import contextlib
+import os
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,13 +18,15 @@ from urlab.viewport.posed_model import PosedModel
 class RemoteView:
     """One state of the world, for a viewer that has the model, or gets it with it.
 
-    ``model`` is a word, another one whenever the model is; ``mjb`` is the model, or None where the viewer has it.
+    ``model`` is a word, another one whenever the model is; ``mjb`` is the model, or ``mjb_file`` a file that has it;
+    both are None where the viewer has the model.
     ``state`` is float64, little endian: qpos, qvel, act, ctrl, mocap_pos, mocap_quat, sensordata, in the sizes of the
     model. ``posed`` is what it was made of.
     """
 
     model: str
     mjb: bytes | None
+    mjb_file: str | None
     state: bytes
     posed: PosedModel
 
@@ -32,25 +37,61 @@ class RemoteView:
 
 
 class RemoteViews:
-    """Makes remote views. Any thread may call it; the bytes of one model are made once."""
+    """Makes remote views. Any thread may call it; the bytes of one model, and the file with them, are made once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._model: Any = None
         self._number = 0
         self._mjb: bytes | None = None
+        self._file: int | None = None
 
-    def view(self, posed: PosedModel, known_model: str | None) -> RemoteView:
-        """The view of a posed model; without its bytes when ``known_model`` is its word."""
+    def view(self, posed: PosedModel, known_model: str | None, *, as_file: bool = False) -> RemoteView:
+        """The view of a posed model; without its bytes when ``known_model`` is its word, or with a file of them."""
         with self._lock:
             if self._model is not posed.model:
-                self._model, self._mjb = posed.model, None
+                self._forget()
+                self._model = posed.model
                 self._number += 1
-            word = str(self._number)
-            if word != known_model and self._mjb is None:
-                self._mjb = _mjb(posed.model)
-            mjb = None if word == known_model else self._mjb
-        return RemoteView(word, mjb, _state(posed), posed)
+            word, mjb, file = str(self._number), None, None
+            if word != known_model and as_file:
+                file = self._named_file(posed.model)
+            if word != known_model and file is None:
+                mjb = self._mjb = self._mjb or _mjb(posed.model)
+        return RemoteView(word, mjb, file, _state(posed), posed)
+
+    def close(self) -> None:
+        """Let go of the model."""
+        with self._lock:
+            self._forget()
+
+    def _forget(self) -> None:
+        self._model, self._mjb = None, None
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+    def _named_file(self, model: Any) -> str | None:
+        """A file in memory that is gone with this process, however it ends; None where there can be none."""
+        if self._file is None:
+            self._file = _saved(model)
+        return None if self._file is None else f"/proc/{os.getpid()}/fd/{self._file}"
+
+
+def _saved(model: Any) -> int | None:
+    """The descriptor of a file in memory with the whole model; nothing waits for it, as Python's lock is free."""
+    if sys.platform != "linux":
+        return None
+    try:
+        file = os.memfd_create("urlab-view", os.MFD_CLOEXEC)
+    except OSError:
+        return None
+    with contextlib.suppress(mujoco.FatalError, ValueError):
+        mujoco.mj_saveModel(model, f"/proc/self/fd/{file}", None)
+    if os.fstat(file).st_size == mujoco.mj_sizeModel(model):
+        return file
+    os.close(file)  # there was no room for it
+    return None
 
 
 def _mjb(model: Any) -> bytes:

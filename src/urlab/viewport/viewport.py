@@ -228,16 +228,17 @@ class Viewport:
 
     # -- viewers elsewhere ----------------------------------------------------------------------------------------
 
-    def read(self, known_model: str | None) -> tuple[RemoteView, ViewCamera, Drawings]:
+    def read(self, known_model: str | None, *, as_file: bool = False) -> tuple[RemoteView, ViewCamera, Drawings]:
         """What a viewer draws by itself: the world as it is now, the camera there, and what is drawn over it.
 
-        The model comes with it unless ``known_model`` is its word. A drawing for one picture goes to the viewer that
-        reads first.
+        The model comes with it, or a file that has it, unless ``known_model`` is its word. A drawing for one picture
+        goes to the viewer that reads first.
         """
         posed = self._posed_model()
         with self._lock:
             camera = self._moved(posed)
-        return self._remote_views.view(posed, known_model), camera, self._overlay.take(REMOTE_VIEW)
+        view = self._remote_views.view(posed, known_model, as_file=as_file)
+        return view, camera, self._overlay.take(REMOTE_VIEW)
 
     # -- pictures -----------------------------------------------------------------------------------------------
 
@@ -277,6 +278,7 @@ class Viewport:
         self._overlay.remove_view(VIEW)
         self._overlay.remove_view(REMOTE_VIEW)
         self._posed_data.free()
+        self._remote_views.close()
         if self._renderer.is_in_use:
             self._gl.run(self._renderer.free)
 

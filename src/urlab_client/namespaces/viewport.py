@@ -65,9 +65,10 @@ class ViewportOverlays(TypedDict, total=False):
 class WorldView(ShortRepr):
     """One state of the world that plays, or of the edited one as it would start.
 
-    ``model`` is another word whenever the model is. ``mjb`` (the model) and ``actors`` (body ids by actor) are None
-    where the caller of `read` knew the model. ``location`` (m), ``rotation_quat`` (x, y, z, w) and ``fov`` (horizontal,
-    degrees) are the viewport's camera, which looks along its +X. ``sim_time`` is None while nothing plays.
+    ``model`` is another word whenever the model is. ``mjb`` (the model; or ``mjb_file``, a file that has it) and
+    ``actors`` (body ids by actor) are None where the caller of `read` knew the model. ``location`` (m),
+    ``rotation_quat`` (x, y, z, w) and ``fov`` (horizontal, degrees) are the viewport's camera, which looks along its
+    +X. ``sim_time`` is None while nothing plays.
 
     ```python
     import mujoco
@@ -99,13 +100,21 @@ class WorldView(ShortRepr):
     choices: Mapping[str, ChoiceBlock] = field(default_factory=dict)
     held: Sequence[HeldBodyBlock] = ()
     mjb: bytes | None = field(default=None, repr=False)
+    mjb_file: str | None = None
     actors: Mapping[str, list[int]] | None = field(default=None, repr=False)
     sim_time: float | None = None
     selected: str | None = None
     camera: str | None = None
 
+    @property
+    def has_model(self) -> bool:
+        """Whether the model came with it."""
+        return self.mjb is not None or self.mjb_file is not None
+
     def load_model(self) -> mujoco.MjModel:
-        """The model; ValueError where it was left out because the caller knew it."""
+        """The model; ValueError where it was left out because the caller knew it, or where its file is gone."""
+        if self.mjb_file is not None:
+            return mujoco.MjModel.from_binary_path(self.mjb_file)
         if self.mjb is None:
             raise ValueError("this view has no model, as known_model named it: load that of the view before")
         return mujoco.MjModel.from_binary_path("view.mjb", {"view.mjb": self.mjb})
@@ -196,13 +205,16 @@ class ViewportNamespace(RpcNamespace):
             raise ValueError(f"there is no overlay {', '.join(sorted(unknown))}; there are: {', '.join(words)}")
         return self._ask(wire.SetViewportOverlaysRequest(**overlays)).overlays
 
-    def read(self, known_model: str | None = None) -> WorldView:
+    def read(self, known_model: str | None = None, *, as_file: bool = False) -> WorldView:
         """What the viewport shows, as data for a viewer that draws it by itself (extension).
 
         ``known_model`` is ``model`` of an earlier view, so that the model's bytes need not come again. It waits for
-        nothing but the compilation of an edited level, and may be called at display rate.
+        nothing but the compilation of an edited level, and may be called at display rate. ``as_file``: a server of
+        this machine names a file with the model instead of sending it, which is quicker for a large one; it is there
+        until the server has another model.
         """
-        return result_of(WorldView, self._ask(wire.ReadViewRequest(known_model=known_model)))
+        request = wire.ReadViewRequest(known_model=known_model, as_file=as_file or None)
+        return result_of(WorldView, self._ask(request))
 
     def editor_url(self) -> str:
         """The page of the browser editor, with the token that opens it (extension); RuntimeError if there is none."""

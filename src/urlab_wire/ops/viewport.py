@@ -175,15 +175,18 @@ class ReadViewRequest(Request["ReadViewReply"], tag="read_view"):
     """Ask for everything that a viewer needs to draw the viewport's world by itself, at display rate. An extension.
 
     ``known_model`` is ``model`` of an earlier reply: the model's bytes are then left out while it is the same.
+    ``as_file``: a caller on this machine is told a file that has them instead, which is quicker for a large model.
     """
 
     known_model: str | None = None
+    as_file: bool | None = None
 
 
 class ReadViewReply(Reply, tag="read_view_ok"):
     """The world that plays, or the edited one as it would start; nothing of it waits for the simulation.
 
-    ``mjb`` and ``actors`` (body ids by actor) come with another model. ``state`` is float64, little endian: qpos, qvel,
+    ``mjb``, or the name of a file, ``mjb_file``, and ``actors`` (body ids by actor) come with another model; the file
+    is there until the server has another model. ``state`` is float64, little endian: qpos, qvel,
     act, ctrl, mocap_pos, mocap_quat, sensordata. ``sim_time`` is absent while nothing plays.
     """
 
@@ -201,6 +204,7 @@ class ReadViewReply(Reply, tag="read_view_ok"):
     choices: dict[str, ChoiceBlock]
     held: list[HeldBodyBlock]
     mjb: bytes | None = None
+    mjb_file: str | None = None
     actors: dict[str, list[int]] | None = None
     sim_time: float | None = None
     selected: str | None = None

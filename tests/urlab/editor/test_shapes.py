@@ -6,7 +6,7 @@ import pytest
 import trimesh
 
 from urlab.editor.gizmo import snapped, snapped_quat
-from urlab.editor.shapes import GeomMeshes, body_glb, body_mesh, sky_dome
+from urlab.editor.shapes import GeomMeshes, body_glb, body_mesh, sky_dome, unit_mesh
 from urlab.editor.world_scene import grown, multiply_quats, rotate
 
 MODEL = """
@@ -63,7 +63,7 @@ def test_terrain_is_where_rays_hit_it(model: mujoco.MjModel):
 def test_a_body_is_one_mesh_in_its_own_frame(model: mujoco.MjModel):
     geoms = [model.geom(name).id for name in ("box", "ball")]
     vertices, faces = body_mesh(GeomMeshes(model), geoms)
-    ball = vertices[-(len(vertices) - 36) :]
+    ball = vertices[-len(GeomMeshes(model).part(geoms[1]).vertices) :]
     assert ball.mean(axis=0) == pytest.approx([0.0, 0.6, 0.0], abs=0.02)
     assert int(faces.max()) == len(vertices) - 1
 
@@ -86,6 +86,65 @@ def test_a_file_for_the_browser_has_one_mesh_that_another_reader_finds_right(
     vertices, faces = body_mesh(meshes, geoms)
     assert len(mesh.faces) == len(faces)
     assert mesh.bounds == pytest.approx(np.array([vertices.min(axis=0), vertices.max(axis=0)]), abs=1e-5)
+
+
+@pytest.mark.parametrize(("word", "volume"), [("box", 8), ("sphere", 4.1888), ("cylinder", 6.2832), ("cone", 1.0472)])
+def test_a_unit_shape_is_closed_and_looks_outward(word: str, volume: float):
+    vertices, faces = unit_mesh(word)
+    solid = trimesh.Trimesh(vertices, faces)
+    assert solid.is_watertight
+    assert solid.volume == pytest.approx(volume, rel=0.03)
+
+
+def test_a_capsule_is_closed_and_as_large_as_it_should_be(model: mujoco.MjModel):
+    rod = GeomMeshes(model).part(model.geom("rod").id)
+    solid = trimesh.Trimesh(rod.vertices, rod.faces)
+    assert solid.is_watertight
+    assert solid.volume == pytest.approx(np.pi * 0.05**2 * 0.6 + 4 / 3 * np.pi * 0.05**3, rel=0.03)
+
+
+@pytest.mark.parametrize("name", ["box", "ball", "rod", "can", "egg", "wedge", "hill", "floor"])
+def test_normals_are_of_unit_length_and_point_where_their_triangles_face(model: mujoco.MjModel, name: str):
+    part = GeomMeshes(model).part(model.geom(name).id)
+    corners = np.asarray(part.vertices, float)[part.faces]
+    facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    normals = np.asarray(part.normals, float)
+    assert np.linalg.norm(normals, axis=1) == pytest.approx(np.ones(len(normals)))
+    assert (np.einsum("ij,ikj->ik", facing, normals[part.faces]) > -1e-6).all()
+
+
+ROOF = """
+v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv .5 .5 1\nvn 0 0 -1\nvn 0 -1 .5\nvn 1 0 .5\nvn 0 1 .5\nvn -1 0 .5
+f 1//1 3//1 2//1\nf 1//1 4//1 3//1\nf 1//2 2//2 5//2\nf 2//3 3//3 5//3\nf 3//4 4//4 5//4\nf 4//5 1//5 5//5"""
+ROOFED = """
+<mujoco><asset><mesh name="roof" file="roof.obj"/></asset>
+<worldbody><geom type="mesh" mesh="roof"/></worldbody></mujoco>"""
+
+
+def test_normals_that_a_file_brings_are_kept():
+    model = mujoco.MjModel.from_xml_string(ROOFED, {"roof.obj": ROOF.encode()})
+    part = GeomMeshes(model).part(0)
+    assert len(part.vertices) == 16  # three at each corner of the floor, four at the top
+    ours = np.concatenate([part.vertices[part.faces], part.normals[part.faces]], axis=-1)
+    theirs = np.concatenate([model.mesh_vert[model.mesh_face], model.mesh_normal[model.mesh_facenormal]], axis=-1)
+    assert ours == pytest.approx(theirs)
+
+
+def test_a_texture_lies_in_the_file_as_on_the_geom(model: mujoco.MjModel):
+    meshes, floor = GeomMeshes(model), model.geom("floor").id
+    (mesh,) = trimesh.load(io.BytesIO(body_glb(meshes, [floor])), file_type="glb").geometry.values()
+    part = meshes.part(floor)
+    assert part.image is not None
+    assert mesh.visual.uv == pytest.approx(part.uv)
+    assert (np.asarray(mesh.visual.material.baseColorTexture) == np.asarray(part.image)).all()
+    assert mesh.vertex_normals == pytest.approx(np.asarray(part.normals))
+
+
+def test_colours_are_linear_in_the_file(model: mujoco.MjModel):
+    (mesh,) = trimesh.load(
+        io.BytesIO(body_glb(GeomMeshes(model), [model.geom("pane").id])), file_type="glb"
+    ).geometry.values()
+    assert (mesh.visual.vertex_attributes["color"][:, :3] == [0, 255, 0]).all()
 
 
 def test_glass_is_seen_through_in_the_file(model: mujoco.MjModel):

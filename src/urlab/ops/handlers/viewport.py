@@ -4,6 +4,7 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any, TypeVar
 
+from urlab.access import LOCAL
 from urlab.authoring.placement import read_rotation, vector
 from urlab.errors import CompileError, UrlabError
 from urlab.geometry import Pose, euler_deg_from_wxyz, xyzw_from_wxyz
@@ -95,7 +96,8 @@ def set_viewport_overlays(
 def read_view(context: Context, request: wire.ReadViewRequest) -> wire.ReadViewReply:
     """What a viewer draws by itself."""
     viewport = context.parts.viewport
-    view, camera, drawings = viewport.read(request.known_model)
+    as_file = bool(request.as_file) and context.caller is LOCAL
+    view, camera, drawings = viewport.read(request.known_model, as_file=as_file)
     return wire.ReadViewReply(
         model=view.model,
         playing=view.posed.sim_time is not None,
@@ -111,7 +113,8 @@ def read_view(context: Context, request: wire.ReadViewRequest) -> wire.ReadViewR
         choices={name: wire.ChoiceBlock(list(one.options), one.chosen) for name, one in drawings.choices.items()},
         held=[_held_block(one) for one in view.posed.held],
         mjb=view.mjb,
-        actors=None if view.mjb is None else dict(view.actors),
+        mjb_file=view.mjb_file,
+        actors=None if view.model == request.known_model else dict(view.actors),
         sim_time=view.posed.sim_time,
         selected=context.world.selected,
         camera=viewport.looks_through,
