@@ -188,6 +188,7 @@ class Server:
         self._editor = self._parts.editor = EditorProcess(
             self.dispatcher,
             self._registry,
+            prepare=self._viewport.prepare_file,
             host=host.replace("localhost", "127.0.0.1"),
             port=self.config.web_port,
             token=self.config.web_token,

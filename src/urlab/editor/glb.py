@@ -47,11 +47,14 @@ class Material:
 
 def vertex_normals(vertices: Any, faces: Any) -> Any:
     """Unit normals at the vertices, each the mean of its triangles' by their areas."""
-    corners = np.asarray(vertices, float)[faces]
-    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    at = np.asarray(faces).ravel()
-    sums = np.stack([np.bincount(at, np.repeat(across[:, axis], 3), len(vertices)) for axis in range(3)], 1)
-    return sums / np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-30)
+    corners = [np.ascontiguousarray(one) for one in np.asarray(faces).T]
+    axes = [np.ascontiguousarray(one, float) for one in np.asarray(vertices).T]
+    (x, y, z), (u, v, w) = (
+        [axis[corners[other]] - axis[corners[0]] for axis in axes] for other in (1, 2)
+    )  # two sides of each triangle
+    across = (y * w - z * v, z * u - x * w, x * v - y * u)
+    sums = np.stack([sum(np.bincount(at, one, len(vertices)) for at in corners) for one in across], 1)
+    return sums / np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums)), 1e-30)[:, None]
 
 
 def write_glb(surface: Surface, material: Material) -> bytes:

@@ -1,14 +1,17 @@
 """One open page: its panels, its notices, and whether it holds the controls."""
 
 import contextlib
+import functools
 import logging
 import secrets
 import threading
 import time
+import zipfile
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import viser
+from viser import _gui_api, _gui_handles, _icons
 
 from urlab.editor.feed import ShownWorld
 from urlab.editor.gizmo import Gizmo
@@ -25,6 +28,20 @@ Result = TypeVar("Result")
 _NOTICE_S, _ERROR_S = 8.0, 20.0
 _OWN_S = 1.0
 """So long a widget stays as its user has set it, whatever the server still says."""
+
+
+def _open_icons_once() -> None:
+    """viser reads the list of its 5,000 icons again for each icon of a page, which is most of what panels cost."""
+    archive = zipfile.ZipFile(_icons.ICONS_DIR / "tabler-icons.zip")
+
+    @functools.cache
+    def svg_from_icon(name: str) -> str:
+        return archive.read(f"{name}.svg").decode()
+
+    _gui_api.svg_from_icon = _gui_handles.svg_from_icon = svg_from_icon  # type: ignore[attr-defined]
+
+
+_open_icons_once()
 
 
 class Page:

@@ -62,7 +62,7 @@ class CameraFrames:
         return found
 
     def frame(self, name: str) -> Any:
-        """A `CameraFrame` of about now; LookupError when there is no such camera any more."""
+        """A `CameraFrame` of about now; LookupError when there is none yet, or no such camera any more."""
         with self._lock:
             when_s, frame = self._kept.get(name, (0.0, None))
             if time.monotonic() - when_s < _FRESH_S:
@@ -86,4 +86,6 @@ def _latest(client: URLabClient, name: str) -> Any:
     client.step(include_cameras={name: "latest"}, observations="minimal")
     prefix, _, short = name.rpartition("/")
     view = client.articulations[prefix].cameras[short] if prefix else client.global_cameras[name]
+    if view.latest is None:
+        raise LookupError(f"there is no picture of {name} yet")
     return view.latest

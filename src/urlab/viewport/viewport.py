@@ -240,6 +240,10 @@ class Viewport:
         view = self._remote_views.view(posed, known_model, as_file=as_file)
         return view, camera, self._overlay.take(REMOTE_VIEW)
 
+    def prepare_file(self) -> None:
+        """Make the file with the model before a viewer asks for it."""
+        self._remote_views.view(self._posed_model(), None, as_file=True)
+
     # -- pictures -----------------------------------------------------------------------------------------------
 
     def screenshot(self, width: int = DEFAULT_SIZE[0], height: int = DEFAULT_SIZE[1]) -> Screenshot:
