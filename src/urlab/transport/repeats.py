@@ -82,7 +82,7 @@ class AnsweredRequests:
 
     Of a session at least the last ``requests`` are known, and at most twice as many; and the replies of the last ones
     that have ``session_bytes`` together (the last one whatever its size). All sessions together keep ``all_bytes``. A
-    session is forgotten when it has been silent for about ``lifetime_s``.
+    session is forgotten when it has been silent for ``lifetime_s``.
     """
 
     def __init__(
@@ -107,6 +107,7 @@ class AnsweredRequests:
             self._forget_old()
             session = self._sessions[key[0]] = _SessionReplies()
         session.by_id[key[1]] = answered
+        session.last_s = time.monotonic()
         session.bytes += size
         self.bytes += size
         if len(session.by_id) > self._most or session.bytes > self._session_bytes or self.bytes > self._all_bytes:
@@ -114,7 +115,6 @@ class AnsweredRequests:
 
     def _make_room(self, session: _SessionReplies) -> None:
         """Forget half of the requests of a session when there are many, and the oldest replies where they are large."""
-        session.last_s = time.monotonic()
         by_id = session.by_id
         if len(by_id) > self._most:
             for name in list(islice(by_id, len(by_id) - self._most // 2)):

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from urlab.transport import repeats
 from urlab.transport.repeats import AnsweredRequests, RequestRegistry
 from urlab.transport.rpc import ZmqRpcServer
 from urlab.transport.shm.folder import ShmFolder
@@ -330,6 +331,17 @@ def test_sessions_are_forgotten_after_a_while() -> None:
     answered(registry, 1, "bob")
     assert reply_to(registry, 1) is None
     assert kept.bytes == len(b"reply")
+
+
+def test_a_session_that_asks_now_and_then_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(monotonic=lambda: now_s)
+    monkeypatch.setattr(repeats, "time", clock)
+    registry = RequestRegistry(identify=identify, answered=AnsweredRequests(lifetime_s=120.0))
+    for number in range(10):
+        now_s = 50.0 * number
+        answered(registry, number)
+    answered(registry, 1, "bob")
+    assert reply_to(registry, 9) == b"reply"
 
 
 def test_a_request_that_was_abandoned_is_served_when_it_comes_again() -> None:
