@@ -55,6 +55,8 @@ def test_a_viewer_on_this_machine_is_told_a_file_that_has_the_very_bytes(wire: A
     assert named["actors"] == sent["actors"]
     assert Path(named["mjb_file"]).read_bytes() == sent["mjb"]
     assert wire.ok("read_view", as_file=True)["mjb_file"] == named["mjb_file"]  # once for all viewers
+    with pytest.raises(OSError, match="not permitted"):
+        os.truncate(named["mjb_file"], 0)
     assert "mjb_file" not in wire.ok("read_view", as_file=True, known_model=named["model"])
 
 

@@ -1,5 +1,6 @@
 """What a viewer elsewhere needs in order to draw the viewport's world by itself: a model once, then states."""
 
+import fcntl
 import mmap
 import os
 import sys
@@ -84,13 +85,14 @@ def _saved(model: Any) -> int | None:
         return None
     size = mujoco.mj_sizeModel(model)
     try:
-        file = os.memfd_create("urlab-view", os.MFD_CLOEXEC)
+        file = os.memfd_create("urlab-view", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     except OSError:
         return None
     try:
         os.posix_fallocate(file, 0, size)  # so that writing to it cannot fail
         with mmap.mmap(file, size) as memory:
             _save(model, memory)
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE)
     except OSError:
         os.close(file)
         return None
