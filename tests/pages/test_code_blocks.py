@@ -62,6 +62,9 @@ vertex 0 0 .1
 endloop
 endfacet
 endsolid"""
+PATIENCE_MS = 60_000
+"""On a busy machine the first picture of a server takes long."""
+
 FILES = {"robots/arm.xml": ARM, "meshes/mug.stl": TETRAHEDRON}
 """What a reader has in ``/home/me``, where the pages keep their files."""
 
@@ -128,7 +131,7 @@ def ports(server: ServerProcess) -> dict[str, int]:
 @contextlib.contextmanager
 def connected(server: ServerProcess) -> Iterator[URLabClient]:
     """The client that a page begun earlier and goes on with."""
-    with URLabClient("tcp://127.0.0.1", step_mode="direct", **ports(server)) as client:
+    with URLabClient("tcp://127.0.0.1", step_mode="direct", rcv_timeout_ms=PATIENCE_MS, **ports(server)) as client:
         client.discover()
         yield client
 
