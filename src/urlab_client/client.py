@@ -95,10 +95,10 @@ class URLabClient(ClientSession):
     A ``state_port`` other than 5555 is used as it is; else the handshake may tell another one.
 
     ``rcv_timeout_ms`` is how long to wait for a server that listens and for its answer. A time below the default of
-    5000 is kept to; else an op waits at least for the server's own limit, 5 s (hello 30 s), and 2 s more. Slow ops
-    always wait for theirs and 2 s more: create_level, load_level, save_level, stop_pie, spawn_actor, duplicate_actor,
-    list_actors, find_actors and get_actor_bounds 30 s; spawn_grid, recording_save, replay_load and screenshots 60 s;
-    import_xml and add_quick_convert 120 s; ``sim.start`` its ``timeout_s`` and 5 s.
+    5000 is kept to; else an op waits at least for the server's own limit, 5 s (hello 30 s, steps with pictures 60 s)
+    and 2 s more. Slow ops always wait for theirs and 2 s more: create_level, load_level, save_level, stop_pie,
+    spawn_actor, duplicate_actor, list_actors, find_actors and get_actor_bounds 30 s; spawn_grid, recording_save,
+    replay_load and screenshots 60 s; import_xml and add_quick_convert 120 s; ``sim.start`` its ``timeout_s`` and 5 s.
 
     ``data`` follows the server at every step from the moment that it is first read, until a handshake makes a new one.
     Before that a step only stores what the reply says: ``data``, ``model`` and the handles bring it into the local
@@ -278,8 +278,9 @@ class URLabClient(ClientSession):
         level = self._level if observations is _LEVEL_OF_DISCOVER else self._level_word(observations)
         request = self._step_request(n_steps)
         request["observations"] = level
-        request["include_cameras"] = cameras_field(include_cameras)
-        reply = self._channel.call("step", request, expected_op="step_ok")
+        cameras = request["include_cameras"] = cameras_field(include_cameras)
+        patience_ms = self._channel.picture_timeout_ms() if cameras else None
+        reply = self._channel.call("step", request, expected_op="step_ok", rcv_timeout_ms=patience_ms)
         self._absorb_step_reply(reply)
         self._show_streamed_frames(reply)
         return reply

@@ -24,7 +24,7 @@ from urlab_client.errors import (
     URLabValueError,
 )
 from urlab_client.transports.base import DEFAULT_TIMEOUT_MS, REQUEST_ID, Transport, refuse_after_fork
-from urlab_wire.catalogue import CATALOGUE, DEFAULT_LIMIT_S
+from urlab_wire.catalogue import CATALOGUE, DEFAULT_LIMIT_S, PICTURE_LIMIT_S
 from urlab_wire.codec import Tree, plain_map
 from urlab_wire.envelope import ERROR_OP, Reply, Request, ok_op
 from urlab_wire.errors import ErrorCode
@@ -91,6 +91,12 @@ class RpcChannel:
         """How long to wait for an op's answer, see `URLabClient`."""
         known = self._timeouts_ms.get(op)
         return self._find_timeout_ms(op) if known is None else known
+
+    def picture_timeout_ms(self) -> int | None:
+        """How long to wait for an answer with pictures; None, as for any other, where the caller has less time."""
+        if self.rcv_timeout_ms < DEFAULT_TIMEOUT_MS:
+            return None
+        return max(self.rcv_timeout_ms, int(1000 * PICTURE_LIMIT_S) + GRACE_MS)
 
     def _find_timeout_ms(self, op: str) -> int:
         spec = CATALOGUE.get(op)

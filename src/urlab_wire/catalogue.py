@@ -18,6 +18,8 @@ from urlab_wire.errors import ErrorCode
 from urlab_wire.ops import batch, debug, outliner, recording, replay, runtime, scene, session, sim, stepping, viewport
 
 DEFAULT_LIMIT_S = 5.0
+PICTURE_LIMIT_S = 60.0
+"""How long a picture may take, also one that comes with another reply: without a GPU the first ones are slow."""
 
 
 class OpSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -223,7 +225,12 @@ CATALOGUE: dict[str, OpSpec] = _table(
     *_namespace("outliner", _EDITOR,
         _op(outliner.ListActorsRequest, reads=True, limit_s=30, failure=ErrorCode.LIST_ACTORS_FAILED),
         _op(outliner.ListBlueprintsRequest, reads=True, failure=ErrorCode.LIST_BLUEPRINTS_FAILED),
-        _op(outliner.BlueprintPictureRequest, reads=True, limit_s=60, failure=ErrorCode.BLUEPRINT_PICTURE_FAILED),
+        _op(
+            outliner.BlueprintPictureRequest,
+            reads=True,
+            limit_s=PICTURE_LIMIT_S,
+            failure=ErrorCode.BLUEPRINT_PICTURE_FAILED,
+        ),
         _op(outliner.FindActorsRequest, reads=True, limit_s=30, failure=ErrorCode.FIND_ACTORS_FAILED),
         _op(outliner.GetActorBoundsRequest, reads=True, limit_s=30, failure=ErrorCode.GET_ACTOR_BOUNDS_FAILED),
         _op(outliner.SelectActorRequest, failure=ErrorCode.SELECT_FAILED),
@@ -251,6 +258,6 @@ CATALOGUE: dict[str, OpSpec] = _table(
         _op(viewport.SetViewportOverlaysRequest),
         _op(viewport.ReadViewRequest, reads=True, limit_s=30),
         _op(viewport.EditorAddressRequest),
-        _op(viewport.ViewportScreenshotRequest, reads=True, limit_s=60),
+        _op(viewport.ViewportScreenshotRequest, reads=True, limit_s=PICTURE_LIMIT_S),
     ),
 )  # fmt: skip

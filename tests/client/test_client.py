@@ -7,7 +7,15 @@ import mujoco
 import numpy as np
 import pytest
 
-from urlab_client import PIEState, StepMode, Transport, URLabClient, URLabRPCError, URLabVersionMismatch
+from urlab_client import (
+    InProcessTransport,
+    PIEState,
+    StepMode,
+    Transport,
+    URLabClient,
+    URLabRPCError,
+    URLabVersionMismatch,
+)
 from urlab_client.session import client_version
 
 Make = Callable[..., URLabClient]
@@ -430,3 +438,23 @@ def test_a_transport_that_speaks_maps_only_overrides_rpc():
     client.discover()
     assert client.sim.status().state is PIEState.OFF
     assert client.step_mode is StepMode.AUTO
+
+
+@pytest.mark.parametrize(("patience_ms", "expected_ms"), [(5000, 62_000), (90_000, 90_000), (300, 300)])
+def test_a_step_with_pictures_is_waited_for_as_long_as_the_server_may_draw(
+    server: Any, patience_ms: int, expected_ms: int
+):
+    class Timed(InProcessTransport):
+        def rpc(self, request: Any, *, rcv_timeout_ms: int = 0) -> dict[str, Any]:
+            waits_ms.append(rcv_timeout_ms)
+            return super().rpc(request, rcv_timeout_ms=rcv_timeout_ms)
+
+    waits_ms: list[int] = []
+    client = URLabClient(transport=Timed(server.handle), rcv_timeout_ms=patience_ms, step_mode="direct")
+    client.discover()
+    client.step(include_cameras=True)
+    assert waits_ms[-1] == expected_ms
+    client.runtime.forward(include_cameras=True)
+    assert waits_ms[-1] == expected_ms
+    client.step()
+    assert waits_ms[-1] == max(patience_ms, 7000 if patience_ms >= 5000 else 0)

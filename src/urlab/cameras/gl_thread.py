@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar
 
 from urlab.errors import NoViewport, OpTimeout
 from urlab.monitoring.watchdog import Turns
+from urlab_wire.catalogue import PICTURE_LIMIT_S
 
 T = TypeVar("T")
 
@@ -72,7 +73,7 @@ class GlThread:
         self._rests = False
         _all.add(self)
 
-    def run(self, work: Callable[[], T], *, timeout_s: float = 60.0) -> T:
+    def run(self, work: Callable[[], T], *, timeout_s: float = PICTURE_LIMIT_S) -> T:
         """Do a piece of work on the GL thread and return what it returns; NoViewport when there is no GL.
 
         OpTimeout when it takes longer; it is then left to end by itself.

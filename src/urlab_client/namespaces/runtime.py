@@ -193,7 +193,9 @@ class RuntimeNamespace(RpcNamespace):
         ``include_cameras`` (extension) is as in ``step()``.
         """
         cameras = include_cameras if isinstance(include_cameras, bool) else _timings(include_cameras)
-        reply = self._client._rpc("forward", payload_of(ForwardRequest(include_cameras=cameras or None)))
+        patience_ms = self._client._channel.picture_timeout_ms() if cameras else None
+        request = payload_of(ForwardRequest(include_cameras=cameras or None))
+        reply = self._client._rpc("forward", request, rcv_timeout_ms=patience_ms)
         self._client._absorb_step_reply(reply)
         return reply
 
