@@ -122,6 +122,8 @@ def _together(plan: Plan, outcome: Outcome, folder: Path, seconds: float) -> Non
             time.sleep(0.5)
         for role, client in clients.items():
             _finish(outcome, role, client)
+        eighths = samples[:: max(1, len(samples) // 8)]
+        outcome.figures["together: MB after each eighth of the time"] = ", ".join(f"{mb:.0f}" for _, mb in eighths)
         half = samples[len(samples) // 2 :]
         if len(half) > 4:
             early, late = _mean(half[: len(half) // 4]), _mean(half[-(len(half) // 4) :])
