@@ -1,6 +1,8 @@
 """kill -9 of clients, servers and evaluation workers at random moments, with reconnects: nothing is left behind.
 
 Recordings that were told saved are readable; of one that was not saved, at most the last second is lost.
+
+    python -m tests.campaign.fronts.kills SEED LANE KILLS (long|short) FOLDER
 """
 
 import contextlib
@@ -10,17 +12,19 @@ import multiprocessing
 import random
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 
 from tests.campaign.fronts.http import EvalServer
 from tests.campaign.outcome import Outcome, Plan
-from tests.campaign.processes import UrlabServer, scratch, settles
+from tests.campaign.processes import UrlabServer, run_part, scratch, settles
 from urlab_client import URLabClient, URLabRPCError
 
 ABOUT = "kill -9 of clients, servers and workers at random moments, and what is left of them"
@@ -42,13 +46,15 @@ def run(plan: Plan, outcome: Outcome) -> None:
         _kill_clients(plan, outcome, folder / "clients", 6 if plan.short else CLIENTS_PER_SERVER * servers)
         lanes = 1 if plan.short else 2
         threads = [
-            threading.Thread(target=_kill_servers, args=(plan, outcome, folder / f"lane{lane}", lane, servers // lanes))
+            threading.Thread(target=_run_lane, args=(plan, outcome, folder / f"lane{lane}", lane, servers // lanes))
             for lane in range(lanes)
         ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+        planned = servers // lanes * lanes
+        outcome.check(outcome.tried["servers killed"] == planned, "fewer servers were killed than planned", planned)
         if not plan.short:
             _kill_workers(plan, outcome, folder / "workers", max(3, servers // 20))
 
@@ -161,19 +167,35 @@ def _check_saved(outcome: Outcome, folder: Path) -> None:
     for path in replays.glob("*"):
         outcome.check(not path.name.endswith(".part"), "half-written recordings", path)
         if path.suffix == ".json":
-            outcome.check(_frames(path) is not None, "a saved recording that cannot be read", path)
+            outcome.check(_times(path) is not None, "a saved recording that cannot be read", path)
 
 
-def _frames(path: Path) -> int | None:
-    """How many frames a recording has; None when it cannot be read."""
+class _Frame(msgspec.Struct):
+    timestamp: float
+
+
+class _Saved(msgspec.Struct):
+    frames: list[_Frame] = msgspec.field(name="Frames")
+
+
+def _times(path: Path) -> list[float] | None:
+    """When the frames of a recording were taken; None when it cannot be read."""
     try:
-        content = json.loads(path.read_bytes())
-    except ValueError:
+        return [frame.timestamp for frame in msgspec.json.decode(path.read_bytes(), type=_Saved).frames]
+    except msgspec.DecodeError:
         return None
-    return max((len(value) for value in content.values() if isinstance(value, list)), default=None)
 
 
 # -- servers ------------------------------------------------------------------------------------------------------
+
+
+def _run_lane(plan: Plan, outcome: Outcome, folder: Path, lane: int, kills: int) -> None:
+    """In a process of its own: what one lane reads must not keep the client of the other from noticing anything."""
+    folder.mkdir()
+    words = (plan.seed, lane, kills, "short" if plan.short else "long", folder)
+    part = run_part("fronts.kills", *words, folder=folder, limit_s=300 + 30 * kills)
+    part.figures = {f"lane {lane}: {name}": value for name, value in part.figures.items()}
+    outcome.add_outcome(part)
 
 
 def _kill_servers(plan: Plan, outcome: Outcome, folder: Path, lane: int, kills: int) -> None:
@@ -254,25 +276,29 @@ def _record_and_kill(outcome: Outcome, server: UrlabServer, chance: random.Rando
 
 
 def _check_recovered(outcome: Outcome, folder: Path, recorded: _Recorded, where: str) -> None:
-    """The next server has made a recording of what the killed one had written."""
-    saved = folder / "project" / "Saved" / "URLab"
+    """The next server has made a recording of what the killed one had written since it was last saved."""
+    replays = folder / "project" / "Saved" / "URLab" / "Replays"
     if recorded.saved is not None:
-        path = saved / "Replays" / f"{recorded.saved}.json"
-        outcome.check(path.exists() and _frames(path) is not None, "a saved recording that cannot be read", where)
-    if not recorded.safe_frames:
-        return
+        path = replays / f"{recorded.saved}.json"
+        outcome.check(path.exists() and _times(path) is not None, "a saved recording that cannot be read", where)
     deadline = time.monotonic() + _PATIENCE_S
-    frames = 0
-    while time.monotonic() < deadline and frames < recorded.safe_frames:
-        for path in (saved / "Replays").glob("*.json"):
-            if recorded.name.encode() in path.read_bytes()[-5000:] or path.name == f"{recorded.name}.json":
-                frames = max(frames, _frames(path) or 0)
+    found: dict[Path, list[float]] = {}
+    while True:
+        for path in set(replays.glob("*.json")) - found.keys():
+            found[path] = (_times(path) or []) if _is_of(path, recorded.name) else []
+        frames = len({when for times in found.values() for when in times})
+        if frames >= recorded.safe_frames or time.monotonic() > deadline:
+            break
         time.sleep(0.02)
-    lost_frames = recorded.safe_frames - frames
-    outcome.tried["recordings recovered"] += frames > 0
-    outcome.check(
-        lost_frames <= 0, "more than a second of a recording was lost", f"{where}: {frames} of {recorded.safe_frames}"
-    )
+    told = f"{where}: {frames} of {recorded.safe_frames}, {'' if recorded.saved else 'never '}saved"
+    outcome.tried["recordings with frames to be safe"] += recorded.safe_frames > 0
+    outcome.check(frames >= recorded.safe_frames, "more than a second of a recording was lost", told)
+
+
+def _is_of(path: Path, name: str) -> bool:
+    """Whether a file has frames of that recording: its beginning has the name."""
+    with path.open("rb") as file:
+        return name.encode() in file.read(20_000)
 
 
 def _check_left_over(outcome: Outcome, folder: Path) -> None:
@@ -301,7 +327,9 @@ def _kill_workers(plan: Plan, outcome: Outcome, folder: Path, kills: int) -> Non
             status.read()
             outcome.check(status.status < 500, "workers killed: a reset failed", f"kill {number}: {status.status}")
             time.sleep(chance.random() * 0.05)
-            for child in psutil.Process(server.pid).children(recursive=True):
+            workers = _workers(server.pid)
+            outcome.check(bool(workers), "workers killed: no other worker came", f"kill {number}")
+            for child in workers:
                 with contextlib.suppress(psutil.Error):
                     child.send_signal(signal.SIGKILL)
                     outcome.tried["evaluation workers killed"] += 1
@@ -310,3 +338,21 @@ def _kill_workers(plan: Plan, outcome: Outcome, folder: Path, kills: int) -> Non
                 break
         outcome.check(server.is_alive, "workers killed: the evaluation server died", server.log.read_text()[-500:])
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _workers(pid: int) -> list[psutil.Process]:
+    """The processes of an evaluation server, when there are any."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < deadline:
+        found = [one for one in psutil.Process(pid).children(recursive=True) if one.status() != psutil.STATUS_ZOMBIE]
+        if found:
+            return found
+        time.sleep(0.02)
+    return []
+
+
+if __name__ == "__main__":
+    seed, lane, kills, form, folder = sys.argv[1:]
+    found = Outcome()
+    _kill_servers(Plan(int(seed), short=form == "short"), found, Path(folder), int(lane), int(kills))
+    print(found.as_json(), flush=True)
