@@ -178,33 +178,38 @@ class Bridge:
         if self._handshake_due():
             self._is_other_scene = self._is_back_in_time = False
             self._server.is_stale = True
+        interruptions = self._server.interruptions
         try:
             status = self._server.poll()
             if status.state is not PIEState.READY:
                 raise NoScene(_IDLE)
-            self._follow_scene(is_paused=bool(status.paused))
+            was_away = self.problem is not None or self._server.interruptions > interruptions
+            self._follow_scene(is_paused=bool(status.paused), was_away=was_away)
         except Exception as failed:  # noqa: BLE001 - a server in any state must not end the bridge
             self._note_problem(failed)
         else:
             self.problem = None
 
-    def _follow_scene(self, *, is_paused: bool) -> None:
-        """Bridge the scene of the last handshake, unless it is bridged already."""
-        if self.problem is not None or self._handshakes != self._server.handshakes:
+    def _follow_scene(self, *, is_paused: bool, was_away: bool) -> None:
+        """Bridge the scene of the last handshake, unless it is bridged already.
+
+        ``was_away``: the server did not answer before, or was restarted between two looks at it.
+        """
+        if was_away or self._handshakes != self._server.handshakes:
             self._handshakes = self._server.handshakes
             self._handshake_s = self._last_state_s = time.monotonic()
-            self._show_scene(self._server.client)
+            self._show_scene(self._server.client, was_away=was_away)
         elif not is_paused and time.monotonic() - self._last_state_s > _SILENCE_S:
             self._restart_streams(self._server.client)
 
-    def _show_scene(self, client: URLabClient) -> None:
+    def _show_scene(self, client: URLabClient, *, was_away: bool) -> None:
         signature = scene_signature(client)
+        if was_away and self._signature:
+            log.info("the server is back")
         if signature != self._signature:
             self._bridge(client)
             self._signature = signature
             log.info("bridging %s", ", ".join(client.articulations) or "a scene without robots")
-        elif self.problem is not None:
-            log.info("the server is back")
 
     def _note_problem(self, failed: Exception) -> None:
         text = str(failed) if isinstance(failed, URLabRPCError | NoScene) else f"{type(failed).__name__}: {failed}"

@@ -111,6 +111,20 @@ def test_a_server_that_is_restarted_is_found_again(serve: Any, bridged: Any, gra
     graph.ear("/rover/joint_states", JOINT).after(0)
 
 
+def test_a_server_that_was_restarted_between_two_looks_is_said_to_be_back(
+    serve: Any, run: Any, graph: Any, wait_until: Any, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("INFO", "urlab.ros2")
+    server = serve()
+    ports = server.ports
+    bridge = run(graph, BridgeSettings(step_port=server.port, poll_s=3.0, timeout_ms=300))
+    wait_until(lambda: bridge.is_ready)
+    server.close()
+    serve(ports=ports)
+    wait_until(lambda: "the server is back" in caplog.text)
+    graph.ear("/rover/joint_states", JOINT).after(0)
+
+
 @contextlib.contextmanager
 def refusing(port: int) -> Iterator[list[bytes]]:
     """A server that refuses every request, and keeps them."""
