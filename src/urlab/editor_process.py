@@ -22,7 +22,7 @@ from pathlib import Path
 
 from urlab.access.web import new_token
 from urlab.child_process import ChildProcess
-from urlab.errors import ChildFailed, ConfigError, UrlabError
+from urlab.errors import ChildFailed, ConfigError
 from urlab.files import owned_name
 from urlab.transport import RequestRegistry, ZmqRpcServer
 from urlab.transport.endpoint import ListeningSocket, listen
@@ -141,7 +141,7 @@ class EditorProcess:
         try:
             self._tell(child, descriptor, ready_file)
             if self._prepare is not None:
-                with contextlib.suppress(UrlabError):  # a level that does not compile: the page will say so
+                with contextlib.suppress(Exception):  # such as a level that does not compile: the page will say so
                     self._prepare()
             child.wait_for_file(ready_file, _START_LIMIT_S)
             log.info("the browser editor has started (%.1f s)", time.monotonic() - begin_s)
