@@ -1,6 +1,8 @@
 """What a view of the world shows: the running scene or the edited level as it would start, and where its actors are."""
 
+import contextlib
 import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +13,7 @@ from urlab.cameras.scene_camera import scene_cameras
 from urlab.compile import CompiledScene, compile_scene
 from urlab.compile.assemble import PlacedActor
 from urlab.compile.library import Library
+from urlab.errors import UrlabError
 from urlab.geometry import Pose
 from urlab.manager.articulation import go_to_start
 from urlab.manager.manager import Manager
@@ -21,14 +24,24 @@ from urlab.scene.names import legal_name
 from urlab.viewport import PosedModel
 from urlab.viewport.model_pictures import PICTURE_LIGHT, light_for_picture
 
+_LOOK_S = 0.3
+"""How often a view looks whether meshes have been cut up."""
+
 
 class ViewportSource:
-    """Gives that model and state. Any thread may call it; an edited level is compiled once per edit."""
+    """Gives that model and state. Any thread may call it; an edited level is compiled once per edit.
+
+    Nobody waits for a mesh that is being cut into convex hulls, or could not be: it is shown as scenery, and looks the
+    same.
+    """
 
     def __init__(self, play: Play) -> None:
         self._play = play
         self._lock = threading.Lock()
         self._edited: tuple[Level, CompiledScene, PosedModel] | None = None
+        self._uncut: tuple[Actor, ...] = ()
+        """Actors of that level whose meshes were not cut up yet."""
+        self._look_due_s = 0.0
         self._running_actors: tuple[CompiledScene | None, dict[str, frozenset[int]]] = (None, {})
 
     def __call__(self) -> PosedModel:
@@ -42,11 +55,20 @@ class ViewportSource:
             return manager.scene, self._running(manager)
         with self._lock:
             level = self._play.world.level
-            if self._edited is None or self._edited[0] is not level:
-                scene = compile_scene(level, self._play.world.library)
+            if self._edited is None or self._edited[0] is not level or self._has_news():
+                self._uncut = _begin_to_cut(level, self._play.world.library)
+                scenery = tuple(replace(one, quick_convert=None) if one in self._uncut else one for one in level.actors)
+                scene = compile_scene(replace(level, actors=scenery), self._play.world.library)
                 self._edited = (level, scene, _at_start(scene))
             _, scene, posed = self._edited
             return scene, replace(posed, selected_bodies=self._selected_bodies(scene))
+
+    def _has_news(self) -> bool:
+        """Whether another mesh of the level has been cut up."""
+        if not self._uncut or time.monotonic() < self._look_due_s:
+            return False
+        self._look_due_s = time.monotonic() + _LOOK_S
+        return any(_is_cut(one, self._play.world.library) for one in self._uncut)
 
     def _running(self, manager: Manager) -> PosedModel:
         engine, snapshot = manager.engine, manager.engine.snapshot
@@ -73,6 +95,24 @@ class ViewportSource:
         """Ids of the bodies of the actor that is selected, in that scene."""
         names = _body_names(scene, self._play.world.selected)
         return tuple(int(scene.model.body(name).id) for name in names)
+
+
+def _begin_to_cut(level: Level, library: Library) -> tuple[Actor, ...]:
+    """The actors whose meshes are not cut up yet, which is begun. Where it cannot be, the compiler will say why."""
+    found = []
+    for actor in level.actors:
+        with contextlib.suppress(UrlabError):
+            progress = library.conversion(actor)
+            if progress is not None and progress.state == "waiting":
+                library.prepare(actor)
+            if progress is not None and progress.state != "ready":
+                found.append(actor)
+    return tuple(found)
+
+
+def _is_cut(actor: Actor, library: Library) -> bool:
+    progress = library.conversion(actor)
+    return progress is None or progress.state == "ready"
 
 
 def blueprint_at_start(record: BlueprintRecord) -> PosedModel:

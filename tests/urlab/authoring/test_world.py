@@ -17,6 +17,7 @@ from urlab.compile.blueprint import load_blueprint, parse_model
 from urlab.compile.library import Library
 from urlab.config import ServerConfig
 from urlab.errors import EditError, ImportFailed, ShuttingDown, UnknownActor, UrlabError
+from urlab.manager import ViewportSource
 from urlab.scene.level import Actor, Level, QuickConvert
 from urlab_wire.enums import PIEState
 
@@ -181,13 +182,18 @@ def test_a_server_that_closes_does_not_wait_for_an_import(server: Server, tmp_pa
         server.world.importer.import_file(str(tmp_path / "bomb.xml"))
 
 
-def test_stopping_gives_up_a_mesh_that_is_being_cut(server: Server, tmp_path: Path) -> None:
+def test_a_view_does_not_wait_for_a_mesh_that_is_being_cut_and_stopping_gives_it_up(
+    server: Server, tmp_path: Path
+) -> None:
     pytest.importorskip("coacd")
     trimesh = pytest.importorskip("trimesh")
     trimesh.creation.torus(1.0, 0.3, major_sections=200, minor_sections=100).export(tmp_path / "ring.stl")
     world = server.world
     world.spawn(SpawnSpec(str(tmp_path / "ring.stl"), "ring"))
     world.quick_convert("ring", QuickConvert(complex_mesh=True, coacd_threshold=0.01))
+    shown = ViewportSource(server.play)()
+    assert set(shown.actors) == {"ring"}
+    assert shown.model.ngeom == 1
     (row,) = rows(world, world.level)
     assert row.conversion is not None
     assert row.conversion.state in ("waiting", "running")
