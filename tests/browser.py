@@ -194,6 +194,15 @@ class Page:
         """Write into the field that has the focus."""
         self.ask("Input.insertText", text=text)
 
+    def choose_files(self, found: str, *files: Path) -> None:
+        """Choose files in the input that a script finds, as in the window that it opens."""
+        element = self.ask("Runtime.evaluate", expression=found)["result"]["objectId"]
+        self.ask("DOM.setFileInputFiles", files=[str(one) for one in files], objectId=element)
+
+    def save_downloads_to(self, folder: Path) -> None:
+        """Where the browser puts what this page lets it download."""
+        self.ask("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
     # -- the protocol -----------------------------------------------------------------------------------------------
 
     def console(self) -> list[str]:
@@ -231,6 +240,12 @@ class Page:
         """End the tab's process, as a lack of memory would; the browser goes on."""
         self.has_ended = True
         self._socket.send(json.dumps({"id": next(self._numbers), "method": "Page.crash"}))
+
+    def get_stuck(self) -> None:
+        """Let a script run forever: the page does nothing any more, and its connections stay."""
+        self.has_ended = True
+        script = {"expression": "for (;;) {}"}
+        self._socket.send(json.dumps({"id": next(self._numbers), "method": "Runtime.evaluate", "params": script}))
 
     def close(self) -> None:
         """Leave it; the browser goes on."""

@@ -5,6 +5,7 @@ Tests get pages from the fixtures in tests/urlab/editor/conftest.py.
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -69,13 +70,17 @@ class EditorPage:
         """A checkbox."""
         self.tab.click(_input(label))
 
-    def choose(self, label: str, option: str) -> None:
-        """An option of a dropdown."""
-        self.tab.click(_input(label))
+    def choose(self, label: str, option: str, number: int = 0) -> None:
+        """An option of a dropdown; ``number`` says of which, where several have that label."""
+        self.tab.click(_input(label, number))
         self.tab.click(
             f"[...document.querySelectorAll('[role=option]')].find(one => one.offsetParent"
             f" && one.innerText.trim() === {option!r})"
         )
+
+    def value(self, label: str) -> str:
+        """What stands in an input."""
+        return str(self.tab.evaluate(f"({_input(label)})?.value"))
 
     def write(self, label: str, text: str) -> None:
         """A text, instead of the one that is there."""
@@ -93,14 +98,27 @@ class EditorPage:
         end = way["x"] + share * way["width"]
         self.tab.drag((begin, y), ((begin + end) / 2, y), (end, y))
 
+    def upload(self, file: Path) -> None:
+        """Choose a file for the button that imports one."""
+        self.tab.choose_files("document.querySelector('input[type=file]')", file)
+
     # -- the picture ------------------------------------------------------------------------------------------------
 
     def middle_of(self, is_colour: Callable[[Any, Any, Any], Any]) -> tuple[int, int] | None:
         """Where that colour is in the left half of the window, which no panel covers; None if it is hardly there."""
+        rows, columns = self._places_of(is_colour)
+        return (int(columns.mean()), int(rows.mean())) if len(rows) > 200 else None
+
+    def top_of(self, is_colour: Callable[[Any, Any, Any], Any]) -> tuple[int, int] | None:
+        """Where that colour begins, from above, in the same half; None if it is hardly there."""
+        rows, columns = self._places_of(is_colour)
+        return (int(columns[0]), int(rows[0])) if len(rows) > 20 else None
+
+    def _places_of(self, is_colour: Callable[[Any, Any, Any], Any]) -> Any:
+        """Rows and columns of the pixels that have it, the upper ones first."""
         pixels = self.tab.pixels()
         left = pixels[:, : pixels.shape[1] // 2].astype(int)
-        rows, columns = np.nonzero(is_colour(left[..., 0], left[..., 1], left[..., 2]))
-        return (int(columns.mean()), int(rows.mean())) if len(rows) > 200 else None
+        return np.nonzero(is_colour(left[..., 0], left[..., 1], left[..., 2]))
 
 
 def _said(label: str) -> str:
@@ -111,11 +129,11 @@ def _said(label: str) -> str:
     )
 
 
-def _input(label: str) -> str:
+def _input(label: str, number: int = 0) -> str:
     """The input in sight that a label stands beside; those for texts do not have the id that the label names."""
     return (
         "(one => one && (document.getElementById(one.htmlFor) ?? one.parentElement.parentElement.querySelector('input')"
         " ?? one.parentElement.parentElement.parentElement.querySelector('input')))"
-        "([...document.querySelectorAll('label')].find(one => one.offsetParent"
-        f" && one.innerText.trim() === {label!r}))"
+        "([...document.querySelectorAll('label')].filter(one => one.offsetParent"
+        f" && one.innerText.trim() === {label!r})[{number}])"
     )

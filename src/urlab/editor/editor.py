@@ -21,6 +21,7 @@ from urlab.editor.page import Page
 from urlab.editor.pictures import BlueprintPictures, CameraFrames
 from urlab.editor.scripts.appearance import SCRIPT as APPEARANCE
 from urlab.editor.scripts.keys import PATH, SCRIPT, PageKeys
+from urlab.editor.scripts.uploads import SCRIPT as UPLOADS
 from urlab.editor.server_link import FAILURES, ServerLink
 from urlab.editor.shared_camera import SharedCamera
 from urlab.editor.soft_bodies import SoftBodies
@@ -80,7 +81,7 @@ class Editor:
         self._level_due_s = 0.0
         self._contacts: tuple[float, ContactsResult] | None = None
         keyboard = PageKeys(self)
-        with behind(gate, listener, tls, routes={PATH: keyboard.serve}, script=SCRIPT + APPEARANCE):
+        with behind(gate, listener, tls, routes={PATH: keyboard.serve}, script=SCRIPT + APPEARANCE + UPLOADS):
             self._viser = viser.ViserServer(host="127.0.0.1", port=0, label="URLab", verbose=False)
         self._viser.scene.set_up_direction("+z")
         self._viser.scene.world_axes.visible = False

@@ -12,7 +12,6 @@ from urlab_client import URLabClient
 from urlab_client.types import LevelStatus
 from urlab_wire.ops.outliner import ConversionBlock
 
-_MOST_UPLOAD_MB = 60
 _PICTURE = (224, 168)
 _LIGHTS = ("directional", "point", "spot")
 _LIGHT_HEIGHT_M = 3.0
@@ -126,11 +125,6 @@ class LevelPanel(Panel):
         self._is_converting = True
 
     def _import(self, file: Any) -> None:
-        megabytes = len(file.content) / 1e6
-        if megabytes > _MOST_UPLOAD_MB:
-            self.page.tell("This file is too large", f"{file.name} has {megabytes:.0f} MB", is_error=True)
-            return
-
         def work(client: URLabClient) -> Any:
             uploaded = client.scene.upload(file.name, file.content)
             return client.scene.import_xml(uploaded.path)
