@@ -1,6 +1,7 @@
 """Dragging bodies with the pointer: a spring from the point that was grabbed to where the pointer is."""
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import mujoco
@@ -13,13 +14,16 @@ if TYPE_CHECKING:
 
 Drag = tuple[str, tuple[float, ...], tuple[float, ...]]
 """A body, the point of it that was grabbed (its own frame) and where that is dragged to (the world's)."""
+_SILENT_S, _LOOK_S = 2.0, 0.3
+"""After how long without a word a page drags no more, and how often that is looked at."""
 
 
 class BodyDrag:
     """One body at a time, for the page that holds the controls.
 
     Pointer events come on viser's event loop and only say where to; a thread of its own tells the server, the newest
-    target alone, so that a slow server gets fewer and not older ones.
+    target alone, so that a slow server gets fewer and not older ones. A page that is not heard any more, whatever the
+    reason, has let go.
     """
 
     def __init__(self, editor: "Editor") -> None:
@@ -30,6 +34,8 @@ class BodyDrag:
         self._point: tuple[float, ...] = (0.0, 0.0, 0.0)
         self._page: int | None = None
         """The page whose pointer drags."""
+        self._heard_s = 0.0
+        """When that page was last heard of."""
         self._held: str | None = None
         self._changed = threading.Condition()
         self._is_closed = False
@@ -41,6 +47,7 @@ class BodyDrag:
         world = self._editor.feed.world
         if world is None or event.client_id != self._editor.controls.holder:
             return
+        self._heard_s = time.monotonic()
         if event.phase == "end":
             self.release()
             return
@@ -53,6 +60,11 @@ class BodyDrag:
         with self._changed:
             self._wanted = (name, self._point, tuple(float(one) for one in event.end_position))
             self._changed.notify()
+
+    def hear(self, page: int) -> None:
+        """A page whose pointer is down says that it is there."""
+        if page == self._page:
+            self._heard_s = time.monotonic()
 
     def keep_for(self, page: int | None) -> None:
         """Let go of what any other page drags."""
@@ -75,7 +87,11 @@ class BodyDrag:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._is_closed or self._wanted != self._done)
+                is_news = self._changed.wait_for(
+                    lambda: self._is_closed or self._wanted != self._done, None if self._held is None else _LOOK_S
+                )
+                if not is_news and time.monotonic() - self._heard_s > _SILENT_S:
+                    self._wanted = None
                 wanted, is_closed = self._wanted, self._is_closed
             if wanted != self._done:
                 self._tell(wanted)

@@ -2,8 +2,9 @@
 
 viser has hotkeys of its own, but tells nothing of a key's release. So the page gets a script of ours, which opens a
 second websocket at `PATH`. It sends every key of the table that is not typed into a field, and of the keys that drive
-all that are held, again and again: when it is not heard any more, whatever the reason, the robot stops. A key that
-cannot be sent is named on the page. Buttons with ``data-urlab-key`` are such keys for a pointer or a finger.
+all that are held, again and again: when it is not heard any more, whatever the reason, the robot stops. So does the
+body that a pointer drags, which is why the script also says that a pointer is down. A key that cannot be sent is named
+on the page. Buttons with ``data-urlab-key`` are such keys for a pointer or a finger.
 `appearance` uses the same websocket.
 """
 
@@ -39,14 +40,14 @@ _TELL_S, _SILENT_S = 0.3, 2.0
 SCRIPT = """<script>(() => {
   const drives = new Set(HELD), keys = new Set([...drives, ...PRESSED]);
   const named = {" ": "space", "Tab": "tab"}, held = new Set();
-  let socket = null, fading = 0;
+  let socket = null, fading = 0, isPointerDown = false;
   const page = () => document.querySelector("[data-urlab-page]")?.dataset.urlabPage;
   const open = () => {
     const query = new URLSearchParams(location.search).get("token");
     const base = location.href.replace(/^http/, "ws").replace(/[?#].*$/, "").replace(/\\/$/, "");
     socket = new WebSocket(base + "PATH" + (query ? "?token=" + encodeURIComponent(query) : ""));
     socket.onopen = () => tellHeld();
-    socket.onmessage = (event) => warn(JSON.parse(event.data).lost);
+    socket.onmessage = (event) => warnOfKey(JSON.parse(event.data).lost);
     socket.onclose = () => setTimeout(open, 2000);
   };
   const tell = (what) => {
@@ -56,20 +57,22 @@ SCRIPT = """<script>(() => {
   };
   const tellHeld = () => tell({held: [...held].filter((key) => drives.has(key))});
   window.urlabTell = tell;
-  const warn = (key) => {
+  const warn = (text) => {
     let notice = document.getElementById("urlab-warning");
     if (!notice) {
       notice = document.createElement("div");
       notice.id = "urlab-warning";
       notice.role = "alert";
-      notice.style.cssText = "position:fixed;z-index:1000;top:40%;left:50%;translate:-50%;padding:0.6em 1em;" +
-        "border-radius:4px;font:14px/1.4 system-ui;color:#fff;background:#b02a2a;pointer-events:none";
+      notice.style.cssText = "position:fixed;z-index:1000;top:40%;left:50%;translate:-50%;max-width:min(40em,90vw);" +
+        "padding:0.6em 1em;border-radius:4px;font:14px/1.4 system-ui;color:#fff;background:#b02a2a;pointer-events:none";
       document.body.append(notice);
     }
-    notice.textContent = `Not connected to the server: the key ${key.toUpperCase()} has no effect.`;
+    notice.textContent = text;
     clearTimeout(fading);
-    fading = setTimeout(() => notice.remove(), 5000);
+    fading = setTimeout(() => notice.remove(), 2000 + 60 * text.length);
   };
+  window.urlabWarn = warn;
+  const warnOfKey = (key) => warn(`Not connected to the server: the key ${key.toUpperCase()} has no effect.`);
   const isTyped = (target) => target instanceof HTMLElement &&
     (target.isContentEditable || ["INPUT", "TEXTAREA", "SELECT"].includes(target.tagName) ||
      target.getAttribute("role") === "slider" || target.closest("[role=dialog]"));
@@ -86,7 +89,7 @@ SCRIPT = """<script>(() => {
     if (down === held.has(key)) return;
     if (down) held.add(key); else held.delete(key);
     const isTold = drives.has(key) ? tellHeld() : !down || tell({key});
-    if (down && !isTold) warn(key);
+    if (down && !isTold) warnOfKey(key);
   };
   const pad = new Map();
   const padKey = (event) => event.target instanceof Element &&
@@ -112,7 +115,12 @@ SCRIPT = """<script>(() => {
   addEventListener("blur", letAllGo);
   addEventListener("pagehide", letAllGo);
   document.addEventListener("visibilitychange", () => { if (document.hidden) letAllGo(); });
-  setInterval(() => { if ([...held].some((key) => drives.has(key))) tellHeld(); }, TELL_MS);
+  addEventListener("pointerdown", () => { isPointerDown = true; }, true);
+  for (const end of ["pointerup", "pointercancel", "blur", "pagehide"])
+    addEventListener(end, () => { isPointerDown = false; }, true);
+  setInterval(() => {
+    if (isPointerDown || [...held].some((key) => drives.has(key))) tellHeld();
+  }, TELL_MS);
   open();
 })();</script>"""
 for _word, _value in (
@@ -161,6 +169,8 @@ class PageKeys:
                 told = await self._next(connection, _SILENT_S if held else None)
                 page = next((one for one in self._editor.pages if one.key == told.get("page")), None)
                 wanted = held if page is not None else []
+                if page is not None:
+                    self._editor.drag.hear(page.number)
                 if page is None:
                     await self._refuse(connection, told)
                 elif "dark" in told:
