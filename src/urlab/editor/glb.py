@@ -37,7 +37,7 @@ class Surface:
 class Material:
     """A matt surface. ``rgba`` multiplies the texture and the colours of vertices; it is linear.
 
-    ``shines``: the texture is light of its own, seen from both sides, and the rest is black.
+    ``shines``: the texture, from both sides, or else ``rgba`` is light of its own, and no other light counts.
     """
 
     rgba: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
@@ -89,6 +89,8 @@ def write_glb(surface: Surface, material: Material) -> bytes:
 def _looks(material: Material) -> dict[str, Any]:
     if material.shines:
         black = {"baseColorFactor": [0.0, 0.0, 0.0, 1.0], "metallicFactor": 0.0}
+        if material.image is None:
+            return {"pbrMetallicRoughness": black, "emissiveFactor": list(material.rgba[:3])}
         light = {"emissiveTexture": {"index": 0}, "emissiveFactor": [1.0, 1.0, 1.0]}
         return {"pbrMetallicRoughness": black, **light, "doubleSided": True}
     surface = {"baseColorFactor": list(material.rgba), "metallicFactor": 0.0, "roughnessFactor": _ROUGH}

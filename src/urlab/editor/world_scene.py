@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from viser._messages import SceneNodeUpdateMessage
 from viser.infra import Message
 
+from urlab.editor.glb import Material, Surface, vertex_normals, write_glb
 from urlab.editor.shapes import HFIELD, PLANE, GeomMeshes, body_glb, body_mesh, sky_dome, unit_mesh
 
 Array = NDArray[np.float64]
 Ids = NDArray[np.intp]
 
-SELECTED_RGB = (255, 150, 20)
+_SELECTED = (1.0, 0.3, 0.007, 1.0)
+"""The colour of outlines, linear: a bright orange."""
 _HIDDEN_GROUP = 3
 """Geoms of this group and above are hidden, as in MuJoCo's own viewer."""
 _SKY_M, _SKY_SHARE = 200.0, 20.0
@@ -32,7 +34,7 @@ _AMBIENT, _LIGHT_SHARE, _GAMMA = 0.09, 1.4, 2.2
 found by comparing pages with pictures of the server."""
 _MOST_LIGHTS = 8
 _SUN_M = 100.0
-_OUTLINE_SHARE, _OUTLINE_M = 0.02, (0.001, 0.008)
+_OUTLINE_SHARE, _OUTLINE_M = 0.04, (0.001, 0.02)
 """How far an outline stands out: this share of the size of what is selected, but at least and at most so much."""
 _STILL = 1e-5
 """What moves less is not sent again: this share of the model's extent, and this much in a quaternion."""
@@ -363,9 +365,10 @@ class WorldScene:
         found = []
         for body, geoms in by_body.items():
             vertices, faces = body_mesh(self._meshes, geoms)
-            handle = self._server.scene.add_mesh_simple(
-                f"/selected/{body}", grown(vertices, faces, grow), faces, color=SELECTED_RGB, side="back",
-                flat_shading=True, cast_shadow=False, receive_shadow=False,
+            inside_out = Surface(grown(vertices, faces, grow), faces[:, ::-1], -vertex_normals(vertices, faces))
+            handle = self._server.scene.add_glb(
+                f"/selected/{body}", write_glb(inside_out, Material(_SELECTED, shines=True)),
+                cast_shadow=False, receive_shadow=False,
             )  # fmt: skip
             found.append((handle, body))
         return found
