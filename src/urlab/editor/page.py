@@ -68,7 +68,7 @@ class Page:
         self._controls_button = self.gui.add_button("Ask for the controls", visible=False)
         self._controls_button.on_click(lambda _: self._press_controls())
         self.on_leave: dict[str, Callable[[URLabClient], Any]] = {}
-        """What to do when the page is closed, so that nothing stays as only a page would hold it."""
+        """What to do when the page is closed, by what it holds, so that nothing stays as only a page would hold it."""
         self.panels: list[Panel] = []
         tabs = None
         for kind in PANELS:
@@ -220,9 +220,11 @@ class Page:
             self._inputs.clear()
         for panel in self.panels:
             panel.close()
-        for leave in self.on_leave.values():
-            with contextlib.suppress(*FAILURES):
-                self.editor.link.change(leave)
+        by_others = {key for page in self.editor.pages for key in page.on_leave}
+        for key, leave in self.on_leave.items():
+            if key not in by_others:
+                with contextlib.suppress(*FAILURES):
+                    self.editor.link.change(leave)
 
     async def _note_use(self, event: Any) -> None:
         """On viser's event loop, as soon as the news comes: before the thread of what it leads to begins."""

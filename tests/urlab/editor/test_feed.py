@@ -91,3 +91,19 @@ def test_a_level_that_does_not_compile_is_empty_and_has_its_reason(link: ServerL
     feed.close()
     assert shown[0].startswith("actor 'limp'")
     assert shown[1:] == [1, False, PIEState.OFF]
+
+
+def test_a_model_whose_file_is_gone_is_read_as_the_server_has_it_now(server: Server):
+    link = ServerLink.at(server.endpoints()["step"])
+    feed = WorldFeed(link, is_watched=lambda: True, on_model=lambda _: None, on_state=lambda _: None,
+                     on_status=lambda _: None)  # fmt: skip
+    outdated = link.read(lambda client: client.viewport.read(as_file=True))
+    link.change(lambda client: client.sim.stop())
+    link.change(lambda client: client.scene.create_level("empty"))
+    assert link.read(lambda client: client.viewport.read(as_file=True)).load_model().nbody == 1
+    with pytest.raises(ValueError, match="failed to load"):
+        outdated.load_model()
+    view, model = feed._loaded(outdated)
+    assert view.actors == {}
+    assert model.nbody == 1
+    link.close()

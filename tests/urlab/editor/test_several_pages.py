@@ -44,6 +44,32 @@ def test_a_second_page_looks_on_until_it_is_given_the_controls(client: URLabClie
     second.until(lambda: not client.sim.status().paused)
 
 
+def test_a_robot_follows_sliders_until_the_last_page_that_moved_them_is_closed(
+    client: URLabClient, open_page: Callable[..., Any]
+):
+    def follows_sliders() -> bool:
+        return (client.sim.status().control_source or {}).get("arm") == "ui"
+
+    client.outliner.select_actor("arm", by_name=True)
+    first = open_page()
+    first.open_tab("Inspect")
+    first.tick("Drive from this page")
+    first.until(follows_sliders)
+    second = open_page()
+    second.press("Ask for the controls")
+    first.press("Give the controls away")
+    second.open_tab("Inspect")
+    second.slide("servo", 0.8)
+    second.until(lambda: client.step(0) and client.articulations["arm"].get_qpos()["hinge"] > 0.6)
+    first.press("Ask for the controls")
+    second.until(lambda: second.says("asks for the controls"))
+    first.tab.end()
+    second.until(lambda: not second.says("asks for the controls"))
+    assert follows_sliders()
+    second.tab.end()
+    second.until(lambda: not follows_sliders())
+
+
 def test_ten_tabs_do_not_disturb_the_client_that_steps(client: URLabClient, page: Any):
     client.runtime.set_mode("direct")
     try:

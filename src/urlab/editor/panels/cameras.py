@@ -3,7 +3,7 @@
 import contextlib
 import threading
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from viser import Icon
@@ -15,40 +15,72 @@ from urlab_client import URLabClient
 from urlab_client.enums import CameraMode
 from urlab_client.handles.frame import rgb_picture
 
+if TYPE_CHECKING:
+    from urlab.editor.page import Page
+
 _NONE = "(off)"
 _PERIOD_S = 0.2
 _DEPTH_RANGE = (5, 95)
 """Percentiles of the depth that the legend covers."""
+_MOST_PANES = 4
 _NOTHING = 90
 """The grey of pixels that show no surface."""
 
 
 class CamerasPanel(Panel):
-    """One camera at a time, with its mode; a depth picture has a legend."""
+    """One pane at first; its user may open more."""
 
     title = "Cameras"
     icon = Icon.CAMERA
     place = 30
 
     def build(self) -> None:
-        """The choice, the picture, the legend."""
-        gui = self.gui
-        self._camera: Any = gui.add_dropdown("Camera", (_NONE,))
-        self._mode = self.page.acting(gui.add_dropdown("Mode", tuple(mode.value for mode in CameraMode)))
+        """The first pane, and the button for another."""
+        self._names: tuple[str, ...] = ()
+        self._panes = [CameraPane(self.page)]
+        self._more_panes = self.gui.add_folder(None)
+        self._another = self.gui.add_button("Another camera", icon=Icon.PLUS)
+        self._another.on_click(lambda _: self._add_pane())
+
+    def _add_pane(self) -> None:
+        if len(self._panes) < _MOST_PANES:
+            with self._more_panes, self.gui.add_folder(f"Camera {len(self._panes) + 1}"):
+                self._panes.append(CameraPane(self.page, self._names))
+        self._another.visible = len(self._panes) < _MOST_PANES
+
+    def show_model(self, world: ShownWorld) -> None:
+        """The cameras of the scene that plays."""
+        self._names = ()
+        if world.view.playing:
+            with contextlib.suppress(*FAILURES):
+                self._names = tuple(self.page.editor.cameras.names())
+        for pane in self._panes:
+            pane.offer(self._names)
+
+    def close(self) -> None:
+        """No more pictures."""
+        for pane in self._panes:
+            pane.close()
+
+
+class CameraPane:
+    """One camera at a time, with its mode; a depth picture has a legend."""
+
+    def __init__(self, page: "Page", names: tuple[str, ...] = ()) -> None:
+        self._page = page
+        gui = page.gui
+        self._camera: Any = gui.add_dropdown("Camera", (_NONE, *names))
+        self._mode = page.acting(gui.add_dropdown("Mode", tuple(mode.value for mode in CameraMode)))
         self._mode.on_update(self._change_mode)
         self._picture = gui.add_image(np.full((90, 160, 3), 230, np.uint8), visible=False)
         self._legend = gui.add_markdown("")
-        self.page.button("Look through it in the view", "look through a camera", self._look_through, icon=Icon.EYE)
+        page.button("Look through it in the view", "look through a camera", self._look_through, icon=Icon.EYE)
         self._is_closed, self._is_chosen = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._camera.on_update(lambda _: self._follow())
 
-    def show_model(self, world: ShownWorld) -> None:
-        """The cameras of the scene that plays."""
-        names: tuple[str, ...] = ()
-        if world.view.playing:
-            with contextlib.suppress(*FAILURES):
-                names = tuple(self.page.editor.cameras.names())
+    def offer(self, names: tuple[str, ...]) -> None:
+        """Let its user choose among these."""
         if self._camera.value not in (_NONE, *names):
             self._camera.value = _NONE
         self._camera.options = (_NONE, *names)
@@ -61,7 +93,7 @@ class CamerasPanel(Panel):
     def _change_mode(self, event: Any) -> None:
         if event.client is not None and self._camera.value != _NONE:
             camera, mode = self._camera.value, self._mode.value
-            self.page.change(f"{camera} in {mode}", lambda client: client.runtime.set_camera_mode(camera, mode))
+            self._page.change(f"{camera} in {mode}", lambda client: client.runtime.set_camera_mode(camera, mode))
 
     def _look_through(self, client: URLabClient) -> None:
         if self._camera.value == _NONE:
@@ -85,7 +117,7 @@ class CamerasPanel(Panel):
                 self._is_chosen.clear()
                 continue
             try:
-                self._show(self.page.editor.cameras.frame(name))
+                self._show(self._page.editor.cameras.frame(name))
             except FAILURES as failed:
                 self._legend.content = reason(failed)
             self._is_closed.wait(max(0.02, _PERIOD_S - (time.monotonic() - begin_s)))
@@ -94,7 +126,7 @@ class CamerasPanel(Panel):
         pixels, legend = shown_pixels(frame)
         self._picture.image = pixels
         self._legend.content = legend
-        self.page.follow(self._mode, frame.mode.value)
+        self._page.follow(self._mode, frame.mode.value)
 
 
 def shown_pixels(frame: Any) -> tuple[Any, str]:

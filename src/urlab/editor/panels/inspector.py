@@ -1,4 +1,4 @@
-"""The inspector: what the selected actor is and does, live: joints, actuators, sensors, contacts; and a twist pad."""
+"""The inspector: what the selected actor is and does, live: joints, actuators, sensors, contacts; to drive and push."""
 
 import contextlib
 import math
@@ -15,6 +15,7 @@ from viser import Icon, uplot
 from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
 from urlab.editor.panels.place import ActorPlace
+from urlab.editor.panels.push import BodyPush
 from urlab.editor.scripts.keys import twist_pad
 from urlab.editor.server_link import FAILURES
 from urlab_client import URLabClient
@@ -45,6 +46,7 @@ class InspectorPanel(Panel):
         self._folders: list[Any] = []
         self._inputs: list[Any] = []
         self._live: list[Callable[[ShownWorld], None]] = []
+        self._push: BodyPush | None = None
         self._shown: tuple[Any, ...] = ()
 
     def show_model(self, world: ShownWorld) -> None:  # noqa: ARG002 - for every panel
@@ -62,6 +64,7 @@ class InspectorPanel(Panel):
             refresh(world)
 
     def _write(self, world: ShownWorld, source: str | None) -> None:
+        self._end_push()
         for folder in self._folders:
             self.page.forget(folder, *self._inputs)
         self._folders, self._inputs, self._live = [], [], []
@@ -77,13 +80,15 @@ class InspectorPanel(Panel):
             self._write_sensors(world, actor)
             if world.view.playing:
                 self._write_twist_pad(actor)
+                self._write_push(world, actor)
                 self._write_contacts(world, actor)
                 self._write_gains(actor)
             self._write_masses(world, actor)
 
     def close(self) -> None:
-        """An edit that waits is not made any more."""
+        """An edit that waits is not made any more, and nothing is pushed."""
         self._place.close()
+        self._end_push()
 
     def _add_folder(self, label: str, **options: Any) -> Any:
         self._folders.append(self.gui.add_folder(label, **options))
@@ -182,17 +187,23 @@ class InspectorPanel(Panel):
             if not self.page.change(f"{actor} follows {source}", work):
                 return
             if by_page:
-                self.page.on_leave[actor] = lambda client: client.runtime.set_control_source("zmq", articulation=actor)
+                self._give_back_on_leave(actor)
             else:
                 self.page.on_leave.pop(actor, None)
+
+    def _give_back_on_leave(self, actor: str) -> None:
+        """A robot that follows sliders of this page follows its client again when the page is gone."""
+        self.page.on_leave[actor] = lambda client: client.runtime.set_control_source("zmq", articulation=actor)
 
     def _set_control(self, actor: str, actuator: str, event: Any) -> None:
         if event.client is not None:
             slider = event.target
-            self.page.change(
+            setpoints = self.page.change(
                 f"{actuator} = {float(slider.value):.3f}",
                 lambda client: client.runtime.set_ui_controls(actor, ctrl_map={actuator: float(slider.value)}),
             )
+            if setpoints is not None:
+                self._give_back_on_leave(actor)
 
     def _follow(self, slider: Any, array: str, index: int, low: float, high: float, world: ShownWorld) -> None:
         """Let a slider show a number of the state."""
@@ -264,19 +275,39 @@ class InspectorPanel(Panel):
             with self._add_folder("Drive", expand_by_default=False):
                 self.gui.add_html(twist_pad())
 
+    def _write_push(self, world: ShownWorld, actor: str) -> None:
+        model = world.model
+        bodies = [model.body(one).name for one in world.actors[actor] if model.body_weldid[one] != 0]
+        if bodies:
+            with self._add_folder("Push", expand_by_default=False):
+                self._push = BodyPush(self.page, bodies)
+            self._inputs += self._push.inputs
+
+    def _end_push(self) -> None:
+        if self._push is not None:
+            self._push.release()
+            self._push = None
+
     # -- gains ------------------------------------------------------------------------------------------------------
 
     def _write_gains(self, actor: str) -> None:
-        controller = self.page.read(lambda client: _controller(client, actor))
-        if controller is None or controller[0] != "pd":
+        params = self._gains(actor)
+        if params is None:
             return
-        params = controller[1]
         folder = self._add_folder("Gains", expand_by_default=False)
         for kind in ("kp", "kv"):
             for joint, value in dict(params.get(kind, {})).items():
                 with folder:
                     number = self._acting(self.gui.add_number(f"{kind} {joint}", float(value), step=0.1))
                 number.on_update(partial(self._set_gain, actor, kind, joint))
+
+    def _gains(self, actor: str) -> dict[str, Any] | None:
+        """The params in force, whoever set them, if it has a pd controller. Observers may not ask for them."""
+        try:
+            return self.page.editor.link.change(lambda client: _pd_params(client, actor))
+        except FAILURES as failed:
+            self.page.editor.note(str(failed), is_error=True)
+            return None
 
     def _set_gain(self, actor: str, kind: str, joint: str, event: Any) -> None:
         if event.client is not None:
@@ -321,10 +352,10 @@ def _configure(client: URLabClient, actor: str, params: dict[str, dict[str, floa
     controller.configure(**params)
 
 
-def _controller(client: URLabClient, actor: str) -> tuple[str, dict[str, Any]] | None:
+def _pd_params(client: URLabClient, actor: str) -> dict[str, Any] | None:
     robot = client.articulations.get(actor)
     controller = None if robot is None else robot.controller
-    return None if controller is None else (str(controller.kind), dict(controller.params))
+    return None if controller is None or controller.kind != "pd" else dict(controller.refresh())
 
 
 def _of_actor(count: int, by_id: Any, actor: str) -> list[int]:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from viser import Icon
 
@@ -13,6 +13,9 @@ from urlab_client import URLabClient
 from urlab_client.enums import PIEState, StepMode
 from urlab_client.hotkeys import Hotkeys
 from urlab_client.types import PIEStatus
+
+if TYPE_CHECKING:
+    from urlab.editor.page import Page
 
 _MODES = tuple(mode.value for mode in StepMode if mode is not StepMode.AUTO)
 
@@ -76,7 +79,10 @@ class PlayBar(Panel):
         if status.state is PIEState.READY:
             words.append(f"{status.sim_time or 0:.2f} s")
             words += [] if status.paused else [f"{world.realtime_factor:.2f} x real time"]
-            words.append(f"{status.mode}" + (f" at {status.speed_percent:g} %" if status.mode == "live" else ""))
+            if status.mode == StepMode.LIVE:
+                words.append(f"live at {status.speed_percent:g} %")
+            else:  # its client steps, and so is as quick as this
+                words += [str(status.mode), f"{world.realtime_factor / world.model.opt.timestep:,.0f} steps/s"]
         marks = f'id="urlab-status" data-state="{state}" data-urlab-page="{self.page.key}"'
         marks += f' data-dark="{self.page.chosen_colour}"'
         style = "padding:0.2em 1em;font-variant-numeric:tabular-nums;overflow-wrap:anywhere"
@@ -85,6 +91,24 @@ class PlayBar(Panel):
         self._error.visible = bool(problem)
         if problem:
             self._error.content = problem
+
+
+class SpeedSlider:
+    """The pace of live physics and of a replay, which have one."""
+
+    def __init__(self, page: "Page") -> None:
+        self._page = page
+        self._slider = page.acting(page.gui.add_slider("Speed %", min=5, max=100, step=5, initial_value=100))
+        self._slider.on_update(self._change)
+
+    def show(self, status: PIEStatus | None) -> None:
+        """The speed in force."""
+        if status is not None and status.speed_percent is not None:
+            self._page.follow(self._slider, float(min(100.0, max(5.0, status.speed_percent))))
+
+    def _change(self, event: Any) -> None:
+        if event.client is not None:
+            self._page.change("set the speed", lambda client: client.runtime.set_sim_speed(float(self._slider.value)))
 
 
 class PlayPanel(Panel):
@@ -97,8 +121,7 @@ class PlayPanel(Panel):
     def build(self) -> None:
         """Speed and mode, keyframes, states."""
         page, gui = self.page, self.gui
-        self._speed = page.acting(gui.add_slider("Speed %", min=5, max=100, step=5, initial_value=100))
-        self._speed.on_update(self._change_speed)
+        self._speed = SpeedSlider(page)
         self._mode = page.acting(gui.add_dropdown("Mode", _MODES, initial_value="live"))
         self._mode.on_update(self._change_mode)
         with gui.add_folder("Keyframes"):
@@ -109,10 +132,6 @@ class PlayPanel(Panel):
             page.button("Save state", "save a state", self._save, icon=Icon.DEVICE_FLOPPY)
             self._states = page.acting(gui.add_dropdown("Saved", ("(none)",)))
             page.button("Restore state", "restore a state", self._restore, icon=Icon.ARROW_BACK_UP)
-
-    def _change_speed(self, event: Any) -> None:
-        if event.client is not None:
-            self.page.change("set the speed", lambda client: client.runtime.set_sim_speed(float(self._speed.value)))
 
     def _change_mode(self, event: Any) -> None:
         if event.client is not None:
@@ -147,8 +166,7 @@ class PlayPanel(Panel):
     def show_status(self, world: ShownWorld) -> None:
         """Speed and mode in force."""
         status = world.status
-        if status is not None and status.speed_percent is not None:
-            self.page.follow(self._speed, float(min(100.0, max(5.0, status.speed_percent))))
+        self._speed.show(status)
         if status is not None and status.mode in _MODES:
             self.page.follow(self._mode, status.mode)
 

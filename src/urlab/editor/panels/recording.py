@@ -9,6 +9,7 @@ from viser import Icon
 
 from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
+from urlab.editor.panels.play import SpeedSlider
 from urlab_client import URLabClient
 from urlab_client.types import ExportStatus, ReplayStatus
 
@@ -35,6 +36,7 @@ class RecordingPanel(Panel):
             self._player.on_click(lambda _: self._replay(self._player.value))
             self._scrub = page.acting(gui.add_slider("Frame", min=0, max=1, step=1, initial_value=0))
             self._scrub.on_update(self._seek)
+            self._speed = SpeedSlider(page)
         with gui.add_folder("Film", expand_by_default=False):
             film = page.acting(gui.add_button("Make a film", icon=Icon.MOVIE, hint="Then the browser downloads it."))
             film.on_click(lambda _: self._film())
@@ -96,6 +98,7 @@ class RecordingPanel(Panel):
             if self._scrub.max != last:
                 self._scrub.max = last
             self.page.follow(self._scrub, int(min(last, self._replaying.frame)))
+        self._speed.show(status)
         self._state.content = self.page.editor.recording
 
     # -- film -------------------------------------------------------------------------------------------------------
@@ -128,7 +131,7 @@ class RecordingPanel(Panel):
 
     def _download(self, film: Path) -> None:
         try:
-            self.page.client.send_file_download(film.name, film.read_bytes())
+            self.page.client.send_file_download(film.name, film.read_bytes(), save_immediately=True)
         except OSError as failed:
             self.page.tell("The film cannot be read", str(failed), is_error=True)
 
