@@ -2,6 +2,8 @@
 
 PYTHON ?= python3
 ARGS ?=
+# Where the pictures of the page are kept that its tests draw; docs has those that are shown.
+PICTURES ?= pictures
 
 # Extras of pyproject.toml that a developer gets, separated by commas.
 EXTRAS := editor,eval,gym,mesh,policy,record,ros2,scale,video
@@ -47,8 +49,8 @@ test: $(ENVIRONMENT) $(TESTS_READY) ## run the tests, on all cores (ARGS: option
 test-fast: $(ENVIRONMENT) ## run the tests that start no processes, for every change (ARGS: options of pytest)
 	@$(BIN)/pytest $(SIDE_BY_SIDE) --fast $(ARGS)
 
-test-page: $(ENVIRONMENT) $(TESTS_READY) ## do on the editor's page what a person does, in Chromium (ARGS: options of pytest)
-	@$(BIN)/pytest -m page tests/urlab/editor $(ARGS)
+test-page: $(ENVIRONMENT) $(TESTS_READY) ## do on the editor's page what a person does, in Chromium, and keep pictures (PICTURES: where; ARGS: options of pytest)
+	@PICTURES=$(PICTURES) $(BIN)/pytest -m page tests/urlab/editor $(ARGS)
 
 test-ray: $(ENVIRONMENT) ## rollouts and evaluation on a Ray cluster of this machine (ARGS: options of pytest)
 	@$(BIN)/pytest -m ray tests/scale $(ARGS)

@@ -31,7 +31,7 @@ _LOOK_S = 0.3
 class ViewportSource:
     """Gives that model and state. Any thread may call it; an edited level is compiled once per edit.
 
-    Nobody waits for a mesh that is being cut into convex hulls, or could not be: it is shown as scenery, and looks the
+    No view waits for a mesh that is being cut into convex hulls, or could not be: it is shown as scenery, and looks the
     same.
     """
 

@@ -302,7 +302,7 @@ class InspectorPanel(Panel):
                 number.on_update(partial(self._set_gain, actor, kind, joint))
 
     def _gains(self, actor: str) -> dict[str, Any] | None:
-        """The params in force, whoever set them, if it has a pd controller. Observers may not ask for them."""
+        """The params in force, also those set from Python, of a pd controller. Observers may not ask for them."""
         try:
             return self.page.editor.link.change(lambda client: _pd_params(client, actor))
         except FAILURES as failed:
