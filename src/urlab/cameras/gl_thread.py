@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from urlab.errors import NoViewport, OpTimeout
@@ -38,8 +39,10 @@ _NOTHING = """
 _WINDOW_SIZE = (16, 16)
 """Of the context's own buffer, which is never used: pictures are drawn into buffers of their own size."""
 
-_NICENESS = 15
-"""Set before the context is made, so that the driver's own threads inherit it: pictures give way to physics."""
+_NICENESS = 5
+"""Of the driver's threads. More of it does not help physics, and beside busy programs nothing is drawn any more."""
+_DRIVER_THREADS = "llvmpipe"
+"""What the names of threads begin with that draw where there is no GPU."""
 
 _CLOSE_LIMIT_S = 5.0
 _FORK_LIMIT_S = 5.0
@@ -119,14 +122,12 @@ class GlThread:
         atexit.unregister(self.close)
 
     def _run(self) -> None:
-        if sys.platform == "linux":  # elsewhere it would slow down the whole process
-            with contextlib.suppress(OSError):
-                os.nice(_NICENESS)
         try:
             context = open_context()
         except NoViewport as none:
             self._give_up(none)
             return
+        _let_drawing_give_way()
         self._name = context.renderer
         self._context = context
         atexit.register(self.close)
@@ -171,6 +172,18 @@ class GlThread:
             job = self._jobs.get()
             if job is not None and job[0].set_running_or_notify_cancel():
                 job[0].set_exception(NoViewport(none.message))
+
+
+def _let_drawing_give_way() -> None:
+    """Let physics come before the driver's own threads.
+
+    Not before the GL thread: one that waits for a processor while it holds Python's lock stops all others, for seconds
+    where other programs keep the processors busy.
+    """
+    for thread in Path("/proc/self/task").glob("*"):  # there is no such folder but on Linux
+        with contextlib.suppress(OSError):
+            if (thread / "comm").read_text().startswith(_DRIVER_THREADS):
+                os.setpriority(os.PRIO_PROCESS, int(thread.name), os.getpriority(os.PRIO_PROCESS, 0) + _NICENESS)
 
 
 def _complete(future: Future[T], work: Callable[[], T]) -> None:
