@@ -34,7 +34,7 @@ _AMBIENT, _LIGHT_SHARE, _GAMMA = 0.09, 1.4, 2.2
 found by comparing pages with pictures of the server."""
 _MOST_LIGHTS = 8
 _SUN_M = 100.0
-_OUTLINE_SHARE, _OUTLINE_M = 0.04, (0.001, 0.02)
+_OUTLINE_SHARE, _OUTLINE_M = 0.02, (0.001, 0.01)
 """How far an outline stands out: this share of the size of what is selected, but at least and at most so much."""
 _STILL = 1e-5
 """What moves less is not sent again: this share of the model's extent, and this much in a quaternion."""

@@ -25,13 +25,16 @@ class Line:
         self.port: int = self._listener.getsockname()[1]
         self._ends: list[socket.socket] = []
         self._is_cut, self._is_closed = threading.Event(), threading.Event()
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._accepting = threading.Thread(target=self._accept, daemon=True)
+        self._accepting.start()
 
     def cut(self) -> None:
         self._is_cut.set()
 
     def close(self) -> None:
         self._is_closed.set()
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
         self._listener.close()
         for end in self._ends:
             end.close()
@@ -42,8 +45,9 @@ class Line:
                 near, _ = self._listener.accept()
             except OSError:
                 return
+            self._ends.append(near)
             far = socket.create_connection(("127.0.0.1", self._to))
-            self._ends += [near, far]
+            self._ends.append(far)
             threading.Thread(target=self._carry, args=(near, far), daemon=True).start()
 
     def _carry(self, near: socket.socket, far: socket.socket) -> None:

@@ -26,6 +26,7 @@ def client(project: Path) -> Iterator[URLabClient]:
     """The driver of the demo level, which plays."""
     with urlab.launch("demo", step_mode="live", web=True, web_port=0, project=project) as opened:
         opened.outliner.select_actor("panda", by_name=True)
+        opened.viewport.set_camera((-2.2, -0.6, 1.3), rotation_euler=(0, 18, 15), fov=75)
         yield opened
 
 
