@@ -211,7 +211,12 @@ def subscribe(connect: Any, wait_until: Any) -> Callable[..., Any]:
         probe = b"\xff" + str(next(numbers)).encode()
         for topic in (*topics, probe):
             socket.setsockopt(zmq.SUBSCRIBE, topic)
-        wait_until(lambda: probe in published.subscriptions._prefixes)
+
+        def is_known() -> bool:
+            socket.poll(0)  # where the first connection was refused, ZeroMQ subscribes again only when it is called
+            return probe in published.subscriptions._prefixes
+
+        wait_until(is_known)
         socket.setsockopt(zmq.UNSUBSCRIBE, probe)
         return socket
 
