@@ -317,7 +317,7 @@ def _check_left_over(outcome: Outcome, folder: Path) -> None:
 def _kill_workers(plan: Plan, outcome: Outcome, folder: Path, kills: int) -> None:
     """Workers die in the middle of an episode; the server says so, and the next reset begins anew."""
     chance = random.Random(f"{plan.seed}/kills/workers")
-    with EvalServer(folder) as server:
+    with EvalServer(folder, "--episodes", str(kills)) as server:  # an episode is given up after a few attempts
         host, _, port = server.url.removeprefix("http://").rpartition(":")
         for number in range(kills):
             connection = http.client.HTTPConnection(host, int(port), timeout=60)
