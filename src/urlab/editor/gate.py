@@ -118,6 +118,8 @@ def _with_script(response: Response | None, script: str) -> Response | None:
     return Response(response.status_code, response.reason_phrase, headers, body)
 
 
+_CLOSE_S = 1.0
+"""How long a page that does not answer pings any more, for 40 s, may take to close its connection."""
 _starting = threading.Lock()
 
 
@@ -155,7 +157,7 @@ def behind(
             path = "" if connection.request is None else urlsplit(connection.request.path).path
             await (routes or {}).get(path, handler)(connection)
 
-        return serve(route, sock=listener, ssl=tls, process_request=judge, **options)
+        return serve(route, sock=listener, ssl=tls, process_request=judge, close_timeout=_CLOSE_S, **options)
 
     with _starting:
         websockets.asyncio.server.serve = gated  # type: ignore[misc, assignment]

@@ -137,7 +137,7 @@ def test_a_page_that_is_reloaded_holds_nothing_and_works_again(
     page.until(lambda: not client.sim.status().paused)
 
 
-@pytest.mark.parametrize("hold", [start_drag, hold_key])
+@pytest.mark.parametrize("hold", [start_drag, hold_key, move_slider])
 def test_a_page_that_is_cut_off_holds_nothing(
     client: URLabClient, open_page: Callable[..., Any], line: Line, hold: Callable[[URLabClient, Any], None]
 ):
