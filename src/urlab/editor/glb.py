@@ -23,12 +23,14 @@ _VERTICES, _INDICES = 34962, 34963
 class Surface:
     """Triangles: ``vertices`` and their ``normals``, (n, 3); ``faces``, (m, 3), indices of vertices.
 
+    What shines by itself needs no normals.
+
     ``colors``, (n, 4), uint8, are linear, unlike those of pictures; ``uv``, (n, 2), are texture coordinates, v upward.
     """
 
     vertices: Any
     faces: Any
-    normals: Any
+    normals: Any = None
     uv: Any = None
     colors: Any = None
 
@@ -62,8 +64,9 @@ def write_glb(surface: Surface, material: Material) -> bytes:
     parts = _Parts()
     attributes = {
         "POSITION": parts.add_vertices(surface.vertices, "VEC3", is_bounded=True),
-        "NORMAL": parts.add_vertices(surface.normals, "VEC3"),
     }
+    if surface.normals is not None:
+        attributes["NORMAL"] = parts.add_vertices(surface.normals, "VEC3")
     if surface.uv is not None:
         attributes["TEXCOORD_0"] = parts.add_vertices(surface.uv * [1, -1] + [0, 1], "VEC2")  # there v is downward
     if surface.colors is not None:

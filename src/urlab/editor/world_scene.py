@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from viser._messages import SceneNodeUpdateMessage
 from viser.infra import Message
 
-from urlab.editor.glb import Material, Surface, vertex_normals, write_glb
+from urlab.editor.glb import Material, Surface, write_glb
 from urlab.editor.shapes import HFIELD, PLANE, GeomMeshes, body_glb, body_mesh, sky_dome, unit_mesh
 
 Array = NDArray[np.float64]
@@ -365,7 +365,7 @@ class WorldScene:
         found = []
         for body, geoms in by_body.items():
             vertices, faces = body_mesh(self._meshes, geoms)
-            inside_out = Surface(grown(vertices, faces, grow), faces[:, ::-1], -vertex_normals(vertices, faces))
+            inside_out = Surface(grown(vertices, faces, grow), faces[:, ::-1])
             handle = self._server.scene.add_glb(
                 f"/selected/{body}", write_glb(inside_out, Material(_SELECTED, shines=True)),
                 cast_shadow=False, receive_shadow=False,

@@ -65,7 +65,7 @@ def test_speed_and_mode_are_set_on_the_page_which_says_how_quick_the_client_step
     page.until(lambda: page.says(f"live at {client.sim.status().speed_percent:g} %"))
     page.choose("Mode", "direct")
     page.until(lambda: client.sim.status().mode == "direct")
-    page.until(lambda: page.says("0 steps/s"))
+    page.until(lambda: page.says(" 0 steps/s"))
 
     def steps_are_counted() -> bool:
         client.step(20)
@@ -141,7 +141,7 @@ def test_a_body_is_pushed_while_the_button_is_held(client: URLabClient, page: An
     page.until(lambda: not client.viewport.read("known").held)
 
 
-def test_two_cameras_are_shown_side_by_side(page: Any):
+def test_two_cameras_are_shown_at_once(page: Any):
     page.open_tab("Cameras")
     page.choose("Camera", "pendulum/left")
     page.press("Another camera")
