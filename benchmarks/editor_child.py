@@ -64,7 +64,7 @@ def delivered_s(url: str, nodes: int) -> float:
             told = msgspec.msgpack.decode(zstandard.ZstdDecompressor().decompress(frame[16:end]))
             names = (one["name"] for one in told["messages"] if "name" in one and "props" in one)
             found |= {name for name in names if name.startswith("/world/")}
-    return time.monotonic() - began_s
+        return time.monotonic() - began_s
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ import contextlib
 import importlib.util
 import json
 import logging
-import os
 import select
 import socket as sockets
 import sys
@@ -35,9 +34,6 @@ WORK = "editor-"
 """What the names of its temporary folders have behind their process, so that those of a killed one are swept."""
 
 MISSING = "the browser editor is not installed: pip install 'urlab-headless[editor]'"
-
-_LARGE_PAGES = {"GLIBC_TUNABLES": os.environ.get("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")}
-"""Its C library takes memory in large pages: a model of 200 MB is loaded in 0.1 s instead of 0.8 s."""
 
 _START_LIMIT_S = 60.0
 _LOOK_S = 0.5
@@ -136,7 +132,7 @@ class EditorProcess:
         descriptor = self._listener.socket.fileno()
         child = ChildProcess(
             [sys.executable, "-m", "urlab.editor"], keep_stdin=True, own_session=True, pass_fds=[descriptor],
-            environment=_LARGE_PAGES, on_line=lambda line: log.warning("%s", line),
+            on_line=lambda line: log.warning("%s", line),
         )  # fmt: skip
         try:
             self._tell(child, descriptor, ready_file)

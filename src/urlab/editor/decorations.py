@@ -15,7 +15,7 @@ import viser
 
 from urlab.editor.feed import ShownWorld
 from urlab.editor.shapes import unit_mesh
-from urlab.viewport.visual_flags import VisualFlags
+from urlab.overlay import VisualFlags
 from urlab_wire.ops.viewport import DrawingBlock
 
 _GEOM = mujoco.mjtGeom

@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from collections import deque
+from concurrent.futures import Future
 from typing import Any
 
 import viser
@@ -28,6 +29,7 @@ from urlab.editor.soft_bodies import SoftBodies
 from urlab.editor.world_scene import WorldScene
 from urlab_client import URLabClient
 from urlab_client.hotkeys import Hotkeys
+from urlab_client.namespaces.viewport import WorldView
 from urlab_client.types import ContactsResult, LevelStatus
 
 log = logging.getLogger("urlab.editor")
@@ -64,10 +66,16 @@ class Notes:
 
 
 class Editor:
-    """Serves the page on a socket that listens already."""
+    """Serves the page on a socket that listens already. ``first``: what there is to see, if it is being read."""
 
     def __init__(
-        self, link: ServerLink, gate: PageGate, listener: sockets.socket, *, tls: ssl.SSLContext | None = None
+        self,
+        link: ServerLink,
+        gate: PageGate,
+        listener: sockets.socket,
+        *,
+        tls: ssl.SSLContext | None = None,
+        first: Future[tuple[WorldView, Any]] | None = None,
     ) -> None:
         self.link = link
         self.notes = Notes()
@@ -93,6 +101,7 @@ class Editor:
         self._scene = WorldScene(self._viser, self._click, self.drag.handle)
         self.feed = WorldFeed(
             link,
+            first=first,
             is_watched=lambda: bool(self._pages),
             on_model=self._show_model,
             on_state=self._show_state,

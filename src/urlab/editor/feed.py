@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,23 +60,40 @@ class _Pace:
         return (last - first) / (ended_s - began_s) if ended_s > began_s else 0.0
 
 
+def read_world(link: ServerLink, known_model: str | None = None) -> tuple[WorldView, Any]:
+    """What there is to see now, and its model, which is loaded; None for that if it is the one that is known."""
+    view = link.read(lambda client: client.viewport.read(known_model, as_file=True))
+    return loaded(link, view) if view.has_model else (view, None)
+
+
+def loaded(link: ServerLink, view: WorldView) -> tuple[WorldView, Any]:
+    """A view and its model. Where its file is gone, the server has another model by now: that one."""
+    try:
+        return view, view.load_model()
+    except ValueError:
+        newer = link.read(lambda client: client.viewport.read())
+        return newer, newer.load_model()
+
+
 class WorldFeed:
     """Reads the world while ``is_watched`` says that a page is open, and once before: the first page is on its way.
 
-    ``on_model`` is called with another model, ``on_state`` with every view, ``on_status`` a few times a second; all on
-    the feed's thread.
+    ``first`` is what `read_world` gives, where it was called already. ``on_model`` is called with another model,
+    ``on_state`` with every view, ``on_status`` a few times a second; all on the feed's thread.
     """
 
     def __init__(
         self,
         link: ServerLink,
         *,
+        first: Future[tuple[WorldView, Any]] | None = None,
         is_watched: Callable[[], bool],
         on_model: Callable[[ShownWorld], None],
         on_state: Callable[[ShownWorld], None],
         on_status: Callable[[ShownWorld], None],
     ) -> None:
         self._link = link
+        self._first = first
         self._is_watched = is_watched
         self._on_model, self._on_state, self._on_status = on_model, on_state, on_status
         self.world: ShownWorld | None = None
@@ -148,10 +166,8 @@ class WorldFeed:
         self._on_status(self.world)
 
     def _look(self) -> None:
-        known = self.world.view.model if self.world is not None and self._is_shown else None
-        view = self._link.read(lambda client: client.viewport.read(known, as_file=True))
-        if view.has_model:
-            view, model = self._loaded(view)
+        view, model = self._read()
+        if model is not None:
             before = self.world
             status = None if before is None else before.status
             self.world, self._is_shown = ShownWorld(view, model, mujoco.MjData(model), view.actors or {}, status), False
@@ -174,13 +190,12 @@ class WorldFeed:
             world.status = self._link.read(lambda client: client.sim.status())
             self._on_status(world)
 
-    def _loaded(self, view: WorldView) -> tuple[WorldView, Any]:
-        """A view and its model. Where its file is gone, the server has another model by now: that one."""
-        try:
-            return view, view.load_model()
-        except ValueError:
-            newer = self._link.read(lambda client: client.viewport.read())
-            return newer, newer.load_model()
+    def _read(self) -> tuple[WorldView, Any]:
+        first, self._first = self._first, None
+        if first is not None:
+            return first.result()
+        known = self.world.view.model if self.world is not None and self._is_shown else None
+        return read_world(self._link, known)
 
     def _pose(self, world: ShownWorld) -> None:
         model, data = world.model, world.data

@@ -1,4 +1,4 @@
-"""Debug drawings and overlay texts as data that any view can draw: `drawings` has all of it."""
+"""What is drawn over a model, as data that any view can draw: debug `drawings` and texts, MuJoCo's `visual_flags`."""
 
 from urlab.overlay.drawings import (
     ANCHORS,
@@ -23,6 +23,7 @@ from urlab.overlay.drawings import (
     ViewChoice,
     WireBox,
 )
+from urlab.overlay.visual_flags import OVERLAY_WORDS, VisualFlags
 
 __all__ = [
     "ANCHORS",
@@ -35,6 +36,7 @@ __all__ = [
     "MAX_DRAWINGS",
     "MAX_REACH_M",
     "ONCE_LIMIT_S",
+    "OVERLAY_WORDS",
     "TEXT_TTL_S",
     "Arrow",
     "Axes",
@@ -45,5 +47,6 @@ __all__ = [
     "Marker",
     "Overlay",
     "ViewChoice",
+    "VisualFlags",
     "WireBox",
 ]

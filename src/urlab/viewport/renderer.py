@@ -17,11 +17,11 @@ from urlab.cameras.renderer import max_geoms, set_positions
 from urlab.config import RenderProfile
 from urlab.errors import BadValue, NoViewport
 from urlab.overlay import Drawing
+from urlab.overlay.visual_flags import VisualFlags, default_option
 from urlab.viewport.camera import ViewCamera
 from urlab.viewport.overlay_geoms import MAX_GEOMS_PER_DRAWING, OverlayGeoms, flatten
 from urlab.viewport.posed_model import PosedModel, set_dynamics
 from urlab.viewport.view_mode import ViewStyle, collision_model, collision_option
-from urlab.viewport.visual_flags import VisualFlags, default_option
 from urlab_wire.pixels import Bytes, pick_channels
 
 MIN_PIXELS, MAX_PIXELS = 16, 4096

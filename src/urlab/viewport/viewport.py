@@ -13,7 +13,7 @@ from urlab.compile.bounds import Aabb
 from urlab.config import RenderProfile
 from urlab.errors import BadValue, NoBounds, UrlabError
 from urlab.geometry import Pose, Quat, Vec3
-from urlab.overlay import MAX_REACH_M, Drawings, Overlay
+from urlab.overlay import MAX_REACH_M, Drawings, Overlay, VisualFlags
 from urlab.viewport.camera import DEFAULT_OFFSET_M, ActorTracker, ViewCamera
 from urlab.viewport.framing import box_of_actor, box_of_scene
 from urlab.viewport.posed_model import PosedData, PosedModel, model_camera
@@ -21,7 +21,6 @@ from urlab.viewport.remote_view import RemoteView, RemoteViews
 from urlab.viewport.renderer import ViewportRenderer, ViewRequest, check_size
 from urlab.viewport.texts import png_with_texts
 from urlab.viewport.view_mode import STYLES, ViewMode, ViewStyle
-from urlab.viewport.visual_flags import VisualFlags
 from urlab_wire.pixels import Bytes
 
 VIEW = "viewport"

@@ -2,16 +2,19 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from urlab.app import Server
 from urlab.config import Ports, ServerConfig
-from urlab.editor.feed import ShownWorld, WorldFeed
+from urlab.editor.feed import ShownWorld, WorldFeed, loaded, read_world
 from urlab.editor.server_link import ServerLink
 from urlab_client import InProcessTransport
 from urlab_client.enums import PIEState
+from urlab_client.namespaces.viewport import WorldView
 
 WAIT_S = 30.0
 LIMP = '<mujoco model="limp"><worldbody><body name="limp"><freejoint/></body></worldbody></mujoco>'
@@ -74,6 +77,44 @@ def test_a_view_goes_on_after_those_who_draw_have_failed(link: ServerLink, caplo
     assert "TypeError: a defect" in caplog.text
 
 
+def test_what_was_read_before_the_view_began_is_shown_and_then_what_is_new(link: ServerLink):
+    first: Future[tuple[WorldView, Any]] = Future()
+    first.set_result(read_world(link))
+    link.change(lambda client: client.sim.stop())
+    link.change(lambda client: client.scene.create_level("empty"))
+    models, has_changed = [], threading.Event()
+
+    def show_model(world: ShownWorld) -> None:
+        models.append(len(world.actors))
+        if len(models) == 2:
+            has_changed.set()
+
+    feed = WorldFeed(link, first=first, is_watched=lambda: True, on_model=show_model, on_state=lambda _: None,
+                     on_status=lambda _: None)  # fmt: skip
+    feed.start()
+    assert has_changed.wait(WAIT_S)
+    feed.close()
+    assert models == [10, 0]
+
+
+def test_a_world_that_could_not_be_read_before_is_read_again(link: ServerLink):
+    first: Future[tuple[WorldView, Any]] = Future()
+    first.set_exception(RuntimeError("the server was away"))
+    problems, is_shown = [], threading.Event()
+
+    def show_status(world: ShownWorld) -> None:
+        problems.append(world.problem)
+        if world.problem is None:
+            is_shown.set()
+
+    feed = WorldFeed(link, first=first, is_watched=lambda: True, on_model=lambda _: None, on_state=lambda _: None,
+                     on_status=show_status)  # fmt: skip
+    feed.start()
+    assert is_shown.wait(WAIT_S)
+    feed.close()
+    assert problems[0] == "the server was away"
+
+
 def test_a_level_that_does_not_compile_is_empty_and_has_its_reason(link: ServerLink):
     told, shown = threading.Event(), []
 
@@ -95,15 +136,13 @@ def test_a_level_that_does_not_compile_is_empty_and_has_its_reason(link: ServerL
 
 def test_a_model_whose_file_is_gone_is_read_as_the_server_has_it_now(server: Server):
     link = ServerLink.at(server.endpoints()["step"])
-    feed = WorldFeed(link, is_watched=lambda: True, on_model=lambda _: None, on_state=lambda _: None,
-                     on_status=lambda _: None)  # fmt: skip
     outdated = link.read(lambda client: client.viewport.read(as_file=True))
     link.change(lambda client: client.sim.stop())
     link.change(lambda client: client.scene.create_level("empty"))
     assert link.read(lambda client: client.viewport.read(as_file=True)).load_model().nbody == 1
     with pytest.raises(ValueError, match="failed to load"):
         outdated.load_model()
-    view, model = feed._loaded(outdated)
+    view, model = loaded(link, outdated)
     assert view.actors == {}
     assert model.nbody == 1
     link.close()

@@ -11,7 +11,7 @@ from urlab.editor.decorations import DRAWN, Decorations, not_drawn
 from urlab.editor.panels.inspector import contacts_html, masses_html
 from urlab.editor.scripts.appearance import texts_html
 from urlab.editor.scripts.keys import twist_pad
-from urlab.viewport.visual_flags import OVERLAY_WORDS, VisualFlags
+from urlab.overlay.visual_flags import OVERLAY_WORDS, VisualFlags
 from urlab_client.types import Contact, ContactsResult
 
 MODEL = """<mujoco><worldbody><light name="lamp" pos="0 0 3"/><camera name="eye" pos="0 -2 1"/>

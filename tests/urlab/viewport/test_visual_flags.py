@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from urlab.errors import BadValue
-from urlab.viewport.visual_flags import FLAGS, FRAMES, NAMES, VisualFlags
+from urlab.overlay.visual_flags import FLAGS, FRAMES, NAMES, VisualFlags
 
 BOX = """<mujoco><worldbody><geom type="plane" size="9 9 1" rgba=".2 .2 .2 1"/>
 <body name="crate" pos="0 0 .099"><freejoint/><geom type="box" size=".1 .1 .1" rgba="0 0 1 1"/></body>

@@ -7,7 +7,7 @@ from viser import Icon
 from urlab.editor.decorations import DRAWN, not_drawn
 from urlab.editor.feed import ShownWorld
 from urlab.editor.panels.base import Panel
-from urlab.viewport.visual_flags import OVERLAY_WORDS
+from urlab.overlay import OVERLAY_WORDS
 from urlab_client.namespaces.viewport import MODES
 
 _FIRST = ("contacts", "contact_forces", "joints", "com", "frames", "inertia", "tendons", "names", "transparent")

@@ -14,7 +14,8 @@ from urlab.ops.context import Context, handler
 from urlab.ops.handlers.debug import drawing_block
 from urlab.ops.handlers.outliner import bounds, shown_level
 from urlab.ops.parsing import by_name
-from urlab.viewport import DEFAULT_SIZE, OVERLAY_WORDS, HeldBody, ViewCamera
+from urlab.overlay import OVERLAY_WORDS
+from urlab.viewport import DEFAULT_SIZE, HeldBody, ViewCamera
 from urlab_wire.ops import viewport as wire
 from urlab_wire.ops.session import RenderingBlock
 
