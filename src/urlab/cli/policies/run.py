@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from urlab.policies import PolicyFile, PolicyRunner
     from urlab_client import URLabClient
 
-_ROUNDING_S = 1e-9
-"""The time of a simulation is a sum of steps."""
+_DIGITS = 9
+"""Of the time of a simulation, which is a sum of steps."""
 
 policy = typer.Typer(name="policy", help="Run trained policies on robots.", no_args_is_help=True)
 
@@ -98,7 +98,7 @@ def _drive(runner: "PolicyRunner", seconds: float | None) -> dict[str, Any]:
     """Act until the time is over, or a signal comes."""
     begin_s, from_pos, actions = time.perf_counter(), runner.robot.root_pos_w, 0
     with StopSignals():
-        while seconds is None or runner.elapsed_s < seconds - _ROUNDING_S:
+        while seconds is None or round(runner.elapsed_s, _DIGITS) < seconds:
             runner.step()
             actions += 1
     wall_s = time.perf_counter() - begin_s
@@ -106,7 +106,7 @@ def _drive(runner: "PolicyRunner", seconds: float | None) -> dict[str, Any]:
     return {
         "robot": runner.robot.prefix,
         "actions": actions,
-        "sim_time_s": runner.elapsed_s,
+        "sim_time_s": round(runner.elapsed_s, _DIGITS),
         "wall_time_s": wall_s,
         "realtime_factor": runner.elapsed_s / wall_s if wall_s else 0.0,
         "moved_m": moved.tolist(),
