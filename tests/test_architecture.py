@@ -35,7 +35,6 @@ NAMES_THAT_SAY_NOTHING = {"util", "utils", "helper", "helpers", "misc"}
 
 PAGES_ABOUT_THE_SOURCE = ("ARCHITECTURE.md", "CONTRIBUTING.md")
 
-
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 

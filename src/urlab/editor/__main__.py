@@ -48,6 +48,7 @@ def main() -> None:
     port = listener.getsockname()[1]
     gate = PageGate(given["host"], port, given["token"], share=given["share"], secure=tls is not None)
     editor = Editor(link, gate, listener, tls=tls, first=first)
+    del first  # it holds the model, which is to go when another one is shown
     write_ready_file(Path(given["ready_file"]), {"pid": os.getpid(), "port": port})
     try:
         _wait(editor)
