@@ -120,7 +120,7 @@ class ChildProcess:
 
 
 class UrlabProcess(ChildProcess):
-    """``urlab WORDS... --ready-file FILE``, which is up when this has been made.
+    """``urlab WORDS... --ready-file FILE``, up when this has been made. It logs warnings if WORDS say nothing.
 
     ``ready`` is what its ready file said, ``seconds_to_ready`` how long it took from its start.
     """
@@ -134,10 +134,11 @@ class UrlabProcess(ChildProcess):
         ready_limit_s: float = 60.0,
     ) -> None:
         begin_s = time.perf_counter()
+        level = () if "--log-level" in words else ("--log-level", "warning")
         with tempfile.TemporaryDirectory(prefix="urlab-ready-") as folder:
             ready = Path(folder) / "ready.json"
             super().__init__(
-                [sys.executable, "-m", "urlab", *words, "--log-level", "warning", "--ready-file", str(ready)],
+                [sys.executable, "-m", "urlab", *words, *level, "--ready-file", str(ready)],
                 environment=environment,
                 keep_stdin=keep_stdin,
                 own_session=own_session,

@@ -27,7 +27,7 @@ ISLANDS = f"""<mujoco model="boxes"><size memory="450K"/><worldbody>
 def server(tmp_path: Path) -> Iterator[Any]:
     model = tmp_path / "boxes.xml"
     model.write_text(ISLANDS)
-    with ServerProcess(str(model), "--project", str(tmp_path / "project")) as started:
+    with ServerProcess(str(model), "--project", str(tmp_path / "project"), "--log-level", "error") as started:
         yield started
 
 

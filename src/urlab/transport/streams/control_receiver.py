@@ -119,14 +119,17 @@ class ControlReceiver:
                 self._count(ControlOutcome.MALFORMED, frames[0], b"")
 
     def _count(self, outcome: ControlOutcome, topic: bytes, payload: bytes) -> None:
+        """Log a message that is not applied, and count it: what is counted has been logged."""
+        if outcome is not ControlOutcome.APPLIED:
+            self._log(outcome, topic, payload)
         self._counts[outcome] += 1
-        if outcome is ControlOutcome.APPLIED:
-            return
+
+    def _log(self, outcome: ControlOutcome, topic: bytes, payload: bytes) -> None:
         now, (due_s, told) = time.monotonic(), self._warned.get(outcome, (0.0, 0))
         if now < due_s:
             log.debug("a control message for %r is not applied: %s", _shown(topic), outcome)
             return
-        count = self._counts[outcome]
+        count = self._counts[outcome] + 1
         self._warned[outcome] = (now + _WARN_EVERY_S, count)
         more = f" ({count - told} such messages since this was last said)" if told else ""
         hint = self._hint(topic, payload) if outcome is ControlOutcome.UNKNOWN_ID else ""
