@@ -17,7 +17,7 @@ import numpy as np
 
 from urlab.evaluation import EvalClient, read_run, summarise, write_report
 
-EPISODES, WORKER = 5, "0"
+EPISODES, WORKER = 3, "0"
 PLACES_M = [(0.40, -0.18, 0.40), (0.40, -0.18, 0.18), (0.43, 0.02, 0.18), (0.56, 0.14, 0.18)]  # in the base's frame
 HAND_DOWN_WXYZ, CLOSED = (0.0, 0.924, 0.383, 0.0), (0.7853, 0.7853, -0.7853, -0.7853, -0.7853, -0.7853)
 

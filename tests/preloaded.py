@@ -9,6 +9,7 @@ way. Only the start of the interpreter and the imports are not tried: `not_prelo
 Run as ``python preloaded.py FD`` this file is the process that imports and forks. It has one thread.
 """
 
+import atexit
 import contextlib
 import ctypes
 import fcntl
@@ -276,7 +277,7 @@ def _fork_for(asked: dict[str, Any]) -> None:
             os.close(number)
         _main(theirs)
     theirs.close()
-    fork_preloaded(ours)
+    atexit.register(fork_preloaded(ours).close)
 
 
 def _run(kind: str, what: str, *words: str) -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from urlab_wire import CATALOGUE, ErrorCode
 
 SETTINGS = settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 RESTARTS = {"hello", "begin_pie", "stop_pie"}
 """Ops that, when they are served, leave a session or a play that the next request cannot use."""

