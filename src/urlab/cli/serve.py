@@ -1,5 +1,6 @@
 """``urlab serve``: run the server until it is told to stop."""
 
+import ctypes
 import gc
 import logging
 import os
@@ -38,6 +39,8 @@ _CLOSE_GRACE_S = 2.5
 _START_LIMIT_S = 30.0
 """For so long the banner waits for the level; compiling then goes on behind it."""
 _LABEL_WIDTH = 10
+_ARENA_MAX, _ARENAS = -8, 2
+"""M_ARENA_MAX of glibc's malloc.h, and how many there are."""
 _GL_WORDS = {
     "", "disable", "disabled", "off", "false", "0", "enable", "enabled", "on", "true", "1",
     "glfw", "glx", "egl", "osmesa",
@@ -234,6 +237,7 @@ def _run(
     What cannot work raises a UrlabError before the ready file is there.
     """
     _forget_unknown_gl()
+    _share_freed_memory()
     # MuJoCo comes in here, after the signals: a stop during its import is a clean one as well.
     from urlab.app import Server
 
@@ -273,6 +277,14 @@ def _forget_unknown_gl() -> None:
     if word not in _GL_WORDS:
         log.warning("MUJOCO_GL=%s is none of %s, and is ignored", word, ", ".join(sorted(_GL_WORDS - {""})))
         del os.environ["MUJOCO_GL"]
+
+
+def _share_freed_memory() -> None:
+    """Let threads reuse what others have freed: one arena of malloc for each makes a server grow with its clients."""
+    if sys.platform == "linux":
+        options = getattr(ctypes.CDLL(None), "mallopt", None)  # musl has none, and one arena
+        if options is not None:
+            options(_ARENA_MAX, _ARENAS)
 
 
 def _check_ready_file(config: ServerConfig) -> None:
