@@ -160,6 +160,7 @@ BOMB = """<mujoco><worldbody><replicate count="100000"><body><freejoint/><geom s
 </mujoco>"""
 
 
+@pytest.mark.usefixtures("cold_start")  # the thread that waits for it is its parent
 def test_a_server_that_closes_does_not_wait_for_an_import(server: Server, tmp_path: Path) -> None:
     (tmp_path / "bomb.xml").write_text(BOMB)
     failures: list[UrlabError] = []

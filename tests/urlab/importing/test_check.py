@@ -7,6 +7,8 @@ from urlab.importing.check import CheckRequest, check_import, decoded, encoded, 
 from urlab.importing.check_child import first_difference
 from urlab.importing.sources import DEFAULT_LIMITS, ImportLimits
 
+pytestmark = pytest.mark.usefixtures("cold_start")
+
 BALL = '<mujoco><worldbody><geom size="1"/></worldbody></mujoco>'
 
 
