@@ -81,6 +81,8 @@ class RecordReplay:
         """Called, under the lock, when a replay begins, ends or goes elsewhere: live mode plays on from there."""
 
         self._has_just_jumped = False
+        self._shown: ReplayPosition | None = None
+        engine.on_publish.append(self._note_shown)
         self._unsaved = False
         self._journal_dir = journal_dir
         self._journal: Journal | None = None
@@ -245,13 +247,16 @@ class RecordReplay:
 
     @property
     def position(self) -> ReplayPosition | None:
-        """Where the replay stands, while one runs. Any thread, at once."""
-        return self._player.position
+        """Where the replay stands, while one runs: that frame is in the snapshot, or a later one.
+
+        Any thread, at once.
+        """
+        return None if self._player.position is None else self._shown
 
     @property
     def replay(self) -> ReplayBlock | None:
         """The same, as replies of steps have it."""
-        at = self._player.position
+        at = self.position
         if at is None:
             return None
         return ReplayBlock(active_session=at.name, frame=at.frame, total_frames=at.total_frames)
@@ -286,8 +291,8 @@ class RecordReplay:
         with self._engine.locked():
             self._player.seek(frame, time_s)
             self._jump()
-            assert self._player.position is not None
-            return self._player.position
+            assert self._shown is not None
+            return self._shown
 
     def stop_replay(self) -> None:
         """Go on simulating from the state shown."""
@@ -332,6 +337,9 @@ class RecordReplay:
             self._engine.jump()
         self._engine.forward()
         self._engine.publish()
+
+    def _note_shown(self) -> None:
+        self._shown = self._player.position
 
 
 def _discard(journal: Journal | None) -> None:

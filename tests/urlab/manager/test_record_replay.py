@@ -224,3 +224,26 @@ def test_commands_of_a_live_step_do_nothing_while_a_replay_is_active(live: tuple
     observed = manager.step(request, View(ObservationLevel.MINIMAL))
     assert manager.articulations["hopper"].staged.active.tolist() == [0.0]
     assert observed.extras["replay"].frame == 0
+
+
+def test_the_frame_that_is_told_can_be_seen(manager: Manager) -> None:
+    record(manager, 500)
+    manager.record_replay.stop_recording()
+    manager.record_replay.start_replay(loop=False)
+    late, is_over = [], threading.Event()
+
+    def watch() -> None:
+        while not is_over.is_set():
+            at, seen = manager.record_replay.position, manager.engine.snapshot.sim_time
+            if at is not None and seen < at.time_s:
+                late.append((at, seen))
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    for _ in range(499):
+        manager.step(StepRequest(n_steps=1), View(ObservationLevel.MINIMAL))
+    is_over.set()
+    watcher.join()
+    assert manager.record_replay.position is not None
+    assert manager.record_replay.position.frame == 499
+    assert late == []
