@@ -14,23 +14,25 @@ from PIL import Image
 
 _ROUGH = 0.7
 _GLTF, _JSON, _BINARY = 0x46546C67, 0x4E4F534A, 0x004E4942
-_FLOAT, _UINT32, _UINT8 = 5126, 5125, 5121
+_FLOAT, _UINT32, _UINT16, _UINT8 = 5126, 5125, 5123, 5121
+_MOST_OF_UINT16 = 0xFFFF
+"""Vertices: the largest number of all is none of an index."""
+
 _VERTICES, _INDICES = 34962, 34963
 """What a part of the file is for: attributes of vertices, or the corners of triangles."""
 
 
 @dataclass(frozen=True)
 class Surface:
-    """Triangles: ``vertices`` and their ``normals``, (n, 3); ``faces``, (m, 3), indices of vertices.
+    """Triangles: ``vertices``, (n, 3); ``faces``, (m, 3), indices of vertices.
 
-    What shines by itself needs no normals.
+    There are no normals: the page computes its own, whatever a file says, each the mean of the triangles at a vertex.
 
     ``colors``, (n, 4), uint8, are linear, unlike those of pictures; ``uv``, (n, 2), are texture coordinates, v upward.
     """
 
     vertices: Any
     faces: Any
-    normals: Any = None
     uv: Any = None
     colors: Any = None
 
@@ -47,33 +49,19 @@ class Material:
     shines: bool = False
 
 
-def vertex_normals(vertices: Any, faces: Any) -> Any:
-    """Unit normals at the vertices, each the mean of its triangles' by their areas."""
-    corners = [np.ascontiguousarray(one) for one in np.asarray(faces).T]
-    axes = [np.ascontiguousarray(one, float) for one in np.asarray(vertices).T]
-    (x, y, z), (u, v, w) = (
-        [axis[corners[other]] - axis[corners[0]] for axis in axes] for other in (1, 2)
-    )  # two sides of each triangle
-    across = (y * w - z * v, z * u - x * w, x * v - y * u)
-    sums = np.stack([sum(np.bincount(at, one, len(vertices)) for at in corners) for one in across], 1)
-    return sums / np.maximum(np.sqrt(np.einsum("ij,ij->i", sums, sums)), 1e-30)[:, None]
-
-
 def write_glb(surface: Surface, material: Material) -> bytes:
     """The file with that one mesh."""
     parts = _Parts()
     attributes = {
         "POSITION": parts.add_vertices(surface.vertices, "VEC3", is_bounded=True),
     }
-    if surface.normals is not None:
-        attributes["NORMAL"] = parts.add_vertices(surface.normals, "VEC3")
     if surface.uv is not None:
         attributes["TEXCOORD_0"] = parts.add_vertices(surface.uv * [1, -1] + [0, 1], "VEC2")  # there v is downward
     if surface.colors is not None:
         colors = np.asarray(surface.colors, np.uint8)
         attributes["COLOR_0"] = parts.add(colors, _UINT8, "VEC4", _VERTICES, normalized=True)
-    corners = np.asarray(surface.faces, np.uint32).reshape(-1)
-    indices = parts.add(corners, _UINT32, "SCALAR", _INDICES)
+    word, kind = (_UINT16, np.uint16) if len(surface.vertices) <= _MOST_OF_UINT16 else (_UINT32, np.uint32)
+    indices = parts.add(np.asarray(surface.faces, kind).reshape(-1), word, "SCALAR", _INDICES)
     content: dict[str, Any] = {
         "asset": {"version": "2.0", "generator": "urlab"},
         "scene": 0,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from urlab.editor.glb import Material, Surface, vertex_normals, write_glb
+from urlab.editor.glb import Material, Surface, write_glb
 
 Array = NDArray[np.float64]
 Vertices = NDArray[np.float32]
@@ -47,7 +47,6 @@ class GeomMesh:
 
     vertices: Any
     faces: Any
-    normals: Any
     rgba: Array
     uv: Any = None
     image: Image.Image | None = None
@@ -97,27 +96,32 @@ class GeomMeshes:
     def part(self, geom: int) -> GeomMesh:
         """The geom in its own frame."""
         kind, texture, rgba = int(self.model.geom_type[geom]), self._texture(geom), self.rgba(geom)
-        surface = self._surface(geom, kind)
+        vertices, faces = self._surface(geom, kind)
         if texture is None:
-            return GeomMesh(*surface, rgba)
+            return GeomMesh(vertices, faces, rgba)
         if int(self.model.tex_type[texture]) == _TEXTURE_CUBE:
-            vertices, faces, normals = _unshared(*surface)
-            return GeomMesh(vertices, faces, normals, rgba, colors=self._cube_sides(vertices, texture, rgba))
+            side = self._cube_sides(vertices, faces)
+            vertices, faces, corners = _split(vertices, faces, side)
+            colors = (255 * _cube_colors(self.model, texture) * rgba).astype(np.uint8)
+            return GeomMesh(vertices, faces, rgba, colors=colors[side[corners]])
         if kind == PLANE:
-            uv = self._plane_coordinates(geom, surface[0])
+            uv = self._plane_coordinates(geom, vertices)
         elif kind == HFIELD:
-            uv = _spread(surface[0][:, :2])
+            uv = _spread(vertices[:, :2])
         elif kind in (MESH, SDF):
-            surface, uv = _unshared(*surface), self._mesh_coordinates(int(self.model.geom_dataid[geom]))
+            at, coordinates = self._mesh_coordinates(int(self.model.geom_dataid[geom]))
+            vertices, faces, corners = _split(vertices, faces, at)
+            uv = coordinates[at[corners]]
         else:
-            surface = _unshared(*surface)
-            uv = _boxed(surface[0])
-        return GeomMesh(*surface, rgba, uv, _image(self.model, texture))
+            axis, by_corner = _boxed(vertices, faces)
+            vertices, faces, corners = _split(vertices, faces, axis)
+            uv = by_corner[corners]
+        return GeomMesh(vertices, faces, rgba, uv, _image(self.model, texture))
 
     # -- meshes -----------------------------------------------------------------------------------------------------
 
-    def _surface(self, geom: int, kind: int) -> tuple[Any, Any, Any]:
-        """Vertices, faces and the normals at the vertices."""
+    def _surface(self, geom: int, kind: int) -> tuple[Any, Any]:
+        """Vertices and faces."""
         model, size = self.model, self.model.geom_size[geom].tolist()
         if kind in (MESH, SDF):
             return self._mesh_asset(int(model.geom_dataid[geom]))
@@ -132,23 +136,18 @@ class GeomMeshes:
         else:
             vertices, faces = unit_mesh(_UNIT_WORDS[kind])
             vertices = vertices * np.array(self.stretch(geom), np.float32)
-        return vertices, faces, vertex_normals(vertices, faces)
+        return vertices, faces
 
-    def _mesh_asset(self, mesh: int) -> tuple[Any, Any, Any]:
-        """With the normals of its file, if it has any; a vertex that has several, at a sharp edge, is there as often.
-
-        Those that MuJoCo makes, one for each vertex, may face anywhere at sharp edges.
-        """
+    def _mesh_asset(self, mesh: int) -> tuple[Any, Any]:
+        """A vertex that has several normals in its file, at a sharp edge, is there as often."""
         model = self.model
         first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
         face, number = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
-        normal, several = int(model.mesh_normaladr[mesh]), int(model.mesh_normalnum[mesh])
-        vertices, normals = model.mesh_vert[first : first + count], model.mesh_normal[normal : normal + several]
-        faces, facing = model.mesh_face[face : face + number], model.mesh_facenormal[face : face + number]
-        if len(normals) == len(vertices) and np.array_equal(faces, facing):
-            return vertices, faces, vertex_normals(vertices, faces)
-        pairs, corners = np.unique(faces.astype(np.int64) * len(normals) + facing, return_inverse=True)
-        return vertices[pairs // len(normals)], corners.reshape(-1, 3), normals[pairs % len(normals)]
+        vertices, faces = model.mesh_vert[first : first + count], model.mesh_face[face : face + number]
+        facing = model.mesh_facenormal[face : face + number]
+        if int(model.mesh_normalnum[mesh]) == count and np.array_equal(faces, facing):
+            return vertices, faces
+        return _split(vertices, faces, facing.ravel())[:2]
 
     def _heightfield(self, field: int) -> tuple[Any, Any]:
         model = self.model
@@ -178,14 +177,13 @@ class GeomMeshes:
             return texture if has_coordinates == is_flat else None
         return texture if is_flat or int(self.model.tex_type[texture]) == _TEXTURE_CUBE else None
 
-    def _mesh_coordinates(self, mesh: int) -> Any:
-        """Texture coordinates of every corner of every triangle."""
+    def _mesh_coordinates(self, mesh: int) -> tuple[Any, Any]:
+        """Which of the texture coordinates each corner of each triangle has, and these coordinates."""
         model = self.model
         first, count = int(model.mesh_texcoordadr[mesh]), int(model.mesh_texcoordnum[mesh])
         face, number = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
-        picked = model.mesh_facetexcoord[face : face + number].ravel()
-        uv = model.mesh_texcoord[first : first + count][picked]
-        return np.stack([uv[:, 0], 1 - uv[:, 1]], 1)
+        uv = model.mesh_texcoord[first : first + count]
+        return model.mesh_facetexcoord[face : face + number].ravel(), np.stack([uv[:, 0], 1 - uv[:, 1]], 1)
 
     def _plane_coordinates(self, geom: int, vertices: Any) -> Any:
         material, size = int(self.model.geom_matid[geom]), self.model.geom_size[geom]
@@ -194,11 +192,9 @@ class GeomMeshes:
             return vertices[:, :2] * repeat / 2
         return _spread(vertices[:, :2]) * repeat
 
-    def _cube_sides(self, corners: Any, texture: int, rgba: Array) -> Any:
-        """Each triangle in the mean colour of the cube's side that it faces."""
-        side_colors = _cube_colors(self.model, texture) * rgba
-        side = np.argmax(_facing(corners) @ _CUBE_AXES.T, axis=1)
-        return np.repeat((255 * side_colors[side]).astype(np.uint8), 3, axis=0)
+    def _cube_sides(self, vertices: Any, faces: Any) -> Any:
+        """The side of the cube that the triangle of each corner faces."""
+        return np.repeat(np.argmax(_facing(vertices, faces) @ _CUBE_AXES.T, axis=1), 3)
 
 
 def body_mesh(meshes: GeomMeshes, geoms: Sequence[int]) -> tuple[Vertices, Faces]:
@@ -217,18 +213,16 @@ def body_glb(meshes: GeomMeshes, geoms: Sequence[int], *, opacity: float = 1.0) 
     """Geoms of one body and one `paint` as a GLB file with a single mesh, in the frame of their body."""
     parts = [meshes.part(geom) for geom in geoms]
     alpha = float(parts[0].rgba[3]) * opacity
-    turns = [_turn(meshes.model, geom) for geom in geoms]
     vertices = [_placed(meshes.model, geom, part.vertices) for geom, part in zip(geoms, parts, strict=True)]
-    normals = np.concatenate([part.normals @ turn.T for part, turn in zip(parts, turns, strict=True)])
     if parts[0].image is not None:
         (part,) = parts
         red, green, blue = (_linear(255 * part.rgba[None])[0, :3] / 255).tolist()
-        surface = Surface(vertices[0], part.faces, normals, uv=part.uv)
+        surface = Surface(vertices[0], part.faces, uv=part.uv)
         return write_glb(surface, Material((red, green, blue, alpha), part.image))
     begins = np.cumsum([0, *(len(one) for one in vertices[:-1])])
     faces = [np.asarray(part.faces, np.int64) + begin for part, begin in zip(parts, begins, strict=True)]
     colors = np.concatenate([_vertex_colors(part) for part in parts])
-    surface = Surface(np.concatenate(vertices), np.concatenate(faces), normals, colors=colors)
+    surface = Surface(np.concatenate(vertices), np.concatenate(faces), colors=colors)
     return write_glb(surface, Material((1.0, 1.0, 1.0, alpha)))
 
 
@@ -320,24 +314,28 @@ def _spread(points: Any) -> Any:
     return (points - low) / np.maximum(high - low, 1e-9)
 
 
-def _unshared(vertices: Any, faces: Any, normals: Any) -> tuple[Any, Any, Any]:
-    """Every corner of every triangle as a vertex of its own, in order: two triangles may differ in looks at one."""
-    at = np.asarray(faces).ravel()
-    return vertices[at], np.arange(len(at)).reshape(-1, 3), normals[at]
+def _split(vertices: Any, faces: Any, key: Any) -> tuple[Any, Any, Any]:
+    """A vertex for each pair of a vertex and a key: ``key``, (3 m,), is a number for every corner of every triangle.
+
+    Returns the vertices, the triangles, and for each vertex a corner that it is at.
+    """
+    at = np.asarray(faces).ravel().astype(np.int64)
+    _, corners, renumbered = np.unique(at * (int(key.max()) + 1) + key, return_index=True, return_inverse=True)
+    return vertices[at[corners]], renumbered.reshape(-1, 3), corners
 
 
-def _facing(corners: Any) -> Any:
-    """Where triangles face, not normalised; three corners of each, in order."""
-    first, second, third = corners.reshape(-1, 3, 3).transpose(1, 0, 2)
+def _facing(vertices: Any, faces: Any) -> Any:
+    """Where triangles face, not normalised."""
+    first, second, third = vertices[np.asarray(faces)].transpose(1, 0, 2)
     return np.cross(second - first, third - first)
 
 
-def _boxed(corners: Any) -> Any:
-    """Texture coordinates of corners by projection along the axis that their triangle faces most, once per side."""
-    axis = np.repeat(np.argmax(np.abs(_facing(corners)), axis=1), 3)
+def _boxed(vertices: Any, faces: Any) -> tuple[Any, Any]:
+    """Of every corner: the axis that its triangle faces most, and texture coordinates by projection along it."""
+    axis = np.repeat(np.argmax(np.abs(_facing(vertices, faces)), axis=1), 3)
     first, second = np.array([1, 0, 0])[axis], np.array([2, 2, 1])[axis]
-    rows = np.arange(len(corners))
-    return _spread(np.stack([corners[rows, first], corners[rows, second]], 1))
+    corners, rows = vertices[np.asarray(faces).ravel()], np.arange(len(axis))
+    return axis, _spread(np.stack([corners[rows, first], corners[rows, second]], 1))
 
 
 def _pixels(model: Any, texture: int) -> NDArray[np.uint8]:
@@ -375,7 +373,7 @@ def sky_dome(model: Any) -> bytes | None:
     far = near + columns
     faces = np.concatenate([np.stack([near, near + 1, far + 1], 1), np.stack([near, far + 1, far], 1)])
     uv = np.stack([u.ravel(), v.ravel()], 1)
-    return write_glb(Surface(directions, faces, -directions, uv=uv), Material(image=image, shines=True))
+    return write_glb(Surface(directions, faces, uv=uv), Material(image=image, shines=True))
 
 
 def _sky_colors(pixels: NDArray[np.uint8], directions: Any) -> NDArray[np.uint8]:

@@ -6,7 +6,8 @@ import pytest
 import trimesh
 
 from urlab.editor.gizmo import snapped, snapped_quat
-from urlab.editor.shapes import GeomMeshes, body_glb, body_mesh, sky_dome, unit_mesh
+from urlab.editor.glb import Material, Surface, write_glb
+from urlab.editor.shapes import GeomMesh, GeomMeshes, body_glb, body_mesh, sky_dome, unit_mesh
 from urlab.editor.world_scene import grown, multiply_quats, rotate
 
 MODEL = """
@@ -103,31 +104,62 @@ def test_a_capsule_is_closed_and_as_large_as_it_should_be(model: mujoco.MjModel)
     assert solid.volume == pytest.approx(np.pi * 0.05**2 * 0.6 + 4 / 3 * np.pi * 0.05**3, rel=0.03)
 
 
+def page_normals(part: GeomMesh) -> np.ndarray:
+    """What the page lights a mesh by: at each corner of each triangle, the mean normal of all that share its vertex."""
+    corners = np.asarray(part.vertices, float)[part.faces]
+    facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    sums = np.zeros((len(part.vertices), 3))
+    np.add.at(sums, np.asarray(part.faces), facing[:, None])
+    return (sums / np.linalg.norm(sums, axis=1, keepdims=True))[part.faces]
+
+
 @pytest.mark.parametrize("name", ["box", "ball", "rod", "can", "egg", "wedge", "hill", "floor"])
-def test_normals_are_of_unit_length_and_point_where_their_triangles_face(model: mujoco.MjModel, name: str):
+def test_triangles_of_a_geom_are_lit_from_where_they_face(model: mujoco.MjModel, name: str):
     part = GeomMeshes(model).part(model.geom(name).id)
     corners = np.asarray(part.vertices, float)[part.faces]
     facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    normals = np.asarray(part.normals, float)
-    assert np.linalg.norm(normals, axis=1) == pytest.approx(np.ones(len(normals)))
-    assert (np.einsum("ij,ikj->ik", facing, normals[part.faces]) > -1e-6).all()
+    assert (np.einsum("ij,ikj->ik", facing, page_normals(part)) > -1e-6).all()
 
 
 ROOF = """
 v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv .5 .5 1\nvn 0 0 -1\nvn 0 -1 .5\nvn 1 0 .5\nvn 0 1 .5\nvn -1 0 .5
-f 1//1 3//1 2//1\nf 1//1 4//1 3//1\nf 1//2 2//2 5//2\nf 2//3 3//3 5//3\nf 3//4 4//4 5//4\nf 4//5 1//5 5//5"""
+vt 0 0\nvt 1 0\nvt 1 1\nvt 0 1\nvt .5 .5
+f 1/1/1 3/3/1 2/2/1\nf 1/1/1 4/4/1 3/3/1\nf 1/1/2 2/2/2 5/5/2\nf 2/2/3 3/3/3 5/5/3\nf 3/3/4 4/4/4 5/5/4
+f 4/4/5 1/1/5 5/5/5"""
 ROOFED = """
-<mujoco><asset><mesh name="roof" file="roof.obj"/></asset>
-<worldbody><geom type="mesh" mesh="roof"/></worldbody></mujoco>"""
+<mujoco><asset><mesh name="roof" file="roof.obj"/><texture name="t" type="2d" builtin="flat" width="8" height="8"/>
+<material name="plain"/><material name="tiled" texture="t"/></asset>
+<worldbody><geom type="mesh" mesh="roof" material="MATERIAL"/></worldbody></mujoco>"""
 
 
-def test_normals_that_a_file_brings_are_kept():
-    model = mujoco.MjModel.from_xml_string(ROOFED, {"roof.obj": ROOF.encode()})
+@pytest.mark.parametrize("material", ["plain", "tiled"])
+def test_edges_that_are_sharp_in_a_file_stay_so(material: str):
+    model = mujoco.MjModel.from_xml_string(ROOFED.replace("MATERIAL", material), {"roof.obj": ROOF.encode()})
     part = GeomMeshes(model).part(0)
     assert len(part.vertices) == 16  # three at each corner of the floor, four at the top
-    ours = np.concatenate([part.vertices[part.faces], part.normals[part.faces]], axis=-1)
-    theirs = np.concatenate([model.mesh_vert[model.mesh_face], model.mesh_normal[model.mesh_facenormal]], axis=-1)
-    assert ours == pytest.approx(theirs)
+    assert part.vertices[part.faces] == pytest.approx(model.mesh_vert[model.mesh_face])
+    assert page_normals(part) == pytest.approx(model.mesh_normal[model.mesh_facenormal])
+
+
+BALL = """
+<mujoco><asset><texture name="t" type="KIND" builtin="gradient" rgb1="1 0 0" rgb2="0 0 1" width="8" height="48"/>
+<material name="painted" texture="t"/></asset><worldbody><geom size="1" material="painted"/></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("kind", ["2d", "cube"])
+def test_a_painted_ball_is_as_round_as_a_plain_one(kind: str):
+    part = GeomMeshes(mujoco.MjModel.from_xml_string(BALL.replace("KIND", kind))).part(0)
+    outward = part.vertices[part.faces]
+    assert np.einsum("ijk,ijk->ij", page_normals(part), outward).mean() > 0.995  # of flat triangles: 0.987
+
+
+@pytest.mark.parametrize("points", [65_535, 65_536])
+def test_another_reader_finds_a_mesh_right_with_short_and_with_long_indices(points: int):
+    vertices = np.random.default_rng(1).normal(size=(points, 3))
+    faces = np.array([[0, 1, points - 1], [points - 1, points - 2, 0]])
+    glb = write_glb(Surface(vertices, faces), Material())
+    (mesh,) = trimesh.load(io.BytesIO(glb), file_type="glb", process=False).geometry.values()
+    assert mesh.vertices[mesh.faces] == pytest.approx(vertices[faces], abs=1e-6)
 
 
 def test_a_texture_lies_in_the_file_as_on_the_geom(model: mujoco.MjModel):
@@ -137,7 +169,6 @@ def test_a_texture_lies_in_the_file_as_on_the_geom(model: mujoco.MjModel):
     assert part.image is not None
     assert mesh.visual.uv == pytest.approx(part.uv)
     assert (np.asarray(mesh.visual.material.baseColorTexture) == np.asarray(part.image)).all()
-    assert mesh.vertex_normals == pytest.approx(np.asarray(part.normals))
 
 
 def test_colours_are_linear_in_the_file(model: mujoco.MjModel):
