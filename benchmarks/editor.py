@@ -1,9 +1,12 @@
 """What the browser editor costs a server: not opened, with one page, with ten that receive everything; large scenes.
 
-The pages are programs that speak viser's protocol and draw nothing: software drawing would take both cores.
+The pages are programs that speak viser's protocol and draw nothing: software drawing would take both cores. How long a
+large scene takes to be seen is looked at in Chromium, where there is one.
 """
 
+import base64
 import contextlib
+import io
 import statistics
 import time
 from collections.abc import Iterator
@@ -14,20 +17,27 @@ from typing import Any
 import numpy as np
 import psutil
 import trimesh
+from PIL import Image
 
 from benchmarks.measuring import Plan, Rounds, SampleCounts, Subject, Tick, bar
 from benchmarks.processes import PipeChild, Server, child_module, connect
 from benchmarks.reporting import Panel, PanelBar, Report, Table
 from benchmarks.scenes import scene_targets
+from tests.browser import Browser, Page, find_browser
+from tests.editor_page import FLAGS
 
 FULL = Plan(("arm",), 20, SampleCounts(1500, 20, 100, 5), watch_s=10.0)
 QUICK = Plan(("arm",), 3, SampleCounts(100, 10, 50, 5), watch_s=2.0, quick=True)
 
-MAX_CLOSED, MAX_OPEN, MAX_CORES, MIN_RATE_HZ, MAX_DELIVERY_S = 1.01, 1.05, 1.0, 20.0, 3.0
+MAX_CLOSED, MAX_OPEN, MAX_CORES, MIN_RATE_HZ, MAX_DELIVERY_S, MAX_DRAWN_S = 1.01, 1.05, 1.0, 20.0, 3.0, 10.0
 MANY = 10
 _SWINGS = 11
 _BODIES = 1000
-_MESHES, _MESH_MB = 15, 2.1
+_MESHES, _MESH_MB, _APART_M = 15, 2.1, 0.8
+_WINDOW, _CAMERA_M, _FOV = (1280, 720), (-15.0, 3.0, 1.0), 70.0
+_SEEN_AT = slice(260, 380), slice(0, 870)
+"""From there all of the meshes are seen side by side in these rows and columns, left of the panels."""
+_DRAWN_LIMIT_S = 90.0
 _NO_WEB, _CLOSED, _OPEN = "no editor", "not opened", "one page"
 _SETTLE_S, _SETTLE_PAGE_S = 2.0, 0.6
 """Panels are made for each page; pictures of models are drawn once."""
@@ -47,6 +57,8 @@ def measure(plan: Plan, tick: Tick) -> Report:
     tick("large meshes")
     meshes = 2 if plan.quick else _MESHES
     first_s, next_s = _deliver(meshes)
+    tick("large meshes in Chromium")
+    drawn = _draw(meshes)
     timings = {name: rounds.timing(name) for rounds in (closed, opened) for name in rounds.p50_us}
     closed_ratio = _ratio(closed, _CLOSED, _NO_WEB)
     open_ratio = _ratio(opened, _OPEN, f"{_CLOSED} ")
@@ -59,6 +71,7 @@ def measure(plan: Plan, tick: Tick) -> Report:
             "many": many,
             "bodies": bodies,
             "delivery_s": {"first": first_s, "next": next_s},
+            "drawn_s": drawn,
         },
         tables=[
             Table(
@@ -79,6 +92,11 @@ def measure(plan: Plan, tick: Tick) -> Report:
                 ("", "s"),
                 [("the first page, which starts the editor", f"{first_s:.1f}"), ("the next one", f"{next_s:.2f}")],
             ),
+            Table(
+                f"{meshes * _MESH_MB:.0f} MB of meshes, until Chromium shows them, drawn in software",
+                ("", "s"),
+                [(name, f"{seconds:.1f}") for name, seconds in drawn.items()] or [("there is no Chromium here", "")],
+            ),
         ],
         bars=[
             bar("step, page not opened / no editor", closed_ratio, at_most=MAX_CLOSED),
@@ -88,6 +106,10 @@ def measure(plan: Plan, tick: Tick) -> Report:
             bar(f"updates a second of {_BODIES} bodies", bodies["rate_hz"], at_least=MIN_RATE_HZ),
             bar("large meshes, until the first page has them, s", first_s, at_most=MAX_DELIVERY_S),
             bar("large meshes, until the next page has them, s", next_s, at_most=MAX_DELIVERY_S),
+            *(
+                bar(f"large meshes, until Chromium shows them, {name}, s", seconds, at_most=MAX_DRAWN_S)
+                for name, seconds in drawn.items()
+            ),
         ],
         panels=[
             Panel("step", "us", [PanelBar(name, [one.p50_us], one.pair, one.p99_us) for name, one in timings.items()])
@@ -133,6 +155,46 @@ def _deliver(meshes: int) -> tuple[float, float]:
         server = stack.enter_context(Server([str(write_meshes(Path(folder), meshes)), "--web", "--web-port", "0"]))
         child = stack.enter_context(PipeChild(child_module("editor_child", str(server.said["web"]), "1")))
         return float(child.ask(meshes)), float(child.ask(meshes))
+
+
+def _draw(meshes: int) -> dict[str, float]:
+    """How long it takes from the address to the sight of all meshes, in a browser that runs already."""
+    program = find_browser()
+    if program is None:
+        return {}
+    with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        size = f"--window-size={_WINDOW[0]},{_WINDOW[1]}"
+        browser = stack.enter_context(Browser(program, Path(folder), *FLAGS, size))
+        server = stack.enter_context(Server([str(write_meshes(Path(folder), meshes)), "--web", "--web-port", "0"]))
+        with connect(server.step_endpoint, "auto", operator=True) as client:
+            client.viewport.set_camera(_CAMERA_M, rotation_euler=(0.0, 0.0, 0.0), fov=_FOV)
+        found = {}
+        for name in ("first page", "next page"):
+            page = browser.open("about:blank")
+            found[name] = _seen_s(page, str(server.said["web"]), meshes)
+            page.end()
+    return found
+
+
+def _seen_s(page: Page, url: str, meshes: int) -> float:
+    """Look at every picture that the page shows, until all meshes are in one."""
+    page.ask("Page.startScreencast", format="jpeg", quality=80)
+    began_s = time.monotonic()
+    page.ask("Page.navigate", url=url)
+    while time.monotonic() < began_s + _DRAWN_LIMIT_S:
+        shown = page.next_event("Page.screencastFrame")
+        now_s = time.monotonic() - began_s
+        page.ask("Page.screencastFrameAck", sessionId=shown["sessionId"])
+        if _red_patches(base64.b64decode(shown["data"])) == meshes:
+            return now_s
+    return float("inf")
+
+
+def _red_patches(picture: bytes) -> int:
+    """How many patches of red stand side by side."""
+    red, green, blue = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB")).astype(int).transpose(2, 0, 1)
+    columns = ((red > 40) & (red > 2 * green) & (red > 2 * blue))[*_SEEN_AT].sum(axis=0) > 2
+    return int(np.count_nonzero(np.diff(columns.astype(int), prepend=0) == 1))
 
 
 def _watch(plan: Plan, count: int, moving: str) -> dict[str, float]:
@@ -188,7 +250,10 @@ def write_meshes(folder: Path, count: int) -> Path:
         mesh.vertices *= 0.3 + 0.02 * (np.sin((5 + number) * x) * np.cos(7 * y))[:, None]
         mesh.export(folder / f"mesh_{number}.stl")
         assets += f'<mesh name="mesh_{number}" file="mesh_{number}.stl" inertia="shell"/>'
-        bodies += f'<body pos="0 {number} 1"><joint axis="0 0 1"/><geom type="mesh" mesh="mesh_{number}"/></body>'
+        bodies += (
+            f'<body pos="0 {number * _APART_M} 1"><joint axis="0 0 1"/>'
+            f'<geom type="mesh" mesh="mesh_{number}" rgba="0.9 0.05 0.05 1"/></body>'
+        )
     model = folder / "meshes.xml"
     head = f'<mujoco model="meshes">{_NO_CONTACTS}<asset>{assets}</asset>'
     model.write_text(f"{head}<worldbody>{bodies}</worldbody></mujoco>", encoding="utf-8")

@@ -229,6 +229,14 @@ class Page:
         while not any(one.get("method") == event for one in self._events):
             self._events.append(self._receive())
 
+    def next_event(self, event: str) -> Any:
+        """What that event says, when it comes next; it is not kept."""
+        while True:
+            place = next((at for at, one in enumerate(self._events) if one.get("method") == event), None)
+            if place is not None:
+                return self._events.pop(place)["params"]
+            self._events.append(self._receive())
+
     def end(self) -> None:
         """Close the tab, as its user does; the browser goes on. Nothing happens if it is gone already."""
         if not self.has_ended:
