@@ -26,7 +26,7 @@ _VERTICES, _INDICES = 34962, 34963
 class Surface:
     """Triangles: ``vertices``, (n, 3); ``faces``, (m, 3), indices of vertices.
 
-    There are no normals: the page computes its own, whatever a file says, each the mean of the triangles at a vertex.
+    The page computes normals of its own, whatever a file says, each the mean of the triangles at a vertex.
 
     ``colors``, (n, 4), uint8, are linear, unlike those of pictures; ``uv``, (n, 2), are texture coordinates, v upward.
     """
@@ -55,6 +55,8 @@ def write_glb(surface: Surface, material: Material) -> bytes:
     attributes = {
         "POSITION": parts.add_vertices(surface.vertices, "VEC3", is_bounded=True),
     }
+    if not material.shines:  # a surface without any would be drawn in facets
+        attributes["NORMAL"] = parts.add_zeros(len(surface.vertices), "VEC3")
     if surface.uv is not None:
         attributes["TEXCOORD_0"] = parts.add_vertices(surface.uv * [1, -1] + [0, 1], "VEC2")  # there v is downward
     if surface.colors is not None:
@@ -107,6 +109,11 @@ class _Parts:
             bounds = {"min": floats.min(axis=0).tolist(), "max": floats.max(axis=0).tolist()}
             self.accessors[accessor] |= bounds
         return accessor
+
+    def add_zeros(self, count: int, kind: str) -> int:
+        """Floats that take no place in the file; the number of their accessor."""
+        self.accessors.append({"componentType": _FLOAT, "count": count, "type": kind})
+        return len(self.accessors) - 1
 
     def add(self, array: Any, component: int, kind: str, target: int, **more: Any) -> int:
         """An array; the number of its accessor."""
