@@ -322,16 +322,14 @@ def _main(pipe: socket.socket) -> NoReturn:
 def _end_after(words: list[str]) -> NoReturn:
     """End without taking every module apart, which means to copy all of the memory that was forked: 0.1 s."""
     code: Any = 0
+    is_interrupted = False
     try:
         _run(*words)
     except SystemExit as ended:
         code = ended.code
-    except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.kill(os.getpid(), signal.SIGINT)
     except BaseException as failed:  # noqa: BLE001 - as Python itself does
         sys.excepthook(type(failed), failed, failed.__traceback__)
-        code = 1
+        code, is_interrupted = 1, isinstance(failed, KeyboardInterrupt)
     if isinstance(code, str):
         print(code, file=sys.stderr)
     threading._shutdown()  # type: ignore[attr-defined]
@@ -339,6 +337,9 @@ def _end_after(words: list[str]) -> NoReturn:
     for one in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError, AttributeError):
             one.flush()
+    if is_interrupted:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     os._exit(code if isinstance(code, int) else int(code is not None))
 
 

@@ -108,3 +108,11 @@ def test_a_test_about_the_start_gets_a_start() -> None:
     program = MARK + "import sys; print('mujoco' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("mark", ["", MARK], ids=["started", "forked"])
+def test_an_interrupted_program_does_what_it_does_at_its_end_and_dies_of_the_interrupt(mark: str) -> None:
+    program = mark + "import atexit; atexit.register(print, 'the end'); print('begun'); raise KeyboardInterrupt"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (-signal.SIGINT, "begun\nthe end\n")
+    assert done.stderr.endswith("KeyboardInterrupt\n")
