@@ -304,6 +304,7 @@ class RecordReplay:
         if not self.is_playing:
             return
         self._player.stop()
+        self._shown = None
         self.is_playing = False
         self.on_jump()
 
