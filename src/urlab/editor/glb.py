@@ -55,7 +55,7 @@ def write_glb(surface: Surface, material: Material) -> bytes:
     attributes = {
         "POSITION": parts.add_vertices(surface.vertices, "VEC3", is_bounded=True),
     }
-    if not material.shines:  # a surface without any would be drawn in facets
+    if not material.shines:  # the page draws what names no normals in facets, and computes those that are named
         attributes["NORMAL"] = parts.add_zeros(len(surface.vertices), "VEC3")
     if surface.uv is not None:
         attributes["TEXCOORD_0"] = parts.add_vertices(surface.uv * [1, -1] + [0, 1], "VEC2")  # there v is downward

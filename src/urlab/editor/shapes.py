@@ -100,7 +100,7 @@ class GeomMeshes:
         if texture is None:
             return GeomMesh(vertices, faces, rgba)
         if int(self.model.tex_type[texture]) == _TEXTURE_CUBE:
-            side = self._cube_sides(vertices, faces)
+            side = _cube_sides(vertices, faces)
             vertices, faces, corners = _split(vertices, faces, side)
             colors = (255 * _cube_colors(self.model, texture) * rgba).astype(np.uint8)
             return GeomMesh(vertices, faces, rgba, colors=colors[side[corners]])
@@ -191,10 +191,6 @@ class GeomMeshes:
         if self.model.mat_texuniform[material] or bool((size[:2] <= 0).any()):
             return vertices[:, :2] * repeat / 2
         return _spread(vertices[:, :2]) * repeat
-
-    def _cube_sides(self, vertices: Any, faces: Any) -> Any:
-        """The side of the cube that the triangle of each corner faces."""
-        return np.repeat(np.argmax(_facing(vertices, faces) @ _CUBE_AXES.T, axis=1), 3)
 
 
 def body_mesh(meshes: GeomMeshes, geoms: Sequence[int]) -> tuple[Vertices, Faces]:
@@ -328,6 +324,11 @@ def _facing(vertices: Any, faces: Any) -> Any:
     """Where triangles face, not normalised."""
     first, second, third = vertices[np.asarray(faces)].transpose(1, 0, 2)
     return np.cross(second - first, third - first)
+
+
+def _cube_sides(vertices: Any, faces: Any) -> Any:
+    """Of every corner: the side of a cube that its triangle faces."""
+    return np.repeat(np.argmax(_facing(vertices, faces) @ _CUBE_AXES.T, axis=1), 3)
 
 
 def _boxed(vertices: Any, faces: Any) -> tuple[Any, Any]:
