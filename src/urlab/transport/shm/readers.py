@@ -99,7 +99,8 @@ class Readers:
             self._on_change()
 
     def _read_files(self) -> set[str]:
-        return {name for name, count in self._counts.items() if count > 0}
+        counts = list(self._counts.items())  # in one go, as other threads begin to watch files meanwhile
+        return {name for name, count in counts if count > 0}
 
     def _count(self, watch: int, mask: int) -> None:
         if mask & _OVERFLOWED:
