@@ -1,5 +1,6 @@
 """For all tests."""
 
+import contextlib
 import functools
 import importlib.util
 import itertools
@@ -204,7 +205,8 @@ def halt() -> Callable[[int], None]:
 
     def states(pid: int) -> Iterator[str]:
         for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
-            yield stat.read_text().rpartition(")")[2].split()[0]
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+                yield stat.read_text().rpartition(")")[2].split()[0]
 
     return stop
 

@@ -223,7 +223,7 @@ def run_part(module: str, *words: object, folder: Path, limit_s: float, memory_m
     return outcome
 
 
-def settles(measure: Any, most: Mapping[str, int], limit_s: float = 15.0) -> dict[str, int]:
+def settles(measure: Any, most: Mapping[str, int], limit_s: float = 60.0) -> dict[str, int]:
     """What is left above ``most`` after waiting for it to go; empty when nothing is."""
     deadline = time.monotonic() + limit_s
     while True:

@@ -15,6 +15,8 @@ from urlab_client import InProcessTransport, URLabClient
 from urlab_wire.codec import decode, encode
 from urlab_wire.envelope import ok_op
 
+PATIENCE_S = 30.0
+
 SCENE_XML = """
 <mujoco>
   <compiler angle="radian"/>
@@ -182,13 +184,28 @@ def client(make_client: Callable[..., URLabClient]) -> URLabClient:
     return made
 
 
+def bind(socket: "zmq.Socket[bytes]", endpoint: str) -> None:
+    """Take an endpoint; ZeroMQ lets go of the port of a closed socket a little later."""
+    deadline_s = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            socket.bind(endpoint)
+        except zmq.ZMQError as taken:
+            if taken.errno != zmq.EADDRINUSE or time.monotonic() > deadline_s:
+                socket.close()
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
 class ZmqPeer:
     """A REP socket on its own thread that answers with a function of the frame, until closed."""
 
     def __init__(self, handle: Callable[[bytes], bytes | None], endpoint: str = "tcp://127.0.0.1:*") -> None:
         self._socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.bind(endpoint)
+        bind(self._socket, endpoint)
         self.endpoint = self._socket.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode()
         self.port = int(self.endpoint.rpartition(":")[2]) if self.endpoint.startswith("tcp") else 0
         self._handle = handle
@@ -229,25 +246,13 @@ class Publisher:
     def __init__(self, endpoint: str = "tcp://127.0.0.1:*") -> None:
         self.socket: zmq.Socket[bytes] = zmq.Context.instance().socket(zmq.XPUB)
         self.socket.setsockopt(zmq.LINGER, 0)
-        self._bind(endpoint)
+        bind(self.socket, endpoint)
         self.endpoint = self.socket.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode()
         self.port = int(self.endpoint.rpartition(":")[2])
 
-    def _bind(self, endpoint: str) -> None:
-        """Take an endpoint; ZeroMQ lets go of the port of a closed socket a little later."""
-        deadline_s = time.monotonic() + 5
-        while True:
-            try:
-                return self.socket.bind(endpoint)
-            except zmq.ZMQError as taken:
-                if taken.errno != zmq.EADDRINUSE or time.monotonic() > deadline_s:
-                    self.socket.close()
-                    raise
-                time.sleep(0.01)
-
     def await_word(self) -> bytes:
         """The next subscription (first byte 1) or the end of one (first byte 0)."""
-        assert self.socket.poll(5000), "no peer came or went"
+        assert self.socket.poll(1000 * PATIENCE_S), "no peer came or went"
         return self.socket.recv()
 
     def await_subscribers(self, n_topics: int) -> set[bytes]:

@@ -10,11 +10,13 @@ import pytest
 import zmq
 
 from urlab_client import CameraMode, URLabCameraView, URLabClient
+from urlab_client.handles import camera
 from urlab_client.transports import zmq_streams
 from urlab_wire.codec import encode
 
 EYE = "dog/camera/eye"
 ROOM = "global/camera/room"
+PATIENCE_S = 30.0
 PIXELS = bytes([1, 2, 3, 4, 5, 6, 7, 8])
 
 Make = Callable[..., URLabClient]
@@ -62,10 +64,17 @@ def camera_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name == "urlab-cameras"]
 
 
+def lasting_threads() -> list[threading.Thread]:
+    """Of the cameras' threads those that do not end; a stop waits for them a second only."""
+    for thread in camera_threads():
+        thread.join(PATIENCE_S)
+    return camera_threads()
+
+
 def test_frames_stream_into_the_view_with_all_that_belongs_to_them(watcher: URLabClient, publisher: Any):
     view = dogs_eye(watcher)
     publisher.show(EYE, PIXELS, mode="real", width=2, height=1, frame_id=4, sim_time=1.5, pos=[1, 2, 3])
-    assert view.wait_for_frame(after=0).tolist() == [[[3, 2, 1, 4], [7, 6, 5, 8]]]
+    assert view.wait_for_frame(PATIENCE_S, after=0).tolist() == [[[3, 2, 1, 4], [7, 6, 5, 8]]]
     assert (view.frame_count, view.frame_id, view.sim_time) == (1, 4, 1.5)
     assert view.pos_w is not None
     assert view.pos_w.tolist() == [1, 2, 3]
@@ -73,7 +82,7 @@ def test_frames_stream_into_the_view_with_all_that_belongs_to_them(watcher: URLa
 
 def test_bare_pixels_are_enough(watcher: URLabClient, publisher: Any):
     publisher.show(EYE, PIXELS)
-    assert dogs_eye(watcher).wait_for_frame(after=0).shape == (1, 2, 4)
+    assert dogs_eye(watcher).wait_for_frame(PATIENCE_S, after=0).shape == (1, 2, 4)
     assert dogs_eye(watcher).sim_time is None
 
 
@@ -81,7 +90,7 @@ def test_pixels_of_a_wrong_size_are_dropped_and_counted(watcher: URLabClient, pu
     view = dogs_eye(watcher)
     publisher.show(EYE, PIXELS[:-1], frame_id=1)
     publisher.show(EYE, PIXELS, frame_id=2)
-    view.wait_for_frame(after=0)
+    view.wait_for_frame(PATIENCE_S, after=0)
     assert (view.frame_id, view.received, view.dropped, view.frame_count) == (2, 2, 1, 1)
 
 
@@ -96,9 +105,9 @@ def test_all_cameras_of_a_client_share_one_thread(
     room.await_subscribers(2)
     assert len(camera_threads()) == 1
     room.show(ROOM, PIXELS)
-    assert client.global_cameras["room"].wait_for_frame(after=0).shape == (1, 2, 4)
+    assert client.global_cameras["room"].wait_for_frame(PATIENCE_S, after=0).shape == (1, 2, 4)
     client.close()
-    assert camera_threads() == []
+    assert lasting_threads() == []
 
 
 @pytest.mark.parametrize("options", [{"step_mode": "direct"}, {"camera_streams": False}])
@@ -106,17 +115,17 @@ def test_the_client_does_not_listen_in_stepped_modes_or_when_told_not_to(
     make_client: Make, publisher: Any, options: dict[str, Any]
 ):
     make_client(**options).discover()
-    assert camera_threads() == []
+    assert lasting_threads() == []
 
 
 def test_switching_the_step_mode_switches_the_streams(watcher: URLabClient, publisher: Any):
     watcher.runtime.set_mode("puppet")
     assert publisher.await_word()[0] == 0
-    assert camera_threads() == []
+    assert lasting_threads() == []
     watcher.runtime.set_mode("live")
     publisher.await_subscribers(2)
     publisher.show(EYE, PIXELS)
-    dogs_eye(watcher).wait_for_frame(after=0)
+    dogs_eye(watcher).wait_for_frame(PATIENCE_S, after=0)
     (thread,) = camera_threads()
     watcher.runtime.set_mode("live")
     assert camera_threads() == [thread]
@@ -124,9 +133,9 @@ def test_switching_the_step_mode_switches_the_streams(watcher: URLabClient, publ
 
 def test_the_end_of_the_simulation_ends_the_streams(watcher: URLabClient, server: Any):
     watcher.sim.stop()
-    assert camera_threads() == []
+    assert lasting_threads() == []
     watcher.sim.start(raise_on_failure=False)
-    assert camera_threads() == []
+    assert lasting_threads() == []
 
 
 def test_a_simulation_with_other_cameras_brings_other_streams(
@@ -140,20 +149,24 @@ def test_a_simulation_with_other_cameras_brings_other_streams(
     room.await_subscribers(2)
     assert publisher.await_word()[0] == 0
     room.show(ROOM, PIXELS)
-    assert watcher.global_cameras["room"].wait_for_frame(after=0).shape == (1, 2, 4)
+    assert watcher.global_cameras["room"].wait_for_frame(PATIENCE_S, after=0).shape == (1, 2, 4)
 
 
 def test_a_server_that_comes_back_at_its_port_streams_on_without_a_word(
-    watcher: URLabClient, publisher: Any, publish: Publish
+    make_client: Make, publish: Publish, eye_at: Callable[..., None], lasting_port: Callable[[], int]
 ):
+    publisher, watcher = publish(f"tcp://127.0.0.1:{lasting_port()}"), make_client()
+    eye_at(publisher.endpoint)
+    watcher.discover()
+    publisher.await_subscribers(2)
     view = dogs_eye(watcher)
     publisher.show(EYE, PIXELS, frame_id=1000)
-    view.wait_for_frame(after=0)
+    view.wait_for_frame(PATIENCE_S, after=0)
     publisher.close()
     again = publish(publisher.endpoint)
     again.await_subscribers(2)
     again.show(EYE, bytes(8), frame_id=1)
-    assert not view.wait_for_frame(after=1).any()
+    assert not view.wait_for_frame(PATIENCE_S, after=1).any()
     assert view.frame_id == 1
 
 
@@ -166,25 +179,28 @@ def test_a_server_that_comes_back_elsewhere_is_found_by_discover(
     watcher.discover()
     elsewhere.await_subscribers(2)
     elsewhere.show(EYE, PIXELS[:4])
-    assert dogs_eye(watcher).wait_for_frame(after=0).shape == (1, 1, 4)
+    assert dogs_eye(watcher).wait_for_frame(PATIENCE_S, after=0).shape == (1, 1, 4)
 
 
 def test_a_server_without_a_simulation_has_no_streams(watcher: URLabClient, server: Any):
     server.replies["hello"] = {"session_id": "s", "manager_present": False, "articulations": []}
     watcher.discover()
-    assert camera_threads() == []
+    assert lasting_threads() == []
 
 
-def test_a_switched_camera_shows_only_frames_of_the_new_mode(watcher: URLabClient, publisher: Any, server: Any):
+def test_a_switched_camera_shows_only_frames_of_the_new_mode(
+    watcher: URLabClient, publisher: Any, server: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(camera, "LATE_S", PATIENCE_S)
     view = dogs_eye(watcher)
     publisher.show(EYE, PIXELS, mode="real", dtype="bgra8")
-    view.wait_for_frame(after=0)
+    view.wait_for_frame(PATIENCE_S, after=0)
     server.replies["set_camera_mode"] = {"camera": "dog/eye", "mode": "depth"}
     assert watcher.runtime.set_camera_mode(view, "depth") is CameraMode.DEPTH
     assert view.latest_frame is None
     publisher.show(EYE, PIXELS, mode="real", dtype="bgra8")
     publisher.show(EYE, np.array([0.5, 2.0], np.float32).tobytes(), mode="depth", dtype="float32")
-    assert view.wait_for_frame(after=1).tolist() == [[0.5, 2.0]]
+    assert view.wait_for_frame(PATIENCE_S, after=1).tolist() == [[0.5, 2.0]]
     assert (view.frame_count, view.dtype, view.mode) == (2, np.float32, CameraMode.DEPTH)
 
 
@@ -195,12 +211,12 @@ def test_a_camera_that_is_switched_off_is_left_and_comes_back_where_it_then_stre
     server.replies["set_camera_streaming"] = {"cameras": {"dog/eye": {**off, "zmq_endpoint": publisher.endpoint}}}
     told = watcher.runtime.set_camera_streaming({"dog/eye": False, "nobody": True})
     assert (told["dog/eye"].streaming, told["dog/eye"].rate_hz) == (False, 30.0)
-    assert camera_threads() == []
+    assert lasting_threads() == []
     other = publish()
     on = {**off, "streaming": True, "zmq": True, "rate_hz": 5.0, "zmq_endpoint": other.endpoint}
     server.replies["set_camera_streaming"] = {"cameras": {"dog/eye": on}}
     watcher.runtime.set_camera_streaming({"dog/eye": {"rate_hz": 5.0}})
-    assert camera_threads() == []
+    assert lasting_threads() == []
     watcher.runtime.set_camera_streaming({"dog/eye": {"zmq": True, "rate_hz": 5.0}})
     assert server.last("set_camera_streaming")["cameras"] == {"dog/eye": {"zmq": True, "rate_hz": 5.0}}
     other.await_subscribers(2)
@@ -215,7 +231,7 @@ def test_a_live_step_reports_the_streamed_frames_and_its_own_by_name(
     assert watcher.step(include_cameras={"wrist": "sync"})["cameras"] == {"wrist": own}
     publisher.show(EYE, PIXELS, frame_id=3)
     view = dogs_eye(watcher)
-    view.wait_for_frame(after=0)
+    view.wait_for_frame(PATIENCE_S, after=0)
     cameras = watcher.step(include_cameras={"wrist": "sync"})["cameras"]
     assert list(cameras) == ["dog", "wrist"]
     shown = cameras["dog"]["eye"]
@@ -271,7 +287,7 @@ def hammered(make_client: Make, publish: Publish, eye_at: Callable[..., None]) -
     client.discover()
     publisher.await_subscribers(2)
     hammer = Hammer(publisher, 4 * 64 * 48)
-    dogs_eye(client).wait_for_frame()
+    dogs_eye(client).wait_for_frame(PATIENCE_S)
     yield client
     hammer.stop()
 
@@ -281,7 +297,7 @@ def test_readers_never_see_half_a_frame_while_pictures_pour_in(hammered: URLabCl
     kept: list[tuple[float, Any]] = []
     for _ in range(100):
         number = view.frame_count
-        view.wait_for_frame(after=number)
+        view.wait_for_frame(PATIENCE_S, after=number)
         frame = view.latest
         assert frame is not None
         assert frame.sim_time is not None
@@ -298,7 +314,7 @@ def test_readers_never_see_half_a_frame_while_pictures_pour_in(hammered: URLabCl
 
 def test_counters_add_up_while_pictures_pour_in(hammered: URLabClient):
     view = dogs_eye(hammered)
-    view.wait_for_frame(after=20)
+    view.wait_for_frame(PATIENCE_S, after=20)
     with hammered._data_lock:
         assert view.received >= view.frame_count >= 21
         assert view.received - view.frame_count <= view.dropped < view.received
@@ -306,7 +322,7 @@ def test_counters_add_up_while_pictures_pour_in(hammered: URLabClient):
 
 def test_closing_during_traffic_leaves_no_thread_behind(hammered: URLabClient):
     hammered.close()
-    assert camera_threads() == []
+    assert lasting_threads() == []
     count = dogs_eye(hammered).frame_count
     hammered.close()
     assert dogs_eye(hammered).frame_count == count
@@ -318,5 +334,5 @@ def test_closing_under_the_data_lock_does_not_hang(hammered: URLabClient, monkey
     with hammered._data_lock:
         hammered.close()
     for thread in threads:
-        thread.join(5)
+        thread.join(PATIENCE_S)
         assert not thread.is_alive()

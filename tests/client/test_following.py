@@ -11,7 +11,7 @@ from urlab.child_process import ServerProcess
 from urlab_client import PIEState, URLabClient, URLabRPCError, URLabTimeoutError
 from urlab_client.following import ServerFollower
 
-PATIENCE_MS = 300
+PATIENCE_MS = 4000
 MODEL = """<mujoco model="{name}"><worldbody><body name="base"><joint name="hinge"/><geom size=".1"/></body></worldbody>
   <actuator><motor name="motor" joint="hinge"/></actuator></mujoco>"""
 

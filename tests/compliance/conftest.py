@@ -94,7 +94,7 @@ def _inprocess(server: Server) -> Iterator[Send]:
 def _zmq(server: Server) -> Iterator[Send]:
     with zmq.Context() as context, context.socket(zmq.REQ) as socket:
         socket.setsockopt(zmq.LINGER, 0)
-        socket.setsockopt(zmq.RCVTIMEO, 20_000)
+        socket.setsockopt(zmq.RCVTIMEO, 60_000)
         socket.connect(server.endpoints()["step"])
 
         def send(frame: bytes) -> bytes:
@@ -140,7 +140,7 @@ def _write_slot(memory: mmap.mmap, payload: bytes) -> None:
 
 
 def _wait_for_slot(memory: mmap.mmap, seen: int) -> bytes:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while struct.unpack_from("<Q", memory, 16)[0] == seen:
         assert time.monotonic() < deadline, "no reply"
         time.sleep(0.0001)

@@ -9,8 +9,9 @@ EYES = ({"eye": "latest", "seer/far": "latest"}, True)
 
 
 @pytest.fixture
-def seeing(builder: Any) -> Any:
-    """A robot with two cameras, in direct mode."""
+def seeing(builder: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A robot with two cameras, in direct mode. On a busy machine the first frame takes long."""
+    monkeypatch.setattr("urlab.cameras.capture._FRAME_WAIT_S", 60.0)
     builder.spawn("seer", builder.seer_file)
     builder.play()
     return builder

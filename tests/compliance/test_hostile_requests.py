@@ -17,8 +17,9 @@ from urlab_wire import CATALOGUE, ErrorCode
 SETTINGS = settings(
     max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
-RESTARTS = {"hello", "begin_pie", "stop_pie"}
-"""Ops that, when they are served, leave a session or a play that the next request cannot use."""
+RESTARTS = {"hello", "begin_pie", "stop_pie", "set_mode"}
+"""Ops that, when they are served, leave a session or a play that the next request cannot use, or a live one, which goes
+on by itself."""
 NAMES = st.sampled_from(
     ["arm", "arm_0", "walker", "crate", "goal", "robot", "", "live", "a/b", "../x", "/", "\0", "é" * 300, "lift", "hip"]
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 
-def until(condition: Callable[[], Any], limit_s: float = 5.0) -> None:
+def until(condition: Callable[[], Any], limit_s: float = 60.0) -> None:
     """Ask again until it holds; live physics answers to the wall clock, so there is no event to wait for."""
     deadline = time.monotonic() + limit_s
     while not condition():
@@ -30,17 +30,21 @@ def test_a_step_waits_for_none_of_the_steps_that_n_steps_says(live: Any) -> None
     assert live.ok("step", n_steps=10**9)["step"] < 10**9
 
 
-def test_the_counter_counts_the_steps_that_ran(live: Any) -> None:
-    until(lambda: live.ok("step")["step"] >= 10)
-    live.ok("set_paused", paused=True)
-    seen = live.ok("step")
+def test_the_counter_counts_the_steps_that_ran(wire: Any) -> None:
+    wire.ok("set_paused", paused=True)  # none runs before the switch has begun the count
+    wire.ok("set_mode", mode="live")
+    wire.ok("set_paused", paused=False)
+    until(lambda: wire.ok("step")["step"] >= 10)
+    wire.ok("set_paused", paused=True)
+    seen = wire.ok("step")
     assert seen["time"] == pytest.approx(seen["step"] * 0.002)
 
 
 def test_it_runs_no_faster_than_real_time(live: Any) -> None:
+    """But for a tenth of a second at most, by which it may have been late when this began."""
     began, first = time.monotonic(), live.ok("step")["time"]
-    until(lambda: live.ok("step")["time"] > first + 0.1)
-    assert time.monotonic() - began > 0.09
+    until(lambda: live.ok("step")["time"] > first + 1.0)
+    assert time.monotonic() - began > 0.89
 
 
 def test_pausing_freezes_time_and_resuming_goes_on(live: Any) -> None:
@@ -100,8 +104,8 @@ def test_a_speed_that_is_none_is_refused(wire: Any, world: Any, percent: Any) ->
 def test_a_slower_speed_takes_longer(live: Any) -> None:
     live.ok("set_sim_speed", percent=10)
     began, first = time.monotonic(), live.ok("step")["time"]
-    until(lambda: live.ok("step")["time"] > first + 0.02)
-    assert time.monotonic() - began > 0.15
+    until(lambda: live.ok("step")["time"] > first + 0.1)
+    assert time.monotonic() - began > 0.75
 
 
 @pytest.mark.parametrize("paused", [1, "yes", []])

@@ -139,17 +139,18 @@ def slow(monkeypatch: Any) -> Any:
 
 
 def test_a_slow_compile_times_out_and_goes_on(wire: Any, server: Any, slow: Any) -> None:
-    gate, _, _ = slow
+    gate, begun, _ = slow
     finished = threading.Event()
     server.play.on_start.append(tell := lambda _: finished.set())
     reply = wire.ok("begin_pie", level_path="solo", timeout_s=0.05)
     assert reply["state"] == "timeout"
     assert "handshake_payload" not in reply
+    assert begun.wait(20), "and the scene before it has ended"
     assert wire.ok("pie_status")["state"] == "compiling"
     assert wire.refused("step") == "no_active_manager"
     assert wire.hello()["manager_present"] is False
     gate.set()
-    assert finished.wait(5)
+    assert finished.wait(20)
     server.play.on_start.remove(tell)
     assert wire.ok("begin_pie")["state"] == "ready"
     wire.ok("step")
@@ -158,7 +159,7 @@ def test_a_slow_compile_times_out_and_goes_on(wire: Any, server: Any, slow: Any)
 def test_asking_again_joins_the_compile_that_runs(wire: Any, server: Any, slow: Any) -> None:
     gate, begun, count = slow
     assert wire.ok("begin_pie", level_path="solo", timeout_s=0.01)["state"] == "timeout"
-    assert begun.wait(5)
+    assert begun.wait(20)
     threading.Timer(0.05, gate.set).start()
     assert wire.ok("begin_pie")["state"] == "ready"
     assert len(count) == 1
@@ -216,7 +217,7 @@ def test_a_state_that_mujoco_cannot_step_has_a_code_of_its_own_and_is_mended_by_
     assert wire.ok("step", n_steps=10)["step"] == 10
 
 
-def test_in_live_mode_the_reason_of_a_failed_step_stands_in_the_status(wire: Any, caplog: Any) -> None:
+def test_in_live_mode_the_reason_of_a_failed_step_stands_in_the_status(wire: Any, engine: Any, caplog: Any) -> None:
     wire.play("heap", "live")
     while not (status := wire.ok("pie_status"))["paused"]:
         time.sleep(0.001)
@@ -224,6 +225,7 @@ def test_in_live_mode_the_reason_of_a_failed_step_stands_in_the_status(wire: Any
     (line,) = (one.message for one in caplog.records if "live physics is paused" in one.message)
     assert "out of memory" in line
     wire.ok("reset")
-    wire.ok("set_paused", paused=False)
-    assert "physics_error" not in wire.ok("pie_status")
+    with engine().locked():  # it would fail again after a tenth of a second
+        wire.ok("set_paused", paused=False)
+        assert "physics_error" not in wire.ok("pie_status")
     assert wire.play("solo")

@@ -97,7 +97,9 @@ def test_a_recording_keeps_the_seed_of_its_reset(wire: Any, tmp_path: Path) -> N
 
 def test_live_mode_records_one_frame_per_mj_step(wire: Any) -> None:
     wire.ok("recording_start")
+    wire.ok("set_paused", paused=True)  # none runs before the switch has begun the count
     wire.ok("set_mode", mode="live")
+    wire.ok("set_paused", paused=False)
     while wire.ok("step")["step"] < 10:
         pass
     wire.ok("set_mode", mode="direct")

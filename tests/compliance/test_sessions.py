@@ -17,7 +17,7 @@ pytestmark = pytest.mark.every_transport
 STANDARD = {"qpos", "qvel", "ctrl", "act", "sensors"}
 
 
-def until(condition: Callable[[], Any], limit_s: float = 5.0) -> None:
+def until(condition: Callable[[], Any], limit_s: float = 60.0) -> None:
     """Live physics answers to the wall clock, so there is no event to wait for."""
     deadline = time.monotonic() + limit_s
     while not condition():

@@ -15,7 +15,12 @@ warnings.simplefilter("error")
 del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")  # one of them starts urlab.evaluation
 """
+PATIENCE_S = 240
+"""On a busy machine some take long."""
+
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("[0-9][0-9]_*.py"))
+
+pytestmark = pytest.mark.timeout(PATIENCE_S + 60)
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +37,7 @@ def test_it_runs_to_its_end(example, server, tmp_path):
         env={**os.environ, "XDG_DATA_HOME": str(tmp_path)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -46,7 +51,7 @@ def test_the_policy_of_an_example_is_one_for_the_command_that_it_names(tmp_path)
     words = line.strip("`.").replace("examples/", f"{example.parent}/").split()[1:]
     done = subprocess.run(
         [sys.executable, "-m", "urlab", *words, "--episodes", "1", "--results", str(tmp_path)],
-        cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False,
+        cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "1/1 " in done.stderr
@@ -59,7 +64,7 @@ def test_without_the_extra_an_example_says_what_to_install_and_shows_no_tracebac
     path = os.pathsep.join([str(tmp_path), *sys.path])
     done = subprocess.run(
         [sys.executable, str(example)], env={**os.environ, "PYTHONPATH": path}, cwd=tmp_path,
-        capture_output=True, text=True, timeout=60, check=False,
+        capture_output=True, text=True, timeout=PATIENCE_S, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     missing, ended = done.stderr.splitlines()

@@ -69,4 +69,5 @@ def test_a_server_in_a_child_process_is_ready_when_it_is_there(tmp_path: Path) -
     with ServerProcess("demo", "--project", str(tmp_path)) as server:
         assert server.endpoints["pid"] == server.pid
         assert server.endpoints["step"].startswith("tcp://127.0.0.1:")
+        server.stop(60)
     assert server.process.returncode == 0

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from urlab.child_process import ANY_PORTS
 from urlab.monitoring import metrics
 from urlab_client import URLabClient
 
@@ -24,7 +25,7 @@ BROKEN = ARM.replace('joint="hinge"', 'joint="elbow"')
 
 def get(url: str | urllib.request.Request) -> tuple[int, str]:
     try:
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as refused:
         return refused.code, refused.read().decode()
@@ -71,7 +72,7 @@ def test_a_server_whose_level_does_not_compile_is_well_but_not_ready(serving: An
     assert json.loads(text)["state"] == "compile_failed"
     assert "elbow" in json.loads(text)["compile_error"]
     assert get(f"{server.ready['metrics']}/healthz")[0] == 200
-    pinged = run("ping", "--step-port", server.port)
+    pinged = run("ping", "--step-port", server.port, "--timeout", "30")
     assert pinged.returncode == 1
     assert "is not ready" in pinged.stderr
     assert "elbow" in pinged.stderr
@@ -81,9 +82,7 @@ def test_strict_ends_a_server_whose_level_does_not_compile(tmp_path: Path) -> No
     model = tmp_path / "broken.xml"
     model.write_text(BROKEN)
     ready = tmp_path / "ready.json"
-    done = run(
-        "serve", "--strict", "--step-port", "0", "--ready-file", str(ready), "--project", str(tmp_path), str(model)
-    )
+    done = run("serve", "--strict", *ANY_PORTS, "--ready-file", str(ready), "--project", str(tmp_path), str(model))
     assert done.returncode == 1
     assert "cannot be played (--strict)" in done.stderr
     assert "elbow" in done.stderr
@@ -93,7 +92,7 @@ def test_strict_ends_a_server_whose_level_does_not_compile(tmp_path: Path) -> No
 def test_a_server_that_is_to_be_edited_is_ready_without_playing(serving: Any) -> None:  # noqa: F811
     server = serving("--metrics-port", "0", "--no-play")
     assert get(f"{server.ready['metrics']}/readyz")[0] == 200
-    assert run("ping", "--step-port", server.port).returncode == 0
+    assert run("ping", "--step-port", server.port, "--timeout", "30").returncode == 0
 
 
 def test_other_paths_say_what_there_is(serving: Any) -> None:  # noqa: F811
@@ -131,8 +130,7 @@ def test_a_web_page_of_another_origin_or_under_a_foreign_name_gets_no_figure(ser
 
 def test_a_taken_metrics_port_names_its_option(serving: Any) -> None:  # noqa: F811
     taken = serving("--metrics-port", "0", "--no-play").ready["metrics"].rpartition(":")[2]
-    done = run("serve", "--step-port", "0", "--state-port", "0", "--control-port", "0", "--info-port", "0",
-               "--camera-port", "0", "--metrics-port", taken)  # fmt: skip
+    done = run("serve", *ANY_PORTS, "--metrics-port", taken)
     assert done.returncode == 2
     assert f"port {taken} (--metrics-port) is in use" in done.stderr
 

@@ -64,7 +64,7 @@ with ServerProcess("cart.xml", "--project", ".", "--plugin", "my_plugin") as ser
         client.step(1, include_cameras={"eye": "sync"})
         frame = client.articulations["cart"].cameras["eye"].latest
         refused = client._channel.transport.rpc(
-            {"op": "set_wind", "session_id": client.session_id, "force": "hard"}, rcv_timeout_ms=5000
+            {"op": "set_wind", "session_id": client.session_id, "force": "hard"}, rcv_timeout_ms=60_000
         )
         print(json.dumps({"mode": mode, "type": str(frame.pixels.dtype), "code": refused["code"]}))
 """

@@ -12,7 +12,7 @@ import time
 import zlib
 from pathlib import Path
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def open_file(path: Path) -> mmap.mmap:

@@ -18,7 +18,7 @@ from urlab_wire.shm import Region
 from urlab_wire.shm_wait import AdaptiveSpin, SequenceWaiter, wake
 
 PEER = Path(__file__).with_name("shm_peer.py")
-NO_HANG_S = 2.0
+NO_HANG_S = 20.0
 has_futex = pytest.mark.skipif(shm_wait._FUTEX_NUMBER is None, reason="no waiter can be woken on this system")
 
 
@@ -54,12 +54,12 @@ def in_a_thread(work: Callable[[], object]) -> Iterator[None]:
     try:
         yield
     finally:
-        thread.join(timeout=10)
+        thread.join(timeout=60)
         assert not thread.is_alive()
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.0005)
@@ -113,7 +113,8 @@ def test_who_has_been_stopped_waits_no_more(region: Region) -> None:
 def test_waiting_in_vain_costs_next_to_nothing(region: CountedRegion) -> None:
     waiter = SequenceWaiter(region)
     waiter._sleeper.pace._last_change -= 10  # as if nothing had happened for so many seconds
-    waiter.wait(0, timeout_s=0.3)
+    while waiter._sleeper.pace.rest_s < 0.1:
+        waiter.wait(0, timeout_s=0.3)
     before = region.looks
     waiter.wait(0, timeout_s=0.7)
     assert region.looks - before < 25  # two for each rest of a tenth of a second
@@ -124,11 +125,11 @@ def test_a_slot_that_cannot_be_read_makes_no_waiter_spin(region: CountedRegion) 
     struct.pack_into("<I", region._whole, 64 + 64, 0)
     waiter = SequenceWaiter(region)
     told = 0
-    end = time.perf_counter() + 1.0
-    while time.perf_counter() < end:
+    begin = time.perf_counter()
+    while (passed_s := time.perf_counter() - begin) < 1.0 or told <= 10:
         told += waiter.wait(0, timeout_s=0.5)
         assert region.read(0) is None
-    assert 10 < told < 4000
+    assert told < 4000 * passed_s
     assert region.looks < 10 * told
     region.write(b"readable again")
     assert waiter.wait(0, timeout_s=0)
@@ -198,15 +199,21 @@ def test_sleeps_are_short_for_a_while_after_a_change_that_was_not_announced() ->
     region = new_region()
     waiter = SequenceWaiter(region, spin_s=0)
     pace = waiter._sleeper.pace
-    assert not waiter.wait(0, timeout_s=0.2)
-    assert 0.02 <= pace.rest_s < 0.04
+
+    def idle_s() -> float:
+        return time.perf_counter() - pace._last_change
+
+    while pace.rest_s < 0.02:
+        assert not waiter.wait(0, timeout_s=0.2)
+    assert pace.rest_s <= idle_s() / 25
     with in_a_thread(lambda: waiter.wait(0, timeout_s=10)):
         region.write(b"silent news")
     assert pace.rest_s == 200e-6
     assert not waiter.wait(1, timeout_s=0.1)
-    assert pace.rest_s == 200e-6
-    assert not waiter.wait(1, timeout_s=0.7)
-    assert 0.02 <= pace.rest_s < 0.04
+    assert pace.rest_s == 200e-6 or idle_s() > 0.5  # a busy machine may take that long
+    while pace.rest_s < 0.02:
+        assert not waiter.wait(1, timeout_s=0.7)
+    assert pace.rest_s <= idle_s() / 25
 
 
 @has_futex
@@ -275,7 +282,7 @@ def peer(role: str, folder: Path, number: int) -> Iterator[None]:
     child = subprocess.Popen([sys.executable, PEER, role, folder, str(number)], stderr=subprocess.PIPE, text=True)
     try:
         yield
-        _, complaint = child.communicate(timeout=20)
+        _, complaint = child.communicate(timeout=60)
         assert (child.returncode, complaint) == (0, "")
     finally:
         child.kill()
@@ -284,7 +291,7 @@ def peer(role: str, folder: Path, number: int) -> Iterator[None]:
 
 def next_payload(region: Region, waiter: SequenceWaiter, seen: int) -> tuple[int, bytes]:
     while (got := region.read(seen)) is None:
-        assert waiter.wait(seen, timeout_s=10), f"nothing came after {seen}"
+        assert waiter.wait(seen, timeout_s=60), f"nothing came after {seen}"
     return got
 
 

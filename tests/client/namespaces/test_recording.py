@@ -165,6 +165,6 @@ def test_a_client_makes_a_film(tmp_path: Path):
         film = client.recording.export(listed.name, tmp_path / "film.mp4", width=64, height=48, fps=20)
         assert (film.path, film.total, film.warnings) == (tmp_path / "film.mp4", 4, [])
         assert film.path.read_bytes()[4:8] == b"ftyp"
-        ops = [one.op for one in client.sim.recent_log()]
-        assert ops[-3:] == ["recording_stop", "recording_save", "recording_export"]
-        assert client.sim.recent_log(after=client.sim.recent_log()[-1].number) == []
+        asked = [one for one in client.sim.recent_log() if one.op]  # other threads may warn
+        assert [one.op for one in asked[-3:]] == ["recording_stop", "recording_save", "recording_export"]
+        assert [one.op for one in client.sim.recent_log(after=asked[-1].number) if one.op] == []

@@ -99,7 +99,7 @@ def make(zmq_peer: Callable[..., Any]) -> Iterator[Make]:
         transport.close()
 
 
-def ask(transport: ShmTransport, frame: bytes, timeout_ms: int = 5000) -> bytes:
+def ask(transport: ShmTransport, frame: bytes, timeout_ms: int = 30_000) -> bytes:
     return transport.request(frame, timeout_ms=timeout_ms)
 
 
@@ -113,13 +113,13 @@ class Gate:
     def __call__(self, frame: bytes) -> bytes:
         if frame == b"slow":
             self.entered.set()
-            assert self.open.wait(20)
+            assert self.open.wait(60)
         return frame.upper()
 
 
 def await_shm(transport: ShmTransport, question: bytes) -> bytes:
     """The first answer that came through shared memory."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while (answer := ask(transport, question)).startswith(b"zmq"):
         assert time.monotonic() < deadline, "it stays with ZeroMQ"
     return answer
@@ -378,7 +378,7 @@ class OriginalServer:
         return thread
 
     def _answer(self, requests: int, asked: FileRegion, seen: int, answered: FileRegion) -> None:
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while requests and time.monotonic() < deadline:
             found = asked.read(seen)
             if found is not None:
@@ -454,7 +454,7 @@ def test_an_interrupted_request_leaves_no_reply_for_the_next(share: Any, make: M
     transport = make(share(gate).folder)
 
     def interrupt() -> None:
-        assert gate.entered.wait(5)
+        assert gate.entered.wait(60)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     thread = threading.Thread(target=interrupt)

@@ -28,6 +28,7 @@ SEER = """
     <camera name="eye" pos="0 -1 0" xyaxes="1 0 0 0 0 1" resolution="32 24"/>
     <camera name="far" pos="0 -3 0" xyaxes="1 0 0 0 0 1" resolution="16 12"/></body></worldbody>
   <actuator><motor name="neck" joint="nod"/></actuator></mujoco>"""
+PATIENCE_S = 30.0
 
 
 class Inbox:
@@ -44,8 +45,13 @@ class Inbox:
 
     def wait_for(self, count: int) -> list[Any]:
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self.got) >= count, 5), self.got
+            assert self._changed.wait_for(lambda: len(self.got) >= count, PATIENCE_S), self.got
             return list(self.got)
+
+    def wait_for_newest(self, *given: Any) -> None:
+        """Wait until that is the last: a state may come twice, as a stream that is idle opens its file again."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: self.got[-1:] == [given], PATIENCE_S), self.got
 
 
 class Files:
@@ -104,9 +110,9 @@ def test_snapshots_come_as_they_are_written_and_the_one_that_stands_there_comes_
     files.write(STATE_FILE, encode({"step": 1}))
     inbox = Inbox()
     stream(lambda: StateRegionSource(files.folder, inbox))
-    assert inbox.wait_for(1) == [({"step": 1},)]
+    inbox.wait_for_newest({"step": 1})
     files.write(STATE_FILE, encode({"step": 2}))
-    assert inbox.wait_for(2)[1] == ({"step": 2},)
+    inbox.wait_for_newest({"step": 2})
 
 
 def test_a_picture_comes_with_its_description_and_none_from_before(files: Files, stream: Any):
@@ -124,7 +130,7 @@ def test_of_several_pictures_the_newest_comes_and_the_others_are_counted(files: 
 
     def slow(*given: Any) -> None:
         inbox(*given)
-        assert release.wait(5)
+        assert release.wait(PATIENCE_S)
 
     running = RegionStream("urlab-shm-test", lambda: CameraRegionSource(files.folder, "seer", "eye", slow))
     show(files, b"1", n=1)
@@ -185,7 +191,7 @@ def test_a_file_that_is_missing_is_told_and_leaves_nothing_open(files: Files):
         CameraRegionSource(files.folder, "seer", "eye", Inbox())
     with pytest.raises(Unusable, match=STATE_FILE):
         RegionStream("urlab-shm-test", lambda: StateRegionSource(files.folder, Inbox()))
-    assert threads_named("urlab-shm-test") == []
+    assert lasting_threads("urlab-shm-test") == []
 
 
 def test_files_that_are_made_anew_are_opened_anew(files: Files, stream: Any):
@@ -194,7 +200,7 @@ def test_files_that_are_made_anew_are_opened_anew(files: Files, stream: Any):
     stream(lambda: StateRegionSource(files.folder, inbox))
     for play in (1, 2):
         files.write(STATE_FILE, encode({"play": play}))
-        assert inbox.wait_for(play)[-1] == ({"play": play},)
+        inbox.wait_for_newest({"play": play})
         files.remove()
         files.make(STATE_FILE)
 
@@ -211,9 +217,9 @@ def test_a_callback_that_fails_does_not_end_the_stream(files: Files, stream: Any
     stream(lambda: StateRegionSource(files.folder, picky))
     with caplog.at_level(logging.CRITICAL, "urlab_client.transports.shm_streams"):
         files.write(STATE_FILE, encode({"step": 1}))
-        inbox.wait_for(1)
+        inbox.wait_for_newest({"step": 1})
         files.write(STATE_FILE, encode({"step": 2}))
-        inbox.wait_for(2)
+        inbox.wait_for_newest({"step": 2})
 
 
 def test_a_stream_can_be_stopped_by_its_own_callback(files: Files):
@@ -226,13 +232,20 @@ def test_a_stream_can_be_stopped_by_its_own_callback(files: Files):
 
     running = RegionStream("urlab-shm-test", lambda: StateRegionSource(files.folder, stop))
     files.write(STATE_FILE, encode({}))
-    assert stopped.wait(5)
+    assert stopped.wait(PATIENCE_S)
     running.stop()
-    assert threads_named("urlab-shm-test") == []
+    assert lasting_threads("urlab-shm-test") == []
 
 
 def threads_named(*names: str) -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if thread.name in names]
+
+
+def lasting_threads(*names: str) -> list[threading.Thread]:
+    """Of the threads of these names those that do not end; a stop waits for them a second only."""
+    for thread in threads_named(*names):
+        thread.join(PATIENCE_S)
+    return threads_named(*names)
 
 
 # -- a transport --------------------------------------------------------------------------------------------------
@@ -252,11 +265,11 @@ def test_without_a_region_it_is_a_stream_over_zeromq_and_back(files: Files, publ
     transport.start_state_stream(inbox)
     assert publisher.await_word() == b"\0state/full"
     files.write(STATE_FILE, encode({"step": 3}))
-    assert inbox.wait_for(1) == [({"step": 3},)]
+    inbox.wait_for_newest({"step": 3})
     transport.close()
     transport.start_state_stream(inbox)
     transport.start_camera_stream("seer", "eye", publisher.endpoint, "seer/camera/eye", inbox)
-    assert threads_named("urlab-shm-states", "urlab-shm-camera", "urlab-states", "urlab-cameras") == []
+    assert lasting_threads("urlab-shm-states", "urlab-shm-camera", "urlab-states", "urlab-cameras") == []
 
 
 # -- real servers -------------------------------------------------------------------------------------------------
@@ -284,10 +297,11 @@ def connect(server: Server) -> Iterator[Callable[..., URLabClient]]:
             return client
 
         yield make
+    lasting_threads("urlab-shm-states", "urlab-shm-camera", "urlab-states", "urlab-cameras")
 
 
 def await_snapshots(client: URLabClient, more: int) -> None:
-    deadline, wanted = time.monotonic() + 5, client._state_msg_count + more
+    deadline, wanted = time.monotonic() + PATIENCE_S, client._state_msg_count + more
     while client._state_msg_count < wanted:
         assert time.monotonic() < deadline, "no states come"
         client.step()
@@ -299,14 +313,14 @@ def test_two_cameras_and_the_state_stream_into_a_live_client(connect: Any):
     assert threads_named("urlab-cameras", "urlab-states") == []
     views = client.articulations["seer"].cameras
     for name, shape in (("eye", (24, 32, 4)), ("far", (12, 16, 4))):
-        frame = views[name].wait_for_frame(after=0)
+        frame = views[name].wait_for_frame(PATIENCE_S, after=0)
         assert frame.shape == shape
         assert views[name].intrinsics is not None
         assert views[name].sim_time is not None
         middle = frame[shape[0] // 2, shape[1] // 2].astype(int)
         assert middle[0] > 2 * max(middle[1], middle[2])
     first = views["eye"].frame_id
-    views["eye"].wait_for_frame()
+    views["eye"].wait_for_frame(PATIENCE_S)
     assert views["eye"].frame_id > first
     await_snapshots(client, 5)
     snapshot = client._latest_state_snapshot
@@ -323,7 +337,7 @@ def test_pictures_are_those_that_come_over_zeromq(connect: Any):
         view = client.articulations["seer"].cameras["eye"]
         count = view.frame_count
         while view.sim_time != 0.0:
-            view.wait_for_frame(after=count)
+            view.wait_for_frame(PATIENCE_S, after=count)
             count += 1
         pictures.append((view.latest_frame, view.intrinsics, view.pos_w, view.quat_w))
         client.close()
@@ -334,11 +348,11 @@ def test_pictures_are_those_that_come_over_zeromq(connect: Any):
 def test_streams_go_on_when_another_client_starts_another_play(connect: Any, server: Server):
     client = connect(observer=True)
     view = client.articulations["seer"].cameras["eye"]
-    view.wait_for_frame(after=0)
-    server.play.stop(5.0)
+    view.wait_for_frame(PATIENCE_S, after=0)
+    server.play.stop(PATIENCE_S)
     count = view.frame_count
     server.play.begin()
-    view.wait_for_frame(after=count)
+    view.wait_for_frame(PATIENCE_S, after=count)
     await_snapshots(client, 3)
 
 
@@ -348,24 +362,25 @@ def test_a_camera_whose_region_is_missing_streams_over_zeromq(connect: Any, serv
     client = connect(step_mode="live")
     views = client.articulations["seer"].cameras
     for name in ("eye", "far"):
-        views[name].wait_for_frame(after=0)
+        views[name].wait_for_frame(PATIENCE_S, after=0)
     assert [len(threads_named(name)) for name in ("urlab-shm-camera", "urlab-cameras")] == [1, 1]
 
 
 def test_several_clients_may_read_the_streams_though_one_has_the_requests(connect: Any):
     first, second = connect(), connect(observer=True)
     for client in (first, second):
-        client.articulations["seer"].cameras["far"].wait_for_frame(after=0)
+        client.articulations["seer"].cameras["far"].wait_for_frame(PATIENCE_S, after=0)
     assert len(threads_named("urlab-shm-camera")) == 4
 
 
 def test_stepping_listens_to_nothing_and_closing_ends_all_threads(connect: Any, server: Server):
     threads = set(threading.enumerate())
     client = connect()
-    client.articulations["seer"].cameras["eye"].wait_for_frame(after=0)
+    client.articulations["seer"].cameras["eye"].wait_for_frame(PATIENCE_S, after=0)
     client.runtime.set_mode("direct")
-    assert threads_named("urlab-shm-camera", "urlab-shm-states") == []
+    assert lasting_threads("urlab-shm-camera", "urlab-shm-states") == []
     client.runtime.set_mode("live")
-    client.articulations["seer"].cameras["eye"].wait_for_frame(after=0)
+    client.articulations["seer"].cameras["eye"].wait_for_frame(PATIENCE_S, after=0)
     client.close()
+    lasting_threads("urlab-shm-camera", "urlab-shm-states")
     assert {one for one in threading.enumerate() if "urlab-shm" in one.name} <= threads

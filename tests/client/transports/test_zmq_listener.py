@@ -9,6 +9,8 @@ from urlab_client import StepMode, URLabClient
 from urlab_client.transports.zmq_streams import Message, StreamListener
 from urlab_wire.codec import encode
 
+PATIENCE_S = 30.0
+
 
 class Words:
     """A channel that collects payloads, and what it had when it was flushed."""
@@ -30,21 +32,27 @@ class Words:
             raise ValueError("cannot use this")
 
 
+def end(listener: StreamListener) -> None:
+    """Stop it, and wait for its thread, for longer than a stop does."""
+    listener.stop()
+    listener._thread.join(PATIENCE_S)
+
+
 def test_one_thread_listens_to_many_sockets(publish: Callable[..., Any]):
     publishers = [publish() for _ in range(3)]
     channels = [Words(one.endpoint) for one in publishers]
-    before = threading.active_count()
+    before = set(threading.enumerate())
     listener = StreamListener("test")
     for channel in channels:
         listener.add(channel)
     for number, publisher in enumerate(publishers):
         publisher.await_subscribers(1)
         publisher.send("a", b"%d" % number)
-    assert all(channel.flushed.wait(5) for channel in channels)
-    assert threading.active_count() == before + 1
-    listener.stop()
+    assert all(channel.flushed.wait(PATIENCE_S) for channel in channels)
+    assert set(threading.enumerate()) - before == {listener._thread}
+    end(listener)
     assert [channel.fed for channel in channels] == [[b"0"], [b"1"], [b"2"]]
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_callback_that_fails_ends_nothing(publish: Callable[..., Any], caplog: pytest.LogCaptureFixture):
@@ -54,10 +62,10 @@ def test_a_callback_that_fails_ends_nothing(publish: Callable[..., Any], caplog:
     listener.add(channel)
     publisher.await_subscribers(1)
     publisher.send("a", b"bad")
-    assert channel.flushed.wait(5)
+    assert channel.flushed.wait(PATIENCE_S)
     channel.flushed.clear()
     publisher.send("a", b"good")
-    assert channel.flushed.wait(5)
+    assert channel.flushed.wait(PATIENCE_S)
     listener.stop()
     assert channel.fed == [b"bad", b"good"]
     assert "a message could not be used" in caplog.text
@@ -71,7 +79,7 @@ def test_what_waits_is_fed_before_one_flush(publish: Callable[..., Any]):
         def flush(self) -> None:
             if self.fed == [b"first"]:
                 flushed.set()
-                busy.wait(5)
+                busy.wait(PATIENCE_S)
             elif self.fed[-1] == b"last":
                 self.flushed.set()
 
@@ -80,17 +88,17 @@ def test_what_waits_is_fed_before_one_flush(publish: Callable[..., Any]):
     listener.add(channel)
     publisher.await_subscribers(1)
     publisher.send("a", b"first")
-    assert flushed.wait(5)
+    assert flushed.wait(PATIENCE_S)
     for word in (b"second", b"last"):
         publisher.send("a", word)
     busy.set()
-    assert channel.flushed.wait(5)
+    assert channel.flushed.wait(PATIENCE_S)
     listener.stop()
     assert channel.fed == [b"first", b"second", b"last"]
 
 
-def test_a_publisher_that_comes_back_is_found_again(publish: Callable[..., Any]):
-    first = publish()
+def test_a_publisher_that_comes_back_is_found_again(publish: Callable[..., Any], lasting_port: Callable[[], int]):
+    first = publish(f"tcp://127.0.0.1:{lasting_port()}")
     channel = Words(first.endpoint)
     listener = StreamListener("test")
     listener.add(channel)
@@ -99,7 +107,7 @@ def test_a_publisher_that_comes_back_is_found_again(publish: Callable[..., Any])
     second = publish(first.endpoint)
     second.await_subscribers(1)
     second.send("a", b"again")
-    assert channel.flushed.wait(5)
+    assert channel.flushed.wait(PATIENCE_S)
     listener.stop()
 
 
@@ -111,7 +119,7 @@ def test_an_endpoint_that_is_none_is_tried_again_until_the_end(caplog: pytest.Lo
     listener.add(good)
     publisher.await_subscribers(1)
     publisher.send("a", b"x")
-    assert good.flushed.wait(5)
+    assert good.flushed.wait(PATIENCE_S)
     listener.stop()
     assert "gopher://nowhere" in caplog.text
     assert "trying again in 0.25 s" in caplog.text
@@ -130,8 +138,8 @@ def test_a_listener_may_be_stopped_by_its_own_callback_and_twice(publish: Callab
     listener.add(channel)
     publisher.await_subscribers(1)
     publisher.send("a", b"x")
-    assert channel.flushed.wait(5)
-    listener.stop()
+    assert channel.flushed.wait(PATIENCE_S)
+    end(listener)
     listener.add(Words(publisher.endpoint))
     assert not listener._thread.is_alive()
 
@@ -144,7 +152,7 @@ def test_the_end_of_the_context_ends_a_listener(publish: Callable[..., Any], mon
     listener.add(Words(publisher.endpoint))
     publisher.await_subscribers(1)
     context.term()
-    listener._thread.join(5)
+    listener._thread.join(PATIENCE_S)
     assert not listener._thread.is_alive()
     listener.stop()
 
@@ -163,7 +171,7 @@ def test_live_mode_keeps_the_newest_snapshot_and_direct_mode_stops_it(
         client._channel.transport.start_state_stream(lambda snapshot: (keep(snapshot), arrived.set()))
         publisher.await_subscribers(1)
         publisher.send("state/full", encode({"time": 1.5}))
-        assert arrived.wait(5)
+        assert arrived.wait(PATIENCE_S)
         with client._data_lock:
             assert client._latest_state_snapshot == {"time": 1.5}
             assert client._state_msg_count == 1

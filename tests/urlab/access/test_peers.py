@@ -4,6 +4,8 @@ import os
 import socket as sockets
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -72,14 +74,14 @@ ADDRESSES = [("127.0.0.1", 0), ("127.9.8.7", 0), ("::1", 0), "unix"]
 
 
 @pytest.fixture(params=ADDRESSES, ids=str)
-def listener(request: pytest.FixtureRequest, tmp_path: Path) -> sockets.socket:
-    if request.param == "unix":
-        for folder in (tmp_path, *tmp_path.parents[:3]):
-            folder.chmod(0o755)
-    try:
-        return listener_at(str(tmp_path / "socket") if request.param == "unix" else request.param)
-    except OSError as missing:
-        pytest.skip(f"this machine has no {request.param}: {missing}")
+def listener(request: pytest.FixtureRequest) -> Iterator[sockets.socket]:
+    with tempfile.TemporaryDirectory() as folder:  # any user may enter it, unlike those of pytest
+        Path(folder).chmod(0o755)
+        try:
+            made = listener_at(f"{folder}/socket" if request.param == "unix" else request.param)
+        except OSError as missing:
+            pytest.skip(f"this machine has no {request.param}: {missing}")
+        yield made
 
 
 def test_a_process_of_this_user_is_no_stranger(listener: sockets.socket) -> None:

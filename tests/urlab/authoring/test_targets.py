@@ -81,7 +81,8 @@ def test_launch_warns_of_robots_that_were_put_into_each_other(tmp_path: Path, ca
 
 def test_the_demo_level_starts_without_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), urlab.launch(project=tmp_path):
-        assert caplog.text == ""
+        # On a busy machine the watchdog may complain of a thread that waits for a processor.
+        assert [one.getMessage() for one in caplog.records if one.name != "urlab.watchdog"] == []
 
 
 @pytest.mark.parametrize("robot", ["panda", "quadruped", "aloha", "franka_robotiq"])

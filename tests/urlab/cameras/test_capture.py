@@ -21,7 +21,7 @@ ROBOT = """<mujoco><worldbody><body name="base"><joint axis="0 1 0" range="-1 1"
 <camera name="wrist" pos="-1 0 0" xyaxes="0 -1 0 0 0 1" resolution="16 12"/></body></worldbody></mujoco>"""
 POLE = """<mujoco><worldbody><geom pos="1 0 0" size=".1"/>
 <camera name="head" xyaxes="0 -1 0 0 0 1" resolution="20 10"/></worldbody></mujoco>"""
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class Inbox:
@@ -71,7 +71,9 @@ class Rig:
 
 
 @pytest.fixture
-def rig(scene_of: Callable[..., Any]) -> Iterator[Callable[..., Rig]]:
+def rig(scene_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Rig]]:
+    for limit in ("_FRAME_WAIT_S", "_JOIN_S"):  # on a busy machine a drawing may take longer than a user waits
+        monkeypatch.setattr(f"urlab.cameras.capture.{limit}", WAIT_S)
     rigs: list[Rig] = []
 
     def build(actors: Any = None, gl: GlThread | None = None, **rest: Any) -> Rig:
@@ -165,7 +167,7 @@ def test_a_sync_frame_is_not_streamed_but_is_the_latest(rig: MakeRig) -> None:
 
 def test_a_latest_frame_within_its_period_is_not_waited_for(rig: MakeRig) -> None:
     one = rig()
-    one["arm/head"].rate_hz = one["arm/wrist"].rate_hz = 0.01
+    one["arm/head"].rate_hz = one["arm/wrist"].rate_hz = 1e-6  # turns are at multiples of the period: none comes now
     first = one.latest(["head", "wrist"])
     assert [frame.name for frame in first.values()] == ["arm_head", "arm_wrist"]
     one.made.move_on(5)
@@ -180,9 +182,11 @@ def test_a_latest_frame_within_its_period_is_not_waited_for(rig: MakeRig) -> Non
 def test_a_latest_frame_is_no_older_than_its_period_and_one_drawing(rig: MakeRig) -> None:
     one = rig()
     one.moving = False
-    first = one.latest(["head"])["head"]
-    now_s = time.monotonic()
     camera = one["arm/head"]
+    camera.rate_hz = 1e-6  # so that it has no turn below but those that are asked for
+    first = one.latest(["head"])["head"]
+    camera.rate_hz = 30.0
+    now_s = time.monotonic()
     almost_s = camera.taken_s + 1 / 30 + camera.drawing_s - 1e-6
     assert (camera.is_recent(almost_s), camera.is_recent(now_s + 60.0)) == (True, False)
     camera.taken_s = now_s - 2.0  # as if nothing had asked for two seconds
@@ -261,18 +265,25 @@ def test_of_steps_a_mode_that_was_switched_meanwhile_holds_for_what_was_begun(ri
     assert one.capture.latest_of_steps(["head"], third, second.frame_id)["head"].mode is CameraMode.DEPTH
 
 
-def test_latest_keeps_a_camera_fresh_for_a_second_and_then_it_rests(rig: MakeRig) -> None:
+def test_latest_keeps_a_camera_fresh_for_a_second_and_then_it_rests(
+    rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     one = rig()
-    first = one.latest(["head"])["head"]
-    begin = time.monotonic()
+    with monkeypatch.context() as longer:  # how much is drawn in one second depends on the machine
+        longer.setattr("urlab.cameras.capture.DEMAND_S", WAIT_S)
+        first = one.latest(["head"])["head"]
     assert eventually(lambda: one["arm/head"].rendered >= 10)
     assert one.capture.cameras["arm/head"].frame is not first
+    begin = time.monotonic()
     one.latest(["head"])
     assert eventually(lambda: not one["arm/head"].is_wanted(time.monotonic()))
     assert time.monotonic() - begin >= 1.0
-    looks = one.looks
-    assert not threading.Event().wait(0.1)
-    assert one.looks == looks
+
+    def rests() -> bool:
+        looks = one.looks
+        return not threading.Event().wait(0.1) and one.looks == looks
+
+    assert eventually(rests), "a look that was due already is done first"
     assert one["arm/wrist"].rendered == 0
     assert one.inbox.is_empty(), "a frame that was only asked for went out"
     assert one.latest(["head"])["head"].frame_id > first.frame_id
@@ -299,11 +310,12 @@ def test_a_first_frame_that_does_not_come_is_an_error_and_not_a_hang(
 
 
 def test_a_camera_that_is_switched_on_streams_new_states_at_its_rate(rig: MakeRig) -> None:
-    one = rig()
+    one, sent_s = rig(), list[float]()
+    one.capture.on_frame.insert(0, lambda *_: sent_s.append(time.monotonic()))  # who takes them out may be late
     one.capture.set_streaming("head", True, 50.0)
     one.inbox.next()
-    begin, frames = time.monotonic(), [one.inbox.next() for _ in range(10)]
-    assert 0.15 < time.monotonic() - begin < WAIT_S
+    frames = [one.inbox.next() for _ in range(10)]
+    assert 0.15 < sent_s[10] - sent_s[0] < WAIT_S
     assert {name for name, _ in frames} == {"arm/head"}
     ids = [frame.frame_id for _, frame in frames]
     assert ids == sorted(set(ids))
@@ -388,6 +400,11 @@ def test_all_streams_are_switched_off_and_on_together(rig: MakeRig) -> None:
 # -- trouble ----------------------------------------------------------------------------------------------------------
 
 
+def logged(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """What cameras had to say: on a busy machine the watchdog has its say too."""
+    return [record.getMessage() for record in caplog.records if record.name == "urlab.cameras"]
+
+
 def test_trouble_is_logged_once_answered_to_requests_and_survived(
     rig: MakeRig, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -400,7 +417,7 @@ def test_trouble_is_logged_once_answered_to_requests_and_survived(
                 one.latest(["head"])
         one.trouble = None
         assert one.inbox.next()[0] == "arm/head"
-    assert [record.getMessage() for record in caplog.records] == ["no frames of arm/head: there is no state yet"]
+    assert logged(caplog) == ["no frames of arm/head: there is no state yet"]
 
 
 def test_a_listener_that_fails_harms_no_other(rig: MakeRig, caplog: pytest.LogCaptureFixture) -> None:
@@ -414,9 +431,7 @@ def test_a_listener_that_fails_harms_no_other(rig: MakeRig, caplog: pytest.LogCa
         one.capture.set_streaming("head", True, 100.0)
         for _ in range(3):
             one.inbox.next()
-    assert [record.getMessage() for record in caplog.records] == [
-        "a frame of camera 'arm/head' was not delivered: ValueError('full')"
-    ]
+    assert logged(caplog) == ["a frame of camera 'arm/head' was not delivered: ValueError('full')"]
 
 
 # -- rest and end -----------------------------------------------------------------------------------------------------
@@ -460,7 +475,7 @@ def test_a_scene_without_cameras_has_no_thread_and_no_gl(rig: MakeRig) -> None:
     assert one.latest([]) == one.capture.sync([], one.made.snapshot) == {}
     one.capture.wake()
     one.capture.close()
-    assert capture_threads() == others
+    assert capture_threads() <= others
     assert gl._thread is None
 
 

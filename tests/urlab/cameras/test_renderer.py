@@ -235,7 +235,7 @@ def test_fifty_scenes_in_a_row_leave_no_memory_behind(scene_of: MakeScene) -> No
 
 
 _WITHOUT_GL = """
-import sys
+import logging, sys, threading
 from urlab.cameras import Capture, SceneRenderer, RenderRequest
 from urlab.compile import compile_scene
 from urlab.compile.library import Library
@@ -252,6 +252,8 @@ renderer = SceneRenderer(scene, RenderProfile.AUTO)
 capture = Capture(scene, lambda: engine.snapshot, RenderProfile.AUTO)
 capture.start()
 shot = RenderRequest(scene.global_cameras[0], "real")
+logged = threading.Event()
+logging.getLogger("urlab.cameras").addFilter(lambda record: logged.set() or True)
 asks = (
     lambda: renderer.render([shot], engine.snapshot),
     lambda: renderer.profile,
@@ -264,6 +266,7 @@ for ask in asks:
         print(ask())
     except NoViewport as none:
         print(none.message)
+logged.wait()  # a trouble is answered before it is logged, and not logged any more while it closes
 capture.close()
 renderer.close()
 """

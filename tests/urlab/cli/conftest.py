@@ -15,7 +15,7 @@ from urlab.child_process import ANY_PORTS
 from urlab.cli.main import main
 
 START_LIMIT_S = 60.0
-STOP_LIMIT_S = 10.0
+STOP_LIMIT_S = 60.0
 ARM = """<mujoco model="arm">
   <worldbody><body><joint name="hinge"/><geom size=".1"/></body></worldbody>
   <actuator><motor name="motor" joint="hinge"/></actuator>

@@ -1,6 +1,7 @@
 """`urlab serve` when it is killed, and when the machine refuses it something: real processes, signals and limits."""
 
 import json
+import re
 import resource
 import signal
 import time
@@ -16,7 +17,7 @@ from urlab.recording import read_recording
 from urlab.recording.journal import read_journal
 from urlab_client import URLabClient, URLabRPCError
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 
 
 def client_of(server: Any, **options: Any) -> URLabClient:
@@ -44,7 +45,11 @@ def saved(server: Any) -> Path:
 
 
 def frames_in_journal(server: Any) -> int:
-    found = [read_journal(entry) for entry in (saved(server) / "Journal").glob("[!.]*")]
+    """How many frames it has; -1 while it is being taken away."""
+    try:
+        found = [read_journal(entry) for entry in (saved(server) / "Journal").glob("[!.]*")]
+    except FileNotFoundError:
+        return -1
     return sum(one[0].frame_count for one in found if one is not None)
 
 
@@ -114,22 +119,21 @@ def test_a_thread_that_does_not_turn_is_named_with_its_op_in_the_log_and_in_the_
 
     def stalled() -> list[dict[str, Any]]:
         with urllib.request.urlopen(f"{server.ready['metrics']}/healthz", timeout=PATIENCE_S) as answer:
-            return list(json.loads(answer.read()).get("stalled", []))
+            found = json.loads(answer.read()).get("stalled", [])
+        return [one for one in found if one["thread"] == "urlab-shm-rpc"]  # a busy machine may stall others
 
     with client_of(server, step_mode="direct", transport="shm") as client, ThreadPoolExecutor(1) as beside:
         client.discover()
         assert stalled() == []
         stepping = beside.submit(client.step, 10**9)
-        wait_until(stalled)
-        (late,) = stalled()
+        while not (late := stalled()):
+            assert not stepping.done(), "the step's own time limit came first"
         with pytest.raises(URLabRPCError, match="steps ran before the time limit"):
             stepping.result()
-    assert late["thread"] == "urlab-shm-rpc"
-    assert late["doing"].startswith("op step, in Engine.")
+    assert late[0]["doing"].startswith("op step, in Engine.")
     said = read_until(server, "thread urlab-shm-rpc turns again, after ")
-    (line,) = (line for line in said.splitlines() if "has not turned" in line)
-    assert "thread urlab-shm-rpc has not turned for 1." in line
-    assert ": op step, in Engine." in line
+    (line,) = (line for line in said.splitlines() if "thread urlab-shm-rpc has not turned" in line)
+    assert re.search(r"has not turned for [1-9]\d*\.\d s: op step, in Engine\.", line)
     assert stalled() == []
 
 
@@ -219,5 +223,5 @@ def test_many_cameras_take_a_bounded_number_of_descriptors_and_give_them_back(se
         at_demo = descriptors(server)
         assert client.sim.start("many").is_ready
         assert client.sim.start("demo").is_ready
-        assert descriptors(server) == at_demo
+        wait_until(lambda: descriptors(server) == at_demo)  # ZeroMQ and the guard let go of them on their own threads
     assert "43 of 64 cameras do not stream" in server.end(signal.SIGTERM)[1]

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -71,7 +72,7 @@ def test_a_server_with_keys_serves_their_holders_and_says_so(
     pinged = cli("ping", "--step-port", server.port, "--timeout", "30", "--key", str(ada), "--json")
     assert json.loads(pinged.stdout)["ready"] is True
     environment = {**os.environ, "URLAB_KEY": str(ada)}
-    assert cli("ops", "--step-port", server.port, env=environment).returncode == 0
+    assert cli("ops", "--step-port", server.port, "--timeout", "30", env=environment).returncode == 0
     refused = cli("ping", "--step-port", server.port, "--timeout", "1")
     assert (refused.returncode, "lets in clients with a key only" in refused.stderr) == (1, True)
     audit = [json.loads(line) for line in (server.project / "Saved/URLab/audit.jsonl").read_text().splitlines()]
@@ -87,8 +88,9 @@ def test_streams_and_cameras_come_to_the_holder_of_a_key(serving: Any, keys: Pat
     with URLabClient("tcp://127.0.0.1", step_port=int(server.port), step_mode="live", observer=True, key=eve) as client:
         client.discover()
         camera = next(iter(client.articulations["panda"].cameras.values()))
-        assert camera.wait_for_frame(timeout_s=20).any()
-        assert client.latest_state is not None
+        assert camera.wait_for_frame(timeout_s=60).any()
+        while client.latest_state is None:  # it has a connection of its own
+            time.sleep(0.01)
 
 
 def figures(server: Any) -> str:
@@ -141,7 +143,7 @@ def machine() -> Iterator[tuple[list[str], str]]:
 
 
 TRY_EVERY_PORT = """# preloaded
-import encodings.idna, json, os, sys, time, zmq
+import contextlib, encodings.idna, json, os, socket, sys, time, zmq
 from urlab_client import URLabClient, URLabRPCError
 from urlab_client.transports import find_key
 from urlab_client.session import client_version
@@ -182,6 +184,12 @@ sender.connect(at(ready["control"]))
 for _ in range(20):
     sender.send_multipart([b"panda/control", bytes(12)])
     time.sleep(0.01)
+if len(sys.argv) > 4:  # a client that has gone before the server looks at it is not named in the log
+    for endpoint in (ready["step"], ready["state"], ready["control"], ready["info"], *ready["cameras"].values()):
+        place = host, int(endpoint.rpartition(":")[2])
+        with contextlib.suppress(ConnectionError), socket.create_connection(place) as one:
+            while one.recv(100):
+                pass
 print(json.dumps(result))
 """
 

@@ -25,7 +25,8 @@ from urlab.ros2.publishers import TopicStatistics
 from urlab.ros2.qos import LATCHED, RELIABLE
 from urlab.ros2.services.messages import PACKAGE
 
-LIMIT_S = 20.0
+LIMIT_S = 60.0
+END_LIMIT_S = 20.0
 DOMAIN = 101
 JOINT = "sensor_msgs/msg/JointState"
 WITHOUT_ROSBAGS = """
@@ -78,7 +79,7 @@ def until(holds: Callable[[], object]) -> None:
 
 def end(process: "subprocess.Popen[str]") -> tuple[int, str]:
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=5)[1]
+    said = process.communicate(timeout=END_LIMIT_S)[1]
     return process.returncode, said
 
 

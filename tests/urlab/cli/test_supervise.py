@@ -19,7 +19,7 @@ from urlab.cli.supervise import Supervisor
 from urlab_client import URLabClient, URLabRPCError
 from urlab_client.following import ServerFollower
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class Supervised:
@@ -66,8 +66,10 @@ def wait_until(holds: Callable[[], Any]) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    return stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 @pytest.fixture
@@ -124,7 +126,7 @@ def test_it_comes_back_with_the_level_that_was_open(supervised: Any, arm: str) -
 @pytest.mark.usefixtures("cold_start")
 def test_what_follows_a_server_comes_back_without_help(supervised: Any, arm: str) -> None:
     server = supervised(arm)
-    follower = ServerFollower(server.client(observer=True, camera_streams=False, rcv_timeout_ms=500))
+    follower = ServerFollower(server.client(observer=True, camera_streams=False, rcv_timeout_ms=20_000))
     follower.poll()
     server.kill_server()
 
@@ -164,7 +166,7 @@ def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 def test_watch_and_the_ros_bridge_come_back_with_their_server(supervised: Any, arm: str, follow: Any) -> None:
     pytest.importorskip("urlab.ros2.dds", reason="the bridge needs the extra ros2", exc_type=ImportError)
     server = supervised(arm)
-    watch = follow(server, "watch", "--no-cameras", "--seconds", "600")
+    watch = follow(server, "watch", "--no-cameras", "--seconds", "600", "--timeout", "30")
     bridge = follow(server, "ros2", "--backend", "dds", "--domain", "103")
     wait_until(lambda: " x real time" in watch() and "bridging arm" in bridge())
     server.kill_server()

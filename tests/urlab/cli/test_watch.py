@@ -55,7 +55,7 @@ POST = """<mujoco model="post">
 WALL_MM = 3000
 ROW_BYTES = len("swing/joint/hinge") + 16
 LONG_S = "60"
-LIMIT_S = 20.0
+LIMIT_S = 60.0
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def watching() -> Iterator[Any]:
     with contextlib.ExitStack() as started:
 
         def start(*arguments: str, **options: Any) -> "subprocess.Popen[str]":
-            command = [sys.executable, "-m", "urlab", "watch", *arguments]
+            command = [sys.executable, "-m", "urlab", "watch", "--timeout", "30", *arguments]
             pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options}
             process = started.enter_context(subprocess.Popen(command, **pipes))
             started.callback(process.kill)
@@ -122,19 +122,6 @@ def read_until(stream: Any, words: str) -> str:
     pytest.fail(f"it ended without saying {words!r}: {said}")
 
 
-def await_frames(port: str, camera: str, count: int) -> None:
-    """Return when the server has sent so many messages more of a camera."""
-    with client_of(port, observer=True, step_mode="direct") as client:
-
-        def sent() -> int:
-            client.discover()
-            return int(client.streams["counters"]["cameras"][camera]["sent"])
-
-        give_up_s, before = time.monotonic() + LIMIT_S, sent()
-        while sent() < before + count:
-            assert time.monotonic() < give_up_s, "no frames go out"
-
-
 def files_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
@@ -142,17 +129,21 @@ def files_in(folder: Path) -> list[str]:
 # -- the scene ----------------------------------------------------------------------------------------------------
 
 
-def test_json_tells_the_rates_the_states_and_the_cameras(cli: Any, server: ServerProcess, port: str) -> None:
-    done = cli("watch", "--step-port", port, "--timeout", "30", "--json", "--seconds", "0.8")
+def test_json_tells_the_rates_the_states_and_the_cameras(
+    cli: Any, server: ServerProcess, port: str, observed: WatchedServer
+) -> None:
+    with SceneMonitor(observed, None, with_cameras=True, span_s=None) as monitor:
+        monitor.settle(LIMIT_S)  # the first pictures of a server may take long
+        done = cli("watch", "--step-port", port, "--timeout", "30", "--json", "--seconds", "2")
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
     assert (told["endpoint"], told["state_endpoint"]) == (server.endpoints["step"], server.endpoints["state"])
     assert (told["state"], told["mode"], told["problem"], told["interruptions"]) == ("ready", "live", None, 0)
-    assert told["seconds"] >= 0.8
+    assert told["seconds"] >= 2
     assert 0 < told["real_time_factor"] < 1.1
-    assert 10 < told["topics"]["state/full"]["rate_hz"] < 600
+    assert 0 < told["topics"]["state/full"]["rate_hz"] < 600
     row = told["topics"]["swing/joint/hinge"]
-    assert 10 < row["rate_hz"] < 600
+    assert 0 < row["rate_hz"] < 600
     assert row["bytes_per_s"] == pytest.approx(ROW_BYTES * row["rate_hz"], rel=0.01)
     assert list(told["robots"]) == ["swing", "post"]
     hinge = told["robots"]["swing"]["joints"]["hinge"]
@@ -174,16 +165,19 @@ def test_one_robot_alone_brings_only_what_is_its_own(observed: WatchedServer) ->
         monitor.settle(LIMIT_S)
         for _ in beats(0.3):
             told = report(monitor.sample())
+        give_up_s = time.monotonic() + LIMIT_S
+        while not (told["robots"] and len(told["topics"]) >= 3) and time.monotonic() < give_up_s:
+            told = report(monitor.sample())
     assert set(told["topics"]) == {"state/full", "post/joint/turn", "post/twist"}
     assert (list(told["robots"]), told["cameras"]) == (["post"], {})
 
 
 @pytest.mark.usefixtures("cold_start")
 def test_without_a_terminal_there_are_plain_snapshots(cli: Any, port: str) -> None:
-    done = cli("watch", "--step-port", port, "--timeout", "30", "--seconds", "1.2", "--robot", "swing")
+    done = cli("watch", "--step-port", port, "--timeout", "30", "--seconds", "3.2", "--robot", "swing")
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
-    assert done.stdout.count(" x real time") in (1, 2)
+    assert done.stdout.count(" x real time") in (1, 2, 3, 4)
     assert re.search(r"^swing/joint/\* +1 +\d+\.\d", done.stdout, re.MULTILINE)
     assert re.search(r"^hinge +-?\d+\.\d{3} +-?\d+\.\d{3}", done.stdout, re.MULTILINE)
     assert re.search(r"swing/room +real +65x49 +\d", done.stdout)
@@ -231,18 +225,21 @@ def test_when_a_server_goes_a_table_waits_for_it_and_a_clip_ends(
     watching: Any, models: list[str], tmp_path: Path, lasting_port: Any
 ) -> None:
     port = str(lasting_port())
-    with ServerProcess(*models, "--step-port", port):
-        table = watching("--step-port", port, "--no-cameras", "--seconds", LONG_S)
-        options = ("--camera", "room", "--out", str(tmp_path / "room.mp4"), "--seconds", LONG_S)
-        clip = watching("--step-port", port, *options)
-        await_frames(port, "swing/room", 10)
-        read_until(table.stdout, " x real time")
+    with terminal() as (ours, theirs):
+        with ServerProcess(*models, "--step-port", port):
+            table = watching("--step-port", port, "--no-cameras", "--seconds", LONG_S)
+            options = ("--camera", "room", "--out", str(tmp_path / "room.mp4"), "--seconds", LONG_S)
+            clip = watching("--step-port", port, *options, stderr=theirs)
+            os.close(theirs)
+            read_until(table.stdout, " x real time")
+            seen_receiving(ours)
+        complaints = seen_on(ours)
+    said, _ = clip.communicate(timeout=LIMIT_S)
+    assert (clip.returncode, said, files_in(tmp_path)) == (1, "", [])
+    assert b"does not answer any more: nothing was written" in complaints
     said = read_until(table.stderr, "Waiting for it to come back")
     assert "start one (`urlab serve`)" in said or "the server is stopping" in said  # it may be asked while it ends
     read_until(table.stdout, f"tcp://127.0.0.1:{port} does not answer")
-    said, complaints = clip.communicate(timeout=LIMIT_S)
-    assert (clip.returncode, said, files_in(tmp_path)) == (1, "", [])
-    assert "does not answer any more: nothing was written" in complaints
     with ServerProcess(*models, "--step-port", port):
         read_until(table.stderr, f"tcp://127.0.0.1:{port} is back")
         read_until(table.stdout, " x real time")
@@ -325,11 +322,11 @@ def test_segmentation_has_exactly_the_colours_of_the_table_also_while_paused(
 @pytest.mark.usefixtures("cold_start")
 def test_an_mp4_has_the_frames_that_were_asked_for(cli: Any, port: str, tmp_path: Path) -> None:
     out = tmp_path / "room.mp4"
-    options = ("--camera", "room", "--out", str(out), "--frames", "12", "--fps", "24", "--json")
+    options = ("--camera", "room", "--out", str(out), "--frames", "12", "--fps", "4", "--json")
     done = cli("watch", "--step-port", port, "--timeout", "30", *options)
     assert (done.returncode, done.stderr) == (0, "")
     told = json.loads(done.stdout)
-    assert (told["frames"], told["fps"], told["seconds"], told["white_m"]) == (12, 24, 0.5, None)
+    assert (told["frames"], told["fps"], told["seconds"], told["white_m"]) == (12, 4, 3.0, None)
     assert 1 < told["pictures"] <= 12
     size, pictures = read_mp4(out)
     assert (size, len(pictures)) == ((66, 50), 12)
@@ -339,10 +336,10 @@ def test_an_mp4_has_the_frames_that_were_asked_for(cli: Any, port: str, tmp_path
 
 def test_a_gif_lasts_as_long_as_was_asked_for(observed: WatchedServer, tmp_path: Path) -> None:
     out = tmp_path / "room.gif"
-    _, sentence = save(observed, CaptureOptions("room", out, seconds=0.6), out)
-    assert "6 frames, 0.6 s at 10 fps" in sentence
+    _, sentence = save(observed, CaptureOptions("room", out, seconds=3, fps=2), out)
+    assert "6 frames, 3.0 s at 2 fps" in sentence
     durations_ms, size = read_gif(out)
-    assert (sum(durations_ms), size) == (600, (65, 49))
+    assert (sum(durations_ms), size) == (3000, (65, 49))
     assert 1 < len(durations_ms) <= 6
 
 
@@ -360,11 +357,17 @@ def test_a_terminal_shows_progress_while_receiving_and_while_writing(watching: A
 
 def test_ctrl_c_ends_a_clip_and_keeps_what_there_is(watching: Any, port: str, tmp_path: Path) -> None:
     out = tmp_path / "room.gif"
-    process = watching("--step-port", port, "--camera", "room", "--out", str(out), "--seconds", LONG_S)
-    await_frames(port, "swing/room", 30)
-    process.send_signal(signal.SIGINT)
-    said, complaints = process.communicate(timeout=LIMIT_S)
-    assert (process.returncode, complaints) == (0, "")
+    with terminal() as (ours, theirs):
+        options = ("--camera", "room", "--out", str(out), "--seconds", LONG_S)
+        process = watching("--step-port", port, *options, stderr=theirs)
+        os.close(theirs)
+        screen = seen_receiving(ours)
+        process.send_signal(signal.SIGINT)
+        screen += seen_on(ours)
+    said, _ = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0
+    shown = set(re.findall(r"[a-zA-Z]+", re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", screen.decode())))
+    assert shown == {"receiving", "swing", "room", "writing", "gif"}, "nothing but the progress"
     frames = int(re.findall(r"(\d+) frames", said)[0])
     assert 1 <= frames < 600
     assert sum(read_gif(out)[0]) == 100 * frames
@@ -376,7 +379,9 @@ def test_a_camera_is_told_in_numbers(cli: Any, port: str) -> None:
     )
     line = r"swing/deep \(depth, 64x48\)   [\d.]+ frames/s, .* received   simulated [\d.]+ s   depth 3\.000 to 3\.000 m"
     assert (done.returncode, done.stderr) == (0, "")
-    assert re.fullmatch(line, done.stdout.strip())
+    told = done.stdout.splitlines()  # one line, and one more for each second that the first picture took
+    assert told
+    assert [one for one in told if not re.fullmatch(line, one.strip())] == []
 
 
 def test_a_camera_is_told_as_json(observed: WatchedServer, capsys: pytest.CaptureFixture[str]) -> None:
@@ -561,6 +566,14 @@ def terminal() -> Iterator[tuple[int, int]]:
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     yield ours, theirs
     os.close(ours)
+
+
+def seen_receiving(screen: int) -> bytes:
+    """What appears on a terminal until a clip has its first frame."""
+    seen = b""
+    while not re.search(rb"[1-9]\d*/\d", seen):
+        seen += os.read(screen, 65536)
+    return seen
 
 
 def seen_on(screen: int, words: str | None = None) -> bytes:

@@ -14,9 +14,9 @@ import pytest
 from urlab.errors import ChildFailed
 from urlab.importing.limited_process import LimitedProcess, ProcessLimits, StopSwitch, python_module
 
-LIMITS = ProcessLimits(timeout_s=10, memory_bytes=512 << 20)
+LIMITS = ProcessLimits(timeout_s=60, memory_bytes=512 << 20)
 HANG = "import time; time.sleep(1000)"
-GONE_S = 10
+GONE_S = 60
 
 
 def python(script: str) -> list[str]:
@@ -59,9 +59,14 @@ def test_what_went_wrong_is_told(script: str, words: str) -> None:
 def test_a_child_that_hangs_is_stopped_with_its_own_children(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "alive")
     reader = os.open(tmp_path / "alive", os.O_RDONLY | os.O_NONBLOCK)
-    script = f"import os, time; os.open({str(tmp_path / 'alive')!r}, os.O_WRONLY); os.fork(); time.sleep(1000)"
+    alive = f"os.open({str(tmp_path / 'alive')!r}, os.O_WRONLY)"
+    script = f"import os, time; alive = {alive}; os.fork(); os.write(alive, b'.'); time.sleep(1000)"
+    child = LimitedProcess(python(script), b"", ProcessLimits(timeout_s=0.5))
+    for _ in range(2):  # the time counts from `result` on: by then both are there
+        assert select.select([reader], [], [], GONE_S)[0]
+        assert os.read(reader, 1) == b"."
     with pytest.raises(ChildFailed, match=r"longer than the 0\.5 s"):
-        run(script, limits=ProcessLimits(timeout_s=0.5))
+        child.result()
     assert select.select([reader], [], [], GONE_S)[0]
     assert os.read(reader, 1) == b""
     os.close(reader)
@@ -155,7 +160,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Work:
         lines = ["import os, sys", "from urlab.importing.limited_process import serve_once", "def work(task):"]
         lines += [f"    {line}" for line in body.splitlines()] + ["serve_once(work)"]
         (tmp_path / "child_under_test.py").write_text("\n".join(lines))
-        return LimitedProcess(python_module("child_under_test", "!"), b"task", ProcessLimits(timeout_s=30)).result()
+        return LimitedProcess(python_module("child_under_test", "!"), b"task", ProcessLimits()).result()
 
     return write
 

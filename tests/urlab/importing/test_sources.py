@@ -84,10 +84,11 @@ def test_a_mesh_that_is_swapped_for_a_link_all_the_time_is_never_read_outside(
     (tmp_path / "secret.stl").write_text("outside")
     swapping(folder / "spot.stl", folder / "mesh.stl", tmp_path / "secret.stl")
     sources, found = SourceFiles(roots), set()
-    for _ in range(3000):
+    both, reads = {b"inside", b"outside the roots"}, 0
+    while reads < 3000 or not found >= both:  # who swaps them may not have its turn for a while
+        reads += 1
         try:
             found.add(sources.read(str(folder / "spot.stl"), "a test"))
         except ImportFailed as refused:
             found.add(b"outside the roots" if "--model-root" in refused.message else b"refused")
-    assert found <= {b"inside", b"outside the roots", b"refused"}
-    assert found >= {b"inside", b"outside the roots"}, "the links were not swapped in between"
+        assert found <= {*both, b"refused"}

@@ -73,6 +73,7 @@ def test_a_recording_names_the_level_that_it_is_of(hopper_scene: CompiledScene, 
 
 FRAMES = 40
 STEP_S = 0.002
+PATIENCE_S = 60.0
 
 
 class SimulatedClock:
@@ -126,7 +127,7 @@ def test_live_mode_plays_a_replay_at_the_pace_of_the_simulation(live: tuple[Mana
     manager, shown = live
     manager.loop.set_speed(percent)
     assert manager.start_replay(loop=False, paused=False) == ("live", FRAMES)
-    assert shown.end.wait(10)
+    assert shown.end.wait(PATIENCE_S)
     assert [frame for frame, _ in shown.frames] == list(range(FRAMES))
     begin = shown.frames[0][1]
     expected = [frame * STEP_S * 100 / percent for frame in range(FRAMES)]
@@ -146,20 +147,20 @@ def test_a_paused_replay_goes_nowhere_but_where_it_is_sent(live: tuple[Manager, 
     assert manager.record_replay.seek(None, 0.0205).frame == 9
     assert [frame for frame, _ in shown.frames] == [0, 7, 9]
     manager.loop.set_paused(False)
-    assert shown.end.wait(10)
+    assert shown.end.wait(PATIENCE_S)
     assert [frame for frame, _ in shown.frames] == [0, 7, *range(9, FRAMES)]
 
 
 def test_a_replay_that_was_held_plays_on_from_where_it_is_sent(live: tuple[Manager, Shown]) -> None:
     manager, shown = live
     manager.start_replay(loop=False, paused=False)
-    assert shown.end.wait(10)
+    assert shown.end.wait(PATIENCE_S)
     with manager.engine.locked():
         shown.end.clear()
         shown.frames.clear()
         manager.record_replay.seek(FRAMES - 3, None)
         begin = shown.frames[0][1]
-    assert shown.end.wait(10)
+    assert shown.end.wait(PATIENCE_S)
     frames = [(frame, round(at - begin, 6)) for frame, at in shown.frames]
     assert frames == [(37, 0.0), (38, 0.002), (39, 0.004)], "the frame that was asked for has its time too"
 
@@ -169,12 +170,12 @@ def test_a_loop_goes_on_until_it_is_stopped_and_then_physics_does(live: tuple[Ma
     again = threading.Event()
     manager.engine.on_publish.append(lambda: len(shown.frames) > 2 * FRAMES and again.set())
     manager.start_replay(loop=True, paused=False)
-    assert again.wait(10)
+    assert again.wait(PATIENCE_S)
     assert manager.plays_replay
     stepped = threading.Event()
     manager.engine.post_step.append(stepped.set)
     manager.record_replay.stop_replay()
-    assert stepped.wait(10)
+    assert stepped.wait(PATIENCE_S)
     frames = [frame for frame, _ in shown.frames]
     assert frames == [number % FRAMES for number in range(len(frames))]
 
@@ -209,11 +210,11 @@ def test_after_a_replay_that_was_held_physics_runs(
 ) -> None:
     manager, shown = live
     manager.start_replay(loop=False, paused=False)
-    assert shown.end.wait(10)
+    assert shown.end.wait(PATIENCE_S)
     stepped = threading.Event()
     manager.engine.post_step.append(stepped.set)
     end(manager)
-    assert stepped.wait(10)
+    assert stepped.wait(PATIENCE_S)
     assert manager.record_replay.position is None
 
 

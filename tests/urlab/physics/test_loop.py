@@ -13,7 +13,7 @@ from urlab.physics import Engine, PhysicsLoop
 
 FindThread = Callable[[], threading.Thread | None]
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -137,11 +137,14 @@ def test_a_halted_loop_costs_nothing(halt: str, loop: PhysicsLoop, engine: Engin
         loop.set_paused(True)
     else:
         loop.set_running(False)
-    threading.Event().wait(0.05)
     clock = time.pthread_getcpuclockid(thread.ident)
-    before = time.clock_gettime(clock)
-    threading.Event().wait(0.2)
-    assert time.clock_gettime(clock) - before < 0.002
+
+    def costs_nothing() -> bool:
+        before = time.clock_gettime(clock)
+        threading.Event().wait(0.2)
+        return time.clock_gettime(clock) - before < 0.002
+
+    wait_until(costs_nothing)  # on a busy machine its last turn may still be under way
 
 
 def test_the_loop_gives_way_to_whoever_holds_the_lock(loop: PhysicsLoop, engine: Engine) -> None:
@@ -172,7 +175,7 @@ def test_stopping_ends_the_thread(engine: Engine, physics_thread: FindThread) ->
     loop = PhysicsLoop(engine)
     loop.start()
     loop.set_running(True)
-    loop.stop()
+    loop.stop(PATIENCE_S)
     assert physics_thread() is None
 
 
@@ -187,7 +190,7 @@ def test_stopping_does_not_wait_for_the_next_step(state: str, engine: Engine, ph
         loop.set_running(True)
         assert reached.wait()
     began = time.perf_counter()
-    loop.stop()
+    loop.stop(PATIENCE_S)
     assert physics_thread() is None
     assert time.perf_counter() - began < 10, "the next step would be due in 20 s"
 
@@ -196,7 +199,7 @@ def test_stopping_twice_or_before_the_start_is_no_harm(engine: Engine, physics_t
     loop = PhysicsLoop(engine)
     loop.stop()
     loop.start()
-    loop.stop()
+    loop.stop(PATIENCE_S)
     loop.stop()
     assert physics_thread() is None
 

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from urlab.recording import Journal, JournalHeader, Recorder, read_recording
 from urlab.recording import journal as journals
 from urlab.recording.journal import read_journal, recover
+from urlab.recording.recorder import new_frames
 
 PATIENCE_S = 20.0
 
@@ -111,11 +113,21 @@ def test_the_journal_of_a_server_that_lives_is_left_alone(record: Any, tmp_path:
 
 
 @pytest.mark.parametrize("lost_bytes", [1, 7, 8 * 4 * 2 + 19])
-def test_a_block_that_was_half_written_costs_that_block_only(record: Any, tmp_path: Path, lost_bytes: int) -> None:
+def test_a_block_that_was_half_written_costs_that_block_only(
+    record: Any, tmp_path: Path, lost_bytes: int, monkeypatch: Any
+) -> None:
+    turn = threading.Lock()
+
+    def frames_in_turn(*asked: Any) -> list[Any]:
+        with turn:
+            return list(new_frames(*asked))
+
+    monkeypatch.setattr(journals, "new_frames", frames_in_turn)
     recording = record()
     recording.capture(3)
     recording.wait_for(*range(3))
-    recording.capture(2)
+    with turn:  # both are in one block
+        recording.capture(2)
     recording.wait_for(*range(5))
     folder = left_by_a_killed_server(recording)
     (segment,) = folder.glob("*/*.frames")

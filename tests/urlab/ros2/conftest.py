@@ -24,7 +24,10 @@ from urlab.child_process import ServerProcess
 from urlab.ros2.dds import DdsBackend
 from urlab_client import URLabClient
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
+START_S = 60.0
+"""A process may take so long to start."""
+
 PEER_SOURCE = Path(__file__).parent / "peer" / "peer.cpp"
 PEER_PACKAGES = "apt-get install g++ libfastrtps-dev"
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
@@ -249,7 +252,7 @@ class BridgeProcess:
         environment = {name: value for name, value in os.environ.items() if name not in UNSET} | ONLY_HERE
         with self._log.open("wb") as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + START_S
         while not ready.exists():
             if self.process.poll() is not None or time.monotonic() > until:
                 self.close()

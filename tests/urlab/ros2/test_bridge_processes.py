@@ -89,7 +89,7 @@ def advertise(world: Any) -> Callable[..., Any]:
     return advertise
 
 
-def until(holds: Callable[[], object], limit_s: float = 10.0) -> None:
+def until(holds: Callable[[], object], limit_s: float = 30.0) -> None:
     give_up_s = time.monotonic() + limit_s
     while not holds():
         assert time.monotonic() < give_up_s, "it did not happen"
@@ -246,6 +246,7 @@ def test_a_bad_command_is_refused_and_the_log_says_whose_it_was(
     say(**fields)
     expected = f"a command on /{topic} by the publisher {guid.hex('.')} is refused: "
     until(lambda: why in world.bridge.said[told:].partition(expected)[2])
+    until(lambda: received(looker) == received(looker))  # of the good ones some may be on their way yet
     before = received(looker)
     say(**fields)
     say(**GOOD[type_name])
@@ -378,7 +379,7 @@ def test_a_server_that_is_killed_and_comes_back_is_bridged_again(world: Any, dri
 def test_a_bridge_that_is_asked_to_end_leaves_the_graph_and_no_ready_file(world: Any) -> None:
     assert world.bridge.ready_file.exists()
     world.bridge.process.send_signal(signal.SIGTERM)
-    assert world.bridge.process.wait(10) == 0, world.bridge.said
+    assert world.bridge.process.wait(60) == 0, world.bridge.said
     assert not world.bridge.ready_file.exists()
     world.peer.event("writer", "gone", None, "rt/joint_states")
     assert "Traceback" not in world.bridge.said

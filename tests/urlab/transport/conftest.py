@@ -113,7 +113,7 @@ def connect() -> Iterator[Callable[..., "zmq.Socket[Any]"]]:
         def open_socket(endpoint: str, kind: int = zmq.REQ) -> "zmq.Socket[Any]":
             socket = stack.enter_context(context.socket(kind))
             socket.setsockopt(zmq.LINGER, 0)
-            socket.setsockopt(zmq.RCVTIMEO, 5000)
+            socket.setsockopt(zmq.RCVTIMEO, int(1000 * PATIENCE_S))
             socket.connect(endpoint)
             return socket
 
@@ -201,7 +201,7 @@ def stream(play: Any) -> Iterator[Callable[..., Streams]]:
 
 @pytest.fixture
 def subscribe(connect: Any, wait_until: Any) -> Callable[..., Any]:
-    """Subscribes to topics, and returns when the publisher knows of it: subscriptions arrive in their order."""
+    """Subscribes to topics, and returns when the publisher has told of it: subscriptions arrive in their order."""
     numbers = itertools.count()
 
     def open_subscriber(publisher: Any, *topics: bytes) -> Any:
@@ -218,6 +218,7 @@ def subscribe(connect: Any, wait_until: Any) -> Callable[..., Any]:
 
         wait_until(is_known)
         socket.setsockopt(zmq.UNSUBSCRIBE, probe)
+        wait_until(lambda: not is_known())  # what came with the probe has been told by then
         return socket
 
     return open_subscriber

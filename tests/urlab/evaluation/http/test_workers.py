@@ -15,14 +15,14 @@ import pytest
 HOLD = {"action": [0.0] * 7 + [0.04, 0.04], "control_type": "joint_position"}
 
 
-def _wait_gone(pid: int, limit_s: float = 10.0) -> bool:
+def _wait_gone(pid: int, limit_s: float = 60.0) -> bool:
     """Whether the process ends in time; one that is dead and not yet collected counts as ended."""
     until = time.monotonic() + limit_s
     while time.monotonic() < until:
         try:
             if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
                 return True
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):  # it is gone before the file is opened, or before it is read
             return True
         time.sleep(0.02)
     return False
@@ -34,8 +34,8 @@ def _timesteps(replies: dict[str, Any]) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory: pytest.TempPathFactory, server: Any) -> Iterator[Any]:
-    """A server that waits a second for a step, and no longer for a worker that is to be ended."""
-    made = type(server)(tmp_path_factory.mktemp("impatient"), limits={"step_s": 1.0, "busy_s": 0.3})
+    """A server that waits five seconds for a step: those that do not hang have them too, on a busy machine."""
+    made = type(server)(tmp_path_factory.mktemp("impatient"), limits={"step_s": 5.0})
     yield made
     assert made.stop() == 0
 
@@ -65,7 +65,7 @@ def test_a_worker_that_hangs_is_ended_by_the_time_limit(halt: Any, impatient: An
     (worker,) = impatient.workers()
     halt(worker)
     status, detail = raw.refused("/step", {"0": HOLD})
-    assert (status, "timed out after 1s" in detail) == (504, True)
+    assert (status, "timed out after 5s" in detail) == (504, True)
     assert _wait_gone(worker)
     reply = raw.pickled("/step", {"0": HOLD})["0"]
     assert (reply["obs"]["timestep"], reply["obs"]["reset"]) == (0, True)
@@ -168,8 +168,7 @@ def test_a_run_goes_on_where_it_was_killed(make_server: Any, make_raw: Any, tmp_
     raw.pickled("/reset", {"worker_ids": ["0"]})
     raw.pickled("/step_chunk", [{"0": HOLD}] * 12)
     info = tmp_path / "kept" / "urlab" / "again" / "short" / "000" / "result_info.json"
-    until = time.monotonic() + 10
-    while not info.exists() and time.monotonic() < until:
+    while not info.exists():
         time.sleep(0.01)
     raw.pickled("/step_chunk", [{"0": HOLD}] * 3)
     first.kill()
@@ -231,12 +230,13 @@ def _step_in_vain(halt: Any, raw: Any, server: Any, told: list[tuple[int, str]])
     return worker, thread
 
 
-def test_a_worker_that_hangs_in_a_step_can_be_killed_and_reset(halt: Any, impatient: Any, make_raw: Any) -> None:
+def test_a_worker_that_hangs_in_a_step_can_be_killed_and_reset(halt: Any, make_server: Any, make_raw: Any) -> None:
+    """Long before the step's time limit."""
+    server = make_server(limits={"busy_s": 0.3})
     told: list[tuple[int, str]] = []
-    raw = make_raw(impatient.url)
-    raw.start("short")
-    worker, thread = _step_in_vain(halt, make_raw(impatient.url), impatient, told)
-    killing = threading.Thread(target=lambda: make_raw(impatient.url).json("/kill", {"data": {"worker_ids": ["0"]}}))
+    raw = make_raw(server.url)
+    worker, thread = _step_in_vain(halt, make_raw(server.url), server, told)
+    killing = threading.Thread(target=lambda: make_raw(server.url).json("/kill", {"data": {"worker_ids": ["0"]}}))
     killing.start()
     while raw.status()["active_workers"]:
         time.sleep(0.01)

@@ -19,7 +19,7 @@ from urlab.ros2.qos import RELIABLE, Qos
 from urlab.ros2.topics import TopicChoice
 from urlab_client import URLabClient
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 ROVER = """<mujoco model="rover"><compiler angle="radian"/>
   <worldbody><body name="hull" pos="0 0 1" euler="0 0 .5"><freejoint name="root"/>
     <geom type="box" size=".2 .1 .05" mass="4"/><site name="imu" pos=".1 0 0"/>
@@ -188,12 +188,6 @@ class Lab(Server):
     def port(self) -> int:
         return int(self.endpoints()["step"].rpartition(":")[2])
 
-    @property
-    def ports(self) -> Ports:
-        """Those that another server has to have to be taken for this one."""
-        numbers = (int(self.endpoints()[name].rpartition(":")[2]) for name in ("step", "state", "control", "info"))
-        return Ports(*numbers, camera=0)
-
     def truth(self) -> tuple[Any, Any]:
         """The model, and a copy of the server's data."""
         engine = self.play.manager.engine
@@ -224,6 +218,12 @@ def serve(project: Path) -> Iterator[Serving]:
             return server
 
         yield make
+
+
+@pytest.fixture
+def ports(lasting_port: Callable[[], int]) -> Ports:
+    """Of a server that ends, and of another one that is taken for it."""
+    return Ports(*(lasting_port() for _ in range(4)), camera=0)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from urlab_client import URLabClient
 from urlab_wire.codec import encode
 from urlab_wire.ops.stepping import split_s
 
-PATIENCE_S = 10.0
+PATIENCE_S = 30.0
 JOINT = "sensor_msgs/msg/JointState"
 QUICK: Any = {"poll_s": 0.1, "timeout_ms": 300}
 """How often the bridge asks the server, and for how long it waits."""
@@ -100,9 +100,8 @@ def test_a_reset_keeps_topics_streams_and_session(server: Any, driver: URLabClie
     assert listening <= {one.ident for one in threading.enumerate()}
 
 
-def test_a_server_that_is_restarted_is_found_again(serve: Any, bridged: Any, graph: Any, wait_until: Any):
-    server = serve()
-    ports = server.ports
+def test_a_server_that_is_restarted_is_found_again(serve: Any, ports: Any, bridged: Any, graph: Any, wait_until: Any):
+    server = serve(ports=ports)
     bridge = bridged(server)
     server.close()
     wait_until(lambda: not bridge.is_ready)
@@ -112,11 +111,10 @@ def test_a_server_that_is_restarted_is_found_again(serve: Any, bridged: Any, gra
 
 
 def test_a_server_that_was_restarted_between_two_looks_is_said_to_be_back(
-    serve: Any, run: Any, graph: Any, wait_until: Any, caplog: pytest.LogCaptureFixture
+    serve: Any, ports: Any, run: Any, graph: Any, wait_until: Any, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level("INFO", "urlab.ros2")
-    server = serve()
-    ports = server.ports
+    server = serve(ports=ports)
     bridge = run(graph, BridgeSettings(step_port=server.port, poll_s=3.0, timeout_ms=300))
     wait_until(lambda: bridge.is_ready)
     server.close()
@@ -149,11 +147,8 @@ def refusing(port: int) -> Iterator[list[bytes]]:
 
 
 def test_a_server_that_is_not_there_yet_is_waited_for_and_that_is_said_once(
-    serve: Any, run: Any, graph: Any, caplog: pytest.LogCaptureFixture, wait_until: Any
+    serve: Any, ports: Any, run: Any, graph: Any, caplog: pytest.LogCaptureFixture, wait_until: Any
 ):
-    gone = serve()
-    ports = gone.ports
-    gone.close()
     bridge = run(graph, BridgeSettings(step_port=ports.step, **QUICK))
     wait_until(lambda: "no server listens" in caplog.text)
     assert not bridge.is_ready

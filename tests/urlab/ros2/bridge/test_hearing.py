@@ -23,7 +23,7 @@ JOINT, ARRAY, TWIST = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiAr
 def is_connected(server: Any, graph: Any) -> bool:
     """Whether commands arrive: those of the first moments may be lost."""
     graph.say("/rover/control", ARRAY, data=[0.0])
-    return server.counters()["control"]["received"] > 0
+    return received(server) > 0
 
 
 def test_commands_move_the_robot(server: Any, bridged: Any, graph: Any, wait_until: Any):
@@ -53,7 +53,7 @@ def test_a_twist_drives_a_robot_through_a_policy_that_follows_it(serve: Any, bri
         cart = policy.articulations["cart"]
 
         def follow(reached: Callable[[], bool], **twist: Any) -> None:
-            until_s = time.monotonic() + 20
+            until_s = time.monotonic() + 60
             for number in itertools.count():
                 if reached():
                     return
@@ -88,16 +88,18 @@ BAD = [
 ]
 
 
+def received(server: Any) -> int:
+    return int(server.counters()["control"]["received"])
+
+
 def is_settled(server: Any) -> bool:
     """Whether no command is on its way."""
-    before = server.counters()["control"]["received"]
-    return server.counters()["control"]["received"] == before
+    return received(server) == received(server)
 
 
 def unchanged(server: Any) -> Any:
     robot = server.play.manager.articulations["rover"]
-    received = server.counters()["control"]["received"]
-    return vars(robot.twist).copy(), received
+    return vars(robot.twist).copy(), received(server)
 
 
 @pytest.mark.parametrize(("topic", "type_name", "fields", "why"), BAD, ids=[f"{one[0]} {one[3]}" for one in BAD])
@@ -111,14 +113,17 @@ def test_a_bad_command_is_refused_logged_and_counted(
     wait_until: Any,
 ):
     server, graph, bridge = shared_bridge
+    if not received(server):
+        wait_until(lambda: is_connected(server, graph))
+        wait_until(lambda: is_settled(server))
+    heard = received(server)
     graph.say(topic, type_name, **GOOD[topic])  # a good one in between: the first bad one of a series is logged
-    wait_until(lambda: is_settled(server))
+    wait_until(lambda: received(server) > heard)
     refused, before = bridge.statistics()[topic].refused, unchanged(server)
     graph.say(topic, type_name, **fields)
     assert bridge.statistics()[topic].refused == refused + 1
-    told = [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
+    told = [text for text in map(logging.LogRecord.getMessage, caplog.records) if topic in text]
     assert len(told) == 1
-    assert topic in told[0]
     assert why in told[0]
     assert unchanged(server) == before
 

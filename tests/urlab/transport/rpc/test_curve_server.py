@@ -8,6 +8,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgpack
@@ -20,7 +21,7 @@ from urlab.monitoring import watchdog
 from urlab.transport import CurveRpcServer, Streams
 from urlab.transport.guard import new_pair
 from urlab.transport.repeats import RequestRegistry
-from urlab.transport.rpc import KeyLimits
+from urlab.transport.rpc import KeyLimits, curve_server
 
 Serve = Callable[..., CurveRpcServer]
 Connect = Callable[..., "zmq.Socket[bytes]"]
@@ -52,7 +53,7 @@ class Service:
     def serve(self, call: Call, caller: RpcCaller) -> bytes:
         if call.takes_long:
             self.waiting += 1
-            assert self.go_on.wait(10)
+            assert self.go_on.wait(30)
         self.served.append(call.frame)
         return f"{caller.name} {caller.role} {caller.address} ".encode() + call.frame
 
@@ -107,7 +108,7 @@ def connect_as(keys: KeysFolder, pairs: dict[str, KeyPair]) -> Iterator[Connect]
         ) -> "zmq.Socket[bytes]":
             socket = stack.enter_context(context.socket(kind))
             socket.setsockopt(zmq.LINGER, 0)
-            socket.setsockopt(zmq.RCVTIMEO, 5000)
+            socket.setsockopt(zmq.RCVTIMEO, 30_000)
             if name is not None:
                 socket.curve_publickey = pairs[name].public.encode()
                 socket.curve_secretkey = pairs[name].secret.encode()
@@ -232,12 +233,15 @@ def test_a_client_far_ahead_of_its_replies_is_disconnected(
     assert ask(connect_as(endpoint, "eve"), b"still there").endswith(b"still there")
 
 
-def test_a_key_that_sends_more_than_its_share_is_told_so(serve_curve: Serve, connect_as: Connect) -> None:
+def test_a_key_that_sends_more_than_its_share_is_told_so(
+    serve_curve: Serve, connect_as: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(curve_server, "time", SimpleNamespace(monotonic=lambda: 0.0))  # its share does not grow again
     endpoint = serve_curve(KeyLimits(requests_per_s=5)).endpoint
     first, second = connect_as(endpoint, "ada"), connect_as(endpoint, "ada")
     replies = [ask(socket, b"again") for _ in range(5) for socket in (first, second)]
     limited = [reply for reply in replies if not reply.startswith(b"ada")]
-    assert 3 <= len(limited) <= 5
+    assert len(limited) == 5
     assert msgpack.unpackb(limited[0])["code"] == "rate_limited"
     assert ask(connect_as(endpoint, "eve"), b"not me").endswith(b"not me")
 
@@ -245,7 +249,7 @@ def test_a_key_that_sends_more_than_its_share_is_told_so(serve_curve: Serve, con
 def test_a_request_of_64_megabytes_passes(serve_curve: Serve, connect_as: Connect, service: Service) -> None:
     socket = connect_as(serve_curve().endpoint, "ada")
     request = bytes(64 * 2**20)
-    socket.setsockopt(zmq.RCVTIMEO, 20_000)
+    socket.setsockopt(zmq.RCVTIMEO, 60_000)
     assert len(ask(socket, request)) > len(request)
 
 
@@ -279,7 +283,7 @@ def test_a_revoked_key_is_disconnected_and_its_role_follows_the_folder(
 
 
 def test_a_key_has_so_many_connections_and_no_more(
-    serve_curve: Serve, connect_as: Connect, monkeypatch: pytest.MonkeyPatch, caplog: Any
+    serve_curve: Serve, connect_as: Connect, monkeypatch: pytest.MonkeyPatch, caplog: Any, wait_until: Any
 ) -> None:
     monkeypatch.setattr("urlab.transport.guard.MOST_CONNECTIONS_PER_KEY", 3)
     endpoint = serve_curve().endpoint
@@ -287,8 +291,8 @@ def test_a_key_has_so_many_connections_and_no_more(
         assert ask(connect_as(endpoint, "ada"), b"one more")
     one_too_many = connect_as(endpoint, "ada")
     one_too_many.send(b"and another")
+    wait_until(lambda: "3 connections are the most for the key 'ada'" in caplog.text)
     assert not one_too_many.poll(300)
-    assert "3 connections are the most for the key 'ada'" in caplog.text
     assert ask(connect_as(endpoint, "eve"), b"not me")
 
 
@@ -302,8 +306,8 @@ def test_streams_ask_for_keys_too_and_control_for_an_operator_s(
         for name, socket in subscribers.items():
             socket.setsockopt(zmq.SUBSCRIBE, b"" if name in ("ada", "eve") else b"stolen")
         wait_until(lambda: b"" in streams._state.socket.subscriptions._prefixes)
-        streams._state.socket.offer([(b"stolen", b"goods")])
-        assert subscribers["eve"].poll(5000)
+        published = streams._state.socket  # which does not tell of the second one that subscribes to the same
+        wait_until(lambda: published.offer([(b"stolen", b"goods")]) or subscribers["eve"].poll(0))
         assert not any(subscribers[name].poll(100) for name in (None, "stranger"))
         senders = {name: connect_as(control, name, zmq.PUB) for name in (None, "stranger", "eve", "ada")}
 
@@ -315,7 +319,7 @@ def test_streams_ask_for_keys_too_and_control_for_an_operator_s(
         wait_until(lambda: send() > 20)
         topics = {text.split("'")[1] for text in caplog.messages if "a control message for" in text}
         assert topics == {"ada"}
-        assert "its role is observer, and operator is needed" in caplog.text
+        wait_until(lambda: "its role is observer, and operator is needed" in caplog.text)
     finally:
         streams.close()
 
@@ -362,7 +366,7 @@ def test_a_thread_that_does_not_turn_is_named_until_it_does(
     try:
         ada = connect_as(server.endpoint, "ada")
         assert ask(ada, b"quick")
-        assert "urlab-curve-rpc" not in stalled()
+        wait_until(lambda: "urlab-curve-rpc" not in stalled())
         ada.send(b"stuck")
         wait_until(lambda: "urlab-curve-rpc" in stalled())
         assert "_serve" in stalled()["urlab-curve-rpc"]

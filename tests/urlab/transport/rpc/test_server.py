@@ -7,13 +7,15 @@ import msgpack
 import pytest
 import zmq
 
+PATIENCE_S = 30.0
+
 
 def shout(frame: bytes) -> bytes:
     return frame.upper()
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline
 
@@ -69,13 +71,13 @@ def test_a_client_that_dies_while_it_is_served_harms_nobody(serve: Any, connect:
     def handle(frame: bytes) -> bytes:
         if frame == request_:
             begun.set()
-            assert gate.wait(5)
+            assert gate.wait(PATIENCE_S)
         return frame.upper()
 
     server = serve(handle)
     victim, other = connect(server.endpoint), connect(server.endpoint)
     victim.send(request_)
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE_S)
     victim.close()
     gate.set()
     other.send(b"alive?")
@@ -88,13 +90,13 @@ def test_nobody_waits_behind_a_slow_request(serve: Any, connect: Any) -> None:
     def handle(frame: bytes) -> bytes:
         if frame == b"slow":
             begun.set()
-            assert gate.wait(5)
+            assert gate.wait(PATIENCE_S)
         return frame.upper()
 
     server = serve(handle)
     patient, hasty = connect(server.endpoint), connect(server.endpoint)
     patient.send(b"slow")
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE_S)
     for word in (b"a", b"b"):
         hasty.send(word)
         assert hasty.recv() == word.upper()
@@ -106,7 +108,7 @@ def test_stopping_answers_what_is_being_served_and_what_waits(serve: Any, connec
     gate = threading.Event()
 
     def handle(frame: bytes) -> bytes:
-        assert gate.wait(5)
+        assert gate.wait(PATIENCE_S)
         return frame.upper()
 
     server = serve(handle)
@@ -120,16 +122,18 @@ def test_stopping_answers_what_is_being_served_and_what_waits(serve: Any, connec
 
 
 def test_requests_that_come_while_it_stops_do_not_break_it(serve: Any, connect: Any) -> None:
-    gate = threading.Event()
+    begun, gate = threading.Event(), threading.Event()
 
     def handle(frame: bytes) -> bytes:
         if frame == b"slow first":
-            gate.wait(5)
+            begun.set()
+            assert gate.wait(PATIENCE_S)
         return frame.upper()
 
     server = serve(handle)
     first, late = connect(server.endpoint), connect(server.endpoint)
     first.send(b"slow first")
+    assert begun.wait(PATIENCE_S)  # while it stops, its own thread would serve it
     late.send(b"hello")
     assert late.recv() == b"HELLO"
     stopper = threading.Thread(target=server.stop)
@@ -138,7 +142,7 @@ def test_requests_that_come_while_it_stops_do_not_break_it(serve: Any, connect: 
     late.send(b"late")
     assert late.recv() == b"LATE"
     gate.set()
-    stopper.join(5)
+    stopper.join(PATIENCE_S)
     assert not stopper.is_alive()
     assert first.recv() == b"SLOW FIRST"
 

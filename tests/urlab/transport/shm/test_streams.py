@@ -90,6 +90,7 @@ def test_nothing_is_written_while_nobody_reads_and_a_reader_gets_the_present_sta
         manager.step(StepRequest(), MINIMAL)
     assert shared.streams._state.region.sequence == 1
     with shared.reading("state.shm") as region:
+        shared.wait_until(lambda: region.read(0) is not None)
         sequence, state = region.read(0)
         assert (sequence, msgpack.unpackb(state)["time"]) == (2, manager.engine.data.time)
 

@@ -105,7 +105,13 @@ def test_subscriptions_may_change_at_any_time(
     assert socket.recv_multipart()[0] == b"MyRobot/joint/elbow"
     socket.setsockopt(zmq.UNSUBSCRIBE, b"MyRobot/joint/elbow")
     socket.setsockopt(zmq.SUBSCRIBE, b"MyRobot/twist")
-    wait_until(lambda: publisher.socket.wants(b"MyRobot/twist"))
+
+    def selected() -> list[bytes]:
+        rows = publisher._rows
+        with manager.engine.locked():
+            return [topic for topic, _ in rows()] if rows is not None else []
+
+    wait_until(lambda: selected() == [b"MyRobot/twist"])
     step(manager)
     assert socket.recv_multipart()[0] == b"MyRobot/twist"
     socket.close()
@@ -141,13 +147,11 @@ def test_other_modes_send_the_state_once_per_request_and_no_rows(
 @pytest.mark.parametrize(("mode", "paused"), [(StepMode.LIVE, True), (StepMode.DIRECT, False)])
 def test_an_idle_scene_repeats_its_state(play: Any, stream: Any, subscribe: Any, mode: StepMode, paused: bool) -> None:
     socket = subscribe(stream(play(mode, paused=paused))._state, b"")
-    socket.recv_multipart()
-    began = time.perf_counter()
-    states = [msgpack.unpackb(payload) for topic, payload in receive(socket, 3) if topic == b"state/full"]
-    assert [state["step"] for state in states] == [0, 0, 0]
-    assert time.perf_counter() - began > 2 * HEARTBEAT_S
+    states = [msgpack.unpackb(payload) for topic, payload in receive(socket, 4) if topic == b"state/full"]
+    assert [state["step"] for state in states] == [0, 0, 0, 0]
     clocks = [state["wall_time"]["sec"] + state["wall_time"]["nsec"] / 1e9 for state in states]
     assert clocks == sorted(clocks)
+    assert clocks[-1] - clocks[0] > 2 * HEARTBEAT_S
 
 
 def test_a_running_scene_sends_every_step(play: Any, stream: Any, subscribe: Any) -> None:
@@ -161,15 +165,19 @@ def test_a_running_scene_sends_every_step(play: Any, stream: Any, subscribe: Any
     assert [state["time"] for state in states] == pytest.approx([0.002 * state["step"] for state in states])
 
 
-def test_idle_without_subscribers_no_thread_wakes(play: Any, stream: Any) -> None:
+def test_idle_without_subscribers_no_thread_wakes(play: Any, stream: Any, wait_until: Any) -> None:
     streams = stream(play(paused=True))
     owned = [streams._state._heartbeat._thread, streams._control._thread]
     owned += [one for one in threading.enumerate() if one.name == "urlab-publishing"]
-    threading.Event().wait(0.05)
     clocks = [time.pthread_getcpuclockid(one.ident) for one in owned]
-    before = [time.clock_gettime(clock) for clock in clocks]
-    threading.Event().wait(0.25)
-    assert [time.clock_gettime(clock) for clock in clocks] == before
+
+    def rest() -> bool:
+        before = [time.clock_gettime(clock) for clock in clocks]
+        threading.Event().wait(0.25)
+        return [time.clock_gettime(clock) for clock in clocks] == before
+
+    wait_until(rest)  # they have just begun
+    assert rest()
 
 
 def test_a_scene_that_is_busy_is_not_waited_for(play: Any, stream: Any, subscribe: Any) -> None:
@@ -192,7 +200,7 @@ def test_a_stuck_subscriber_holds_up_neither_steps_nor_other_subscribers(
         stuck.setsockopt(option, 1)
     stuck.setsockopt(zmq.SUBSCRIBE, b"")
     stuck.connect(publisher.socket.endpoint)
-    wait_until(lambda: publisher._rows is not None)
+    wait_until(lambda: stuck.poll(0) or publisher._rows is not None)
     step(manager, 2000)
     healthy = subscribe(publisher, b"state/full")
     step(manager)
@@ -329,10 +337,9 @@ def test_it_rests_when_it_is_no_longer_wanted(wait_until: Any) -> None:
     heartbeat.want(True)
     wait_until(lambda: beats)
     heartbeat.want(False)
-    threading.Event().wait(0.01)
-    after = len(beats)
-    threading.Event().wait(0.02)
-    assert len(beats) == after
+    after = len(beats) + 1  # one may be on its way
+    threading.Event().wait(0.05)
+    assert len(beats) <= after
     heartbeat.want(True)
     wait_until(lambda: len(beats) > after)
     heartbeat.close()
@@ -342,7 +349,7 @@ def test_the_first_beat_comes_at_once_and_closing_does_not_wait_for_the_next() -
     beaten = threading.Event()
     heartbeat = Heartbeat(beaten.set, period_s=3600)
     heartbeat.want(True)
-    assert beaten.wait(5)
+    assert beaten.wait(30)
     heartbeat.close()
     heartbeat.close()
     assert not heartbeat._thread.is_alive()
@@ -359,7 +366,7 @@ def test_a_subscriber_that_leaves_while_it_is_closed_does_not_keep_it_alive() ->
     beaten, closed = threading.Event(), threading.Event()
     heartbeat = Heartbeat(beaten.set, period_s=3600)
     heartbeat.want(True)
-    assert beaten.wait(5)
+    assert beaten.wait(30)
 
     def leave_again_and_again() -> None:
         while not closed.is_set():
