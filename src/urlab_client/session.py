@@ -81,6 +81,11 @@ class Departure:
             _log.debug("the step mode could not be given back: %s", lost)
         self._channel.transport.close()
 
+    def leave_at_exit(self) -> None:
+        """`leave`, unless a thread waits for an answer: the end of the program does not wait for that."""
+        if self._channel.transport.wait_until_free(GOODBYE_TIMEOUT_MS / 1000):
+            self.leave()
+
 
 _open: "weakref.WeakSet[ClientSession]" = weakref.WeakSet()
 """Clients of this process that have joined a server and are not closed."""
@@ -116,7 +121,7 @@ def _leave_unclosed(departure: Departure) -> None:
         leaving.start()
         _leaving[:] = [*(one for one in _leaving if one.is_alive()), leaving]
     else:
-        departure.leave()
+        departure.leave_at_exit()
 
 
 class ClientSession(SceneState):

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import zmq
 
 from urlab.app import Server
 from urlab.config import Ports, ServerConfig
@@ -105,3 +106,23 @@ def test_a_program_that_ends_without_closing_gives_its_mode_back(server: Server)
         client.discover()
         while client.sim.status().mode != "live":  # the end of a program waits a second for that
             pass
+
+
+WAITS = """# preloaded
+import sys, threading
+from urlab_client import URLabClient
+client = URLabClient(sys.argv[1], step_port=int(sys.argv[2]), transport=sys.argv[3], rcv_timeout_ms=3_600_000)
+threading.Thread(target=client.discover, daemon=True).start()
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("transport", ["zmq", "shm"])
+def test_a_program_ends_though_one_of_its_threads_waits_for_an_answer(transport: str) -> None:
+    with zmq.Context() as context, context.socket(zmq.ROUTER) as stuck:
+        port = stuck.bind_to_random_port("tcp://127.0.0.1")
+        command = [sys.executable, "-c", WAITS, "tcp://127.0.0.1", str(port), transport]
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as program:
+            assert stuck.recv_multipart(), "the request, which gets no answer"
+            program.communicate(timeout=60)
+    assert program.returncode == 0

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import threading
 import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -96,6 +97,8 @@ class Transport:
     """
 
     _repeated: RepeatedBlocks | None = None
+    _request_lock: "threading.RLock | None" = None
+    """Held during a request, by a transport that has one at a time."""
 
     def request(self, frame: bytes, *, timeout_ms: int) -> bytes:
         """Send one encoded request and wait for its encoded reply; raises `URLabTimeoutError`."""
@@ -136,6 +139,15 @@ class Transport:
 
     def stop_camera_streams(self) -> None:
         """End all camera streams."""
+
+    def wait_until_free(self, timeout_s: float) -> bool:
+        """Wait for the request of another thread to be answered; whether none is under way by then."""
+        if self._request_lock is None:
+            return True
+        is_free = self._request_lock.acquire(timeout=timeout_s)
+        if is_free:
+            self._request_lock.release()
+        return is_free
 
     def close(self) -> None:
         """Stop streams and let go of every resource. Idempotent."""

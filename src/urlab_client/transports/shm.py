@@ -40,7 +40,7 @@ class ShmTransport(Transport):
     def __init__(self, zmq: ZmqTransport, shm_dir: str | None = None) -> None:
         self._zmq = zmq
         self._shm_dir = shm_dir
-        self._lock = threading.RLock()
+        self._request_lock: threading.RLock = threading.RLock()
         self._link: ShmLink | None = None
         self._closed = False
         self._logged_reason = ""
@@ -58,7 +58,7 @@ class ShmTransport(Transport):
 
     def request(self, frame: bytes, *, timeout_ms: int) -> bytes:
         """One round trip, through shared memory where that can be."""
-        with self._lock:
+        with self._request_lock:
             link = self._link
             if link is None or not 0 < len(frame) <= link.capacity or not link.is_free or _is_hello(frame):
                 return self._zmq.request(frame, timeout_ms=timeout_ms)
@@ -80,7 +80,7 @@ class ShmTransport(Transport):
         """Go where the server's shared memory is now."""
         self._zmq.absorb_handshake(handshake)
         place = self._shm_dir or handshake.get("shm_session_dir")
-        with self._lock:
+        with self._request_lock:
             if self._closed:
                 return
             try:
@@ -95,13 +95,13 @@ class ShmTransport(Transport):
 
     def close(self) -> None:
         """Stop the streams, let other clients have the regions, and close the sockets."""
-        with self._lock:
+        with self._request_lock:
             self._closed = True
         with self._streams_lock:
             self._streams_folder = None
         self.stop_state_stream()
         self.stop_camera_streams()
-        with self._lock:
+        with self._request_lock:
             self._detach()
         self._zmq.close()
 

@@ -136,13 +136,13 @@ class ZmqTransport(StreamingTransport):
         super().__init__(base, state_endpoint, follow_handshake=follow_handshake, key=find_key(key))
         self.step_endpoint = step_endpoint
         self._connect_timeout_ms = connect_timeout_ms
-        self._lock = threading.RLock()
+        self._request_lock: threading.RLock = threading.RLock()
         self._socket: _StepSocket | None = None
         self._was_answered = False
 
     def request(self, frame: bytes, *, timeout_ms: int) -> bytes:
         """One round trip over the REQ socket."""
-        with self._lock:
+        with self._request_lock:
             try:
                 reply = self._ask(frame, timeout_ms)
             except zmq.ZMQError as broken:
@@ -157,7 +157,7 @@ class ZmqTransport(StreamingTransport):
     def close(self) -> None:
         """Stop the streams and close the socket."""
         super().close()
-        with self._lock:
+        with self._request_lock:
             self._drop()
 
     def _ask(self, frame: bytes, timeout_ms: int) -> bytes:
