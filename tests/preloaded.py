@@ -13,6 +13,7 @@ Run as ``python preloaded.py FD`` this file is the process that imports and fork
 import atexit
 import contextlib
 import ctypes
+import faulthandler
 import fcntl
 import gc
 import importlib
@@ -258,6 +259,8 @@ def _become(asked: dict[str, Any]) -> None:
     sys.stdin = sys.__stdin__ = _stream(0, "r")  # type: ignore[misc]
     sys.stdout = sys.__stdout__ = _stream(1, "w")  # type: ignore[misc]
     sys.stderr = sys.__stderr__ = _stream(2, "w")  # type: ignore[misc]
+    if sys.stderr is not None:
+        faulthandler.enable(2)  # by SIGABRT a test learns where one stands that does not end
 
 
 def _stream(number: int, mode: str) -> Any:

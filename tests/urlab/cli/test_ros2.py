@@ -79,7 +79,11 @@ def until(holds: Callable[[], object]) -> None:
 
 def end(process: "subprocess.Popen[str]") -> tuple[int, str]:
     process.send_signal(signal.SIGTERM)
-    said = process.communicate(timeout=END_LIMIT_S)[1]
+    try:
+        said = process.communicate(timeout=END_LIMIT_S)[1]
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        pytest.fail(f"it does not end: {process.communicate()[1]}")
     return process.returncode, said
 
 
