@@ -4,6 +4,7 @@ import dataclasses
 import gc
 import inspect
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Unpack
@@ -15,7 +16,7 @@ import urlab
 from urlab.app import LaunchOptions, Server
 from urlab.config import ServerConfig
 from urlab.errors import ConfigError
-from urlab.manager import Play
+from urlab.manager import Play, play
 from urlab.physics import Engine
 from urlab_client import URLabRPCError
 
@@ -43,9 +44,14 @@ def test_it_waits_for_a_scene_that_takes_long_to_compile(
         assert client.step()["step"] == 1
 
 
-def test_a_scene_that_does_not_compile_in_time_is_an_error(ball: Path, project: Path) -> None:
+def test_a_scene_that_does_not_compile_in_time_is_an_error(
+    ball: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate, compile_scene = threading.Event(), play.compile_scene
+    monkeypatch.setattr(play, "compile_scene", lambda *given: gate.wait() and compile_scene(*given))
     with pytest.raises(ConfigError, match="still compiling after start_timeout_s = 0 s"):
         urlab.launch(ball, project=project, start_timeout_s=0)
+    gate.set()
 
 
 def test_a_scene_that_cannot_be_compiled_is_an_error(tmp_path: Path, project: Path) -> None:
