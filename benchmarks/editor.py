@@ -143,11 +143,12 @@ def _measure_closed(plan: Plan) -> Rounds:
 def _measure_open(plan: Plan) -> Rounds:
     """One server before, with and after a page: two servers would both feel the page of one.
 
-    The client and the server stay where they are; the editor and the page go where the system likes.
+    Much moves, so that the page gets all that it can. The client and the server stay where they are; the editor and
+    the page go where the system likes.
     """
     rounds = Rounds()
     with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        targets = scene_targets(plan.scenes[0], Path(folder))
+        targets = _moving_targets(plan, Path(folder), swings_mjcf())
         server = stack.enter_context(Server([*targets, "--web", "--web-port", "0"]))
         client = stack.enter_context(connect(server.step_endpoint))
         for _ in range(plan.rounds):
@@ -212,10 +213,8 @@ def _red_patches(picture: bytes) -> int:
 def _watch(plan: Plan, count: int, moving: str) -> dict[str, float]:
     """What the server and the editor use, and what the pages get, while a scene plays live in which much moves."""
     with TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        model = Path(folder) / "moving.xml"
-        model.write_text(moving, encoding="utf-8")
-        targets = scene_targets(plan.scenes[0], Path(folder))
-        server = stack.enter_context(Server([*targets, str(model), "--web", "--web-port", "0"]))
+        targets = _moving_targets(plan, Path(folder), moving)
+        server = stack.enter_context(Server([*targets, "--web", "--web-port", "0"]))
         client = stack.enter_context(connect(server.step_endpoint, step_mode="live", observer=True))
         with _pages(server, count) as pages:
             before, began_s, sim_s = _cpu_s(server.pid), time.monotonic(), client.sim.status().sim_time or 0.0
@@ -233,8 +232,15 @@ def _watch(plan: Plan, count: int, moving: str) -> dict[str, float]:
     }
 
 
+def _moving_targets(plan: Plan, folder: Path, moving: str) -> list[str]:
+    """The scene of the plan, and beside it a model that never comes to rest: what rests is not sent."""
+    model = folder / "moving.xml"
+    model.write_text(moving, encoding="utf-8")
+    return [*scene_targets(plan.scenes[0], folder), str(model)]
+
+
 def swings_mjcf() -> str:
-    """Pendulums that never come to rest, each of another look: what rests is not sent."""
+    """Pendulums that never come to rest, each of another look."""
     looks = "".join(
         f'<body pos="{0.3 * number} 1 1"><joint axis="0 1 0"/><geom type="capsule" fromto="0 0 0 0.4 0 0" size="0.03"/>'
         f'<geom type="box" size="0.05 {0.02 + 0.01 * number} 0.05" pos="0.4 0 0"/></body>'
