@@ -1,5 +1,6 @@
 """For all tests."""
 
+import compileall
 import contextlib
 import functools
 import importlib.util
@@ -34,6 +35,10 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 # Tests start hundreds of processes. Where a machine is told to keep no bytecode, each would compile our source again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# Some let files grow to a few bytes only. Python would keep as much of a module that is first imported then, and fail
+# to import it ever after: so all are kept before.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    compileall.compile_dir(Path(__file__).parents[1] / "src", quiet=2)
 
 # What a user of this machine has saved and set is not a test's business, nor the other way round.
 _USER_FOLDERS = tempfile.TemporaryDirectory(prefix="urlab-tests-")
