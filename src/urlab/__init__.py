@@ -18,7 +18,8 @@ From top to bottom; a package imports only from those below it (ARCHITECTURE.md 
 - `importing`: model files of others into the project.
 - `compile`: levels and models into one compiled scene.
 - `scene`: levels, actors and blueprints as data. `physics`: the owner of MjModel and MjData. `robots`: shipped models.
-- Shared ground, one file each: `geometry`, `config`, `access`, `monitoring`, `files`, `numbers`, `toml_tables`,
+- `access`: who is let in.
+- Shared ground, one file each but for `monitoring`: `geometry`, `config`, `files`, `numbers`, `toml_tables`,
   `child_process`, `ray_actors`, `video`, `mujoco_versions`; below them `paths` and `errors`.
 """
 

@@ -4,7 +4,7 @@ A policy and tasks in, results and a report out: `run_plan` drives a policy, or 
 `EvalClient`; `read_run` reads the results. The packages, each importing only those after it: `http` and `report`,
 `workers`, `runs`, `policies`, `simulation`, `goals`, `tasks`. All may use `embodiments` (the robots), `encoding`
 (values in bodies), `episode_result`, `settings` (how a server is started), `camera_config` and `errors`.
-`watching`, above them all, shows a run in the browser editor, and `exporting` makes datasets of runs.
+Beside `http` and `report`, `watching` shows a run in the browser editor, and `exporting` makes datasets of runs.
 
 The names are found when they are first used: the command line, the server and its workers import modules below this
 one, and should not load each other's.

@@ -2,7 +2,7 @@
 
 `play` compiles the edited level into a `Manager` and ends it again. `manager` brings the parts together: `modes` (what
 a step means), `command` (the checks of a step), `forces` (wrenches, and what holds bodies), `articulation` (a robot's
-setpoints and controller), `edits` (changes that are no steps), `states` (saving and restoring), `names` (lookups),
+setpoints and controller), `edits` (changes that are no steps), `states` (saving and restoring),
 `record_replay`. The state goes out through `observation` and `packed` (replies),
 `stream_source` and `state_rows` (streams) and `scene_view` (viewport and outliner); `stream_source` also takes the
 commands of the control stream. `exports` writes saved recordings as films and datasets, `randomising` draws what a

@@ -241,7 +241,7 @@ class Rotation(Entry, tag="rotation"):
         return np.array([cos(half), *(sin(half) * np.array([flat * cos(turn), flat * sin(turn), z]))])
 
 
-_KINDS: Mapping[str, type[Entry]] = {
+_DISTRIBUTIONS: Mapping[str, type[Entry]] = {
     "uniform": Uniform, "log_uniform": LogUniform, "normal": Normal, "choice": Choice, "rotation": Rotation,
 }  # fmt: skip
 
@@ -259,9 +259,9 @@ def _entry(key: str, content: Any) -> Entry:
     if not isinstance(content, Mapping):
         raise BadValue(f"{where} is a table with kind, name, field and distribution, not {content!r}")
     word = content.get("distribution")
-    kind = _KINDS.get(word) if isinstance(word, str) else None
+    kind = _DISTRIBUTIONS.get(word) if isinstance(word, str) else None
     if kind is None:
-        raise BadValue(f"{where}: distribution is one of {known(_KINDS)}, not {word!r}")
+        raise BadValue(f"{where}: distribution is one of {known(_DISTRIBUTIONS)}, not {word!r}")
     try:
         entry = msgspec.convert(dict(content), kind)
     except msgspec.ValidationError as wrong:

@@ -1,4 +1,4 @@
 """The ops by namespace: ``client.scene``, ``sim``, ``runtime``, ``outliner``, ``debug``, ``viewport``,
 ``recording`` and ``replay``. A method asks with a request of `urlab_wire.ops` and returns a type of
-`urlab_client.types`; `base` is what all of them share. `recording` has both recording and replay.
+`urlab_client.types`; `base` is what all of them share.
 """

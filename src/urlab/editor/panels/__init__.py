@@ -1,4 +1,7 @@
-"""The panels of a page, one file each: declaring a panel puts it there, in the order of its ``place``."""
+"""The panels of a page: declaring one puts it there, at the place that its ``order`` says.
+
+Most are a file each; `place` and `push` are parts of the inspector that have one of their own.
+"""
 
 import pkgutil
 from importlib import import_module
@@ -7,6 +10,6 @@ from urlab.editor.panels.base import PANELS, Panel
 
 for _module in pkgutil.iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
-PANELS.sort(key=lambda kind: kind.place)
+PANELS.sort(key=lambda kind: kind.order)
 
 __all__ = ["PANELS", "Panel"]

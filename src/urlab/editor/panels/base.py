@@ -16,7 +16,8 @@ class Panel:
 
     title: ClassVar[str | None] = None
     icon: ClassVar[Any] = None
-    place: ClassVar[int]
+    order: ClassVar[int]
+    """Where it stands among the others, from low to high; each has a number of its own."""
 
     @property
     def shares_camera(self) -> bool:
@@ -24,8 +25,8 @@ class Panel:
         return False
 
     def __init_subclass__(cls) -> None:
-        if any(cls.place == one.place or (cls.title is not None and cls.title == one.title) for one in PANELS):
-            raise TypeError(f"{cls.__name__}: another panel has that place or title")
+        if any(cls.order == one.order or (cls.title is not None and cls.title == one.title) for one in PANELS):
+            raise TypeError(f"{cls.__name__}: another panel has that order or title")
         PANELS.append(cls)
 
     def __init__(self, page: "Page") -> None:

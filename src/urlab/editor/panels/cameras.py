@@ -32,7 +32,7 @@ class CamerasPanel(Panel):
 
     title = "Cameras"
     icon = Icon.CAMERA
-    place = 30
+    order = 30
 
     def build(self) -> None:
         """The first pane, and the button for another."""

@@ -9,7 +9,7 @@ from urlab.editor.panels.base import Panel
 class ChoicesPanel(Panel):
     """A dropdown for each of them, above the tabs, while it is offered."""
 
-    place = 2
+    order = 2
 
     def build(self) -> None:
         """Room for them; they come and go."""

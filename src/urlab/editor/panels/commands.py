@@ -16,7 +16,7 @@ _NOT_OFFERED = frozenset((
 class CommandPalette(Panel):
     """No widgets: viser shows the palette by itself."""
 
-    place = 1
+    order = 1
 
     def build(self) -> None:
         """One command for each op."""

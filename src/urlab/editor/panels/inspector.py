@@ -36,7 +36,7 @@ class InspectorPanel(Panel):
 
     title = "Inspect"
     icon = Icon.ADJUSTMENTS
-    place = 15
+    order = 15
 
     def build(self) -> None:
         """A heading; the rest comes with a selection."""

@@ -22,7 +22,7 @@ class LevelPanel(Panel):
 
     title = "Level"
     icon = Icon.STACK_2
-    place = 5
+    order = 5
 
     def build(self) -> None:
         """The open level, then what can be put into it."""

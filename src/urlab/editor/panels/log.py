@@ -15,7 +15,7 @@ class LogPanel(Panel):
 
     title = "Log"
     icon = Icon.LIST_DETAILS
-    place = 90
+    order = 90
 
     def build(self) -> None:
         """One block of text."""

@@ -23,7 +23,7 @@ _MODES = tuple(mode.value for mode in StepMode if mode is not StepMode.AUTO)
 class PlayBar(Panel):
     """Above the tabs, always in sight."""
 
-    place = 0
+    order = 0
 
     def build(self) -> None:
         """The line of figures, then two rows of buttons, speed and mode."""
@@ -116,7 +116,7 @@ class PlayPanel(Panel):
 
     title = "Play"
     icon = Icon.PLAYER_PLAY
-    place = 20
+    order = 20
 
     def build(self) -> None:
         """Speed and mode, keyframes, states."""

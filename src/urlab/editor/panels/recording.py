@@ -22,7 +22,7 @@ class RecordingPanel(Panel):
 
     title = "Record"
     icon = Icon.PLAYER_RECORD
-    place = 40
+    order = 40
 
     def build(self) -> None:
         """Recorder, list, player, film."""

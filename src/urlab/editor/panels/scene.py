@@ -16,7 +16,7 @@ class OutlinerPanel(Panel):
 
     title = "Scene"
     icon = Icon.LIST_TREE
-    place = 10
+    order = 10
 
     def build(self) -> None:
         """A field for the search, the rows, and what can be done with the selected actor."""

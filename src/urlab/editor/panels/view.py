@@ -19,7 +19,7 @@ class ViewPanel(Panel):
 
     title = "View"
     icon = Icon.EYE
-    place = 60
+    order = 60
 
     def build(self) -> None:
         """Mode, camera, overlays."""

@@ -1,7 +1,7 @@
 """The goal of an episode: whether its subgoals hold, a layout in which it is not reached yet, and the score.
 
-The score says which subgoals have held for long enough, stage after stage. `holds` has one implementation for each type
-of `urlab.evaluation.tasks.goal`, registered by the type.
+The score says which subgoals have held for long enough, stage after stage. `is_true` has one implementation for each
+type of `urlab.evaluation.tasks.goal`, registered by the type.
 """
 
 import math
