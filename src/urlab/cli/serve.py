@@ -38,6 +38,9 @@ _CLOSE_GRACE_S = 2.5
 """How long a compilation may hold up the end; it cannot be interrupted, and nothing of it is worth keeping."""
 _START_LIMIT_S = 30.0
 """For so long the banner waits for the level; compiling then goes on behind it."""
+_COLLECT_AFTER = 10_000, 10, 10
+"""Python looks for garbage among all objects, while every client waits, when there are a million new ones: by itself it
+does so several times a second where requests have large values."""
 _LABEL_WIDTH = 10
 _ARENA_MAX, _ARENAS = -8, 2
 """M_ARENA_MAX of glibc's malloc.h, and how many there are."""
@@ -264,6 +267,7 @@ def _start(server: "Server", *, strict: bool) -> None:
     server.remove_ready_file()
     server.bind_sockets()
     gc.freeze()  # modules stay: a look at all of them would make every client wait for 40 ms
+    gc.set_threshold(*_COLLECT_AFTER)
     server.begin(timeout_s=threading.TIMEOUT_MAX if strict else _START_LIMIT_S)
     status = server.play.status()
     if strict and server.config.play and status.state is not PIEState.READY:
