@@ -40,6 +40,78 @@ def test_a_restored_state_goes_on_bit_for_bit(wire: Any, engine: Any, full_state
     assert np.array_equal(*futures)
 
 
+def dominoes(awake: str) -> str:
+    """A ball drops onto boxes that lie still, and wakes them; an arm nearby swings on."""
+    boxes = "".join(
+        f'<body name="b{i}" pos="{0.05 * (i % 3)} {0.22 * i} .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+        for i in range(4)
+    )
+    return f"""
+<mujoco model="dominoes"><option timestep=".002"><flag sleep="enable"/></option><worldbody>
+  <geom type="plane" size="5 5 .1"/>{boxes}
+  <body name="ball" pos="{awake}"><freejoint/><geom size=".1"/></body>
+  <body name="arm" pos="3 0 1"><joint name="swing" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .5 0 0" size=".05"/>
+  </body></worldbody><actuator><motor name="push" joint="swing"/></actuator></mujoco>"""
+
+
+DELAYED = """
+<mujoco model="late"><option timestep=".002"/><worldbody><body name="arm"><joint name="j" axis="0 1 0"/>
+  <geom type="capsule" fromto="0 0 0 .5 0 0" size=".05"/></body></worldbody>
+  <actuator><motor name="push" joint="j" delay=".01" nsample="8"/></actuator>
+  <sensor><jointpos name="seen" joint="j" delay=".02" interval=".01" nsample="8"/></sensor></mujoco>"""
+
+
+@pytest.mark.parametrize("before", [50, 400, 1500])
+@pytest.mark.parametrize("model", ["dominoes", "late"])
+def test_sleep_and_delays_are_part_of_a_state(
+    make_server: Callable[..., Any], connect: Any, tmp_path: Path, before: int, model: str
+) -> None:
+    (tmp_path / f"{model}.xml").write_text(dominoes("0.02 0.3 3") if model == "dominoes" else DELAYED)
+    server = make_server(str(tmp_path / f"{model}.xml"))
+    wire = connect(server)
+    wire.hello()
+    wire.ok("set_mode", mode="direct")
+
+    def future() -> list[Any]:
+        data, seen = server.play.manager.engine.data, []
+        for index in range(40):
+            wire.ok("step", n_steps=20, per_articulation={model: {"ctrl": [0.1 * (index % 3)]}})
+            seen.append([*data.qpos, *data.qvel, *data.sensordata, *data.tree_asleep])
+        return seen
+
+    wire.ok("step", n_steps=before)
+    asleep = np.count_nonzero(server.play.manager.engine.data.tree_asleep >= 0)
+    assert (asleep > 0) == (model == "dominoes"), "some bodies sleep, or nothing is tested"
+    state = wire.ok("save_state")["state"]
+    first = future()
+    wire.ok("restore_state", state=state)
+    assert future() == first
+    wire.ok("stop_pie")
+    wire.ok("begin_pie")
+    wire.ok("set_mode", mode="direct")
+    wire.ok("restore_state", state=state)
+    assert future() == first, "in another play"
+
+
+def test_rings_of_sleepers_that_cannot_be_are_refused(
+    make_server: Callable[..., Any], connect: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "dominoes.xml").write_text(dominoes("0.02 0.3 3"))
+    server = make_server(str(tmp_path / "dominoes.xml"))
+    wire = connect(server)
+    wire.hello()
+    wire.ok("set_mode", mode="direct")
+    wire.ok("step", n_steps=400)
+    state, asleep = wire.ok("save_state")["state"], server.play.manager.engine.data.tree_asleep.copy()
+    good = asleep.tobytes()
+    assert state.count(good) == 1
+    for wrong in ([0, 0, 0, 0, -1, -1], [99, *asleep[1:]], [3, *asleep[1:]], [-(2**31), *asleep[1:]]):
+        bad = state.replace(good, np.array(wrong, np.int32).tobytes())
+        reply = wire.ask("restore_state", state=bad)
+        assert (reply["code"], "damaged" in reply["message"]) == ("bad_value", True)
+    wire.ok("restore_state", state=state)
+
+
 def test_a_restored_state_is_the_saved_one(wire: Any, engine: Any, full_state: Any) -> None:
     wire.ok("set_mocap_pose", body="goal", pos=[1, 2, 3])
     before = excite(wire, "arena", 60)

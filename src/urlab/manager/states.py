@@ -1,9 +1,9 @@
 """States that are saved and restored: everything that the future of a simulation depends on.
 
-A state is bytes: a header, MuJoCo's integration state (warm start included), the staged setpoints of every robot, and
-what its controller remembers. It fits the model that it was taken from, in this or another process; restored in direct
-mode it goes on bit for bit. Time goes back with it; twists, step mode, control source, pause, perturbations and the
-step counter are settings and stay as they are.
+A state is bytes: a header, MuJoCo's integration state (warm start included), the staged setpoints of every robot, which
+trees of bodies sleep, and what each controller remembers. It fits the model that it was taken from, in this or another
+process; restored in direct mode it goes on bit for bit. Time goes back with it; twists, step mode, control source,
+pause, perturbations and the step counter are settings and stay as they are.
 """
 
 import struct
@@ -19,6 +19,7 @@ from urlab.errors import BadValue, known
 from urlab.manager.articulation import RunningArticulation
 from urlab.physics import Engine
 from urlab.physics.engine import FULL_STATE
+from urlab.physics.sleeping import is_sleep, may_sleep, set_sleep, wake_all
 from urlab_wire.enums import ControlSource
 from urlab_wire.ops.runtime import StateBlock
 
@@ -26,7 +27,7 @@ MAX_STATES = 10_000
 MAX_STATE_BYTES = 1 << 30
 """What one play keeps under names, in all."""
 
-_MAGIC = b"URLABST1"
+_MAGIC = b"URLABST2"
 _HEADER = struct.Struct("<8s16sdII")
 """Magic, signature of the model, simulated time, the numbers of the state and of the setpoints."""
 
@@ -42,7 +43,8 @@ class StateCodec:
         self._signature = _signature(engine.model)
         self._state = np.empty(mujoco.mj_stateSize(engine.model, FULL_STATE))
         self._setpoints = sum(len(ControlSource) * len(one.staged.active) for one in self._robots)
-        self._head_bytes = _HEADER.size + 8 * (len(self._state) + self._setpoints)
+        self._sleep_at = _HEADER.size + 8 * (len(self._state) + self._setpoints)
+        self._memories_at = self._sleep_at + engine.data.tree_asleep.nbytes
 
     def take(self) -> bytes:
         """The state as it is now."""
@@ -52,6 +54,7 @@ class StateCodec:
         parts = [head, state.tobytes()]
         for robot in self._robots:
             parts += [robot.staged.staged(source).tobytes() for source in ControlSource]
+        parts.append(engine.data.tree_asleep.tobytes())
         parts += [part for memory in self._memories() for part in (_LENGTH.pack(len(memory)), memory)]
         return b"".join(parts)
 
@@ -69,13 +72,20 @@ class StateCodec:
         if not np.isfinite(numbers).all():
             raise BadValue("the state holds numbers that are not finite")
         state, setpoints = numbers[: len(self._state)], numbers[len(self._state) :]
+        model, data = self._engine.model, self._engine.data
+        asleep = np.frombuffer(blob, np.int32, model.ntree, self._sleep_at)
+        if not is_sleep(model, asleep):
+            raise BadValue("the state is damaged: it says of trees of bodies that they sleep with others that do not")
         for robot, memory in zip(self._robots, memories, strict=True):
             if robot.controller is not None:
                 robot.controller.remember(memory)
-        model, data = self._engine.model, self._engine.data
+        if may_sleep(model):
+            wake_all(model, data)
         mujoco.mj_setState(model, data, state, FULL_STATE)
         self._engine.forward()
         mujoco.mj_setState(model, data, state, FULL_STATE)  # an evaluation may have moved the warm start
+        if may_sleep(model):
+            set_sleep(model, data, asleep)
         self._stage(setpoints)
 
     def _stage(self, setpoints: NDArray[np.float64]) -> None:
@@ -88,13 +98,13 @@ class StateCodec:
 
     def _check(self, blob: bytes) -> None:
         if len(blob) < _HEADER.size or not blob.startswith(_MAGIC):
-            raise BadValue(f"these {len(blob)} bytes are no state: take one with save_state")
+            raise BadValue(f"these {len(blob)} bytes are no state that this version knows: take one with save_state")
         _, signature, _, n_state, n_setpoints = _HEADER.unpack_from(blob)
         if signature != self._signature or (n_state, n_setpoints) != (len(self._state), self._setpoints):
             raise BadValue("the state is of another model (or another MuJoCo) than the one that runs")
 
     def _read_memories(self, blob: bytes) -> Sequence[bytes]:
-        memories, start = [], self._head_bytes
+        memories, start = [], self._memories_at
         for _ in self._robots:
             end = start + _LENGTH.size
             if end > len(blob):

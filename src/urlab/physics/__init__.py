@@ -2,9 +2,9 @@
 
 `engine` has model, data, the physics lock and MuJoCo's warnings; `loop` is the thread of live mode; `snapshot` is a
 copy of the state for other threads; `options` are what clients may set, `queries` what they may ask (contacts,
-keyframes); `callbacks` are functions of plugins that run with each sub-step; `batch` is many simulations of one model.
-`parameters` are what may change in a running model, `model_changes` changes it and takes it back; `start_state` and
-`disturbances` are what else a randomised reset sets.
+keyframes); `sleeping` says which bodies rest and are left out; `callbacks` are functions of plugins that run with each
+sub-step; `batch` is many simulations of one model. `parameters` are what may change in a running model, `model_changes`
+changes it and takes it back; `start_state` and `disturbances` are what else a randomised reset sets.
 """
 
 from urlab.physics.callbacks import NO_CALLBACKS, StepCallback, StepCallbacks
