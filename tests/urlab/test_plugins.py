@@ -70,6 +70,51 @@ with ServerProcess("cart.xml", "--project", ".", "--plugin", "my_plugin") as ser
 """
 
 
+SCALED = """
+import numpy as np
+from urlab.plugins import Controller
+
+class Scaled(Controller, kind="scaled"):
+    follows_state = False
+    def __init__(self, articulation, params):
+        self.ids = [one.id for one in articulation.controls]
+    def params(self):
+        return {}
+    def schema(self):
+        return {}
+    def configure(self, patch):
+        pass
+    def apply(self, model, data, setpoints):
+        data.ctrl[self.ids] = 3 * setpoints
+
+class Batched(Scaled, kind="batched"):
+    def for_batch(self, batch):
+        return Law(self.ids, batch)
+
+class Law:
+    follows_state = False
+    def __init__(self, ids, batch):
+        self.width, self.ids, self.ctrl = len(ids), ids, batch.ctrl
+    def stage(self, setpoints):
+        self.ctrl[:, self.ids] = 3 * setpoints
+    def apply(self):
+        pass
+"""
+
+IN_A_BATCH = """
+import numpy as np, sys
+import urlab
+
+with urlab.launch("cart.xml", project=".", plugins=["my_plugin"]) as client:
+    with client.batch(2) as batch:
+        batch.step(np.ones((2, 1)), n_steps=20)
+        together = batch.qvel[:, 0].tolist()
+    client.articulations["cart"].ctrl_array[:] = 1.0
+    client.step(20)
+    assert together == [client.data.qvel[0]] * 2, together
+"""
+
+
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *command], cwd=folder, capture_output=True, text=True, timeout=120)
 
@@ -94,6 +139,17 @@ def test_the_example_of_the_page_works(folder: Path) -> None:
     assert told["gained"] == pytest.approx(3.0 / 2 * 100 * 0.002)
     assert (told["mode"], told["namespace"]) == ("nearness", "plugin")
     assert told["nearest"] == pytest.approx(1 / 0.9, rel=0.01)
+
+
+@pytest.mark.parametrize("kind", ["batched", "scaled"])
+def test_a_batch_runs_the_controllers_own_law_or_is_refused(folder: Path, kind: str) -> None:
+    (folder / "my_plugin.py").write_text(SCALED)
+    (folder / "cart.urlab.toml").write_text(f'[controller]\nkind = "{kind}"\n')
+    ran = run(folder, "-c", IN_A_BATCH)
+    if kind == "batched":
+        assert ran.returncode == 0, ran.stderr
+    else:
+        assert "a 'scaled' controller runs in one simulation only: it has no law for a batch" in ran.stderr
 
 
 def test_a_client_in_another_process_knows_the_plugins_of_the_server(folder: Path) -> None:

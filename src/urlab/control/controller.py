@@ -79,7 +79,7 @@ class Controller(ABC):
 
     def for_batch(self, batch: SimulationBatch) -> BatchLaw:  # noqa: ARG002 - for laws that have one
         """The law for many simulations; BadValue when it has none."""
-        raise BadValue(f"a {self.kind!r} controller runs in one simulation; a batch runs pd and passthrough")
+        raise BadValue(f"a {self.kind!r} controller runs in one simulation only: it has no law for a batch")
 
     def memory(self) -> bytes:
         """What the law remembers from earlier sub-steps, for `save_state`; a law without memory has none."""
@@ -115,13 +115,31 @@ def index_of(ids: Sequence[int]) -> Index:
     return np.asarray(ids, dtype=np.intp)
 
 
+class RawBatchLaw:
+    """Setpoints are the controls of a batch as they are."""
+
+    follows_state = False
+
+    def __init__(self, ids: Sequence[int], batch: SimulationBatch) -> None:
+        self.width = len(ids)
+        self._ctrl_ids, self._ctrl = np.asarray(ids, dtype=np.intp), batch.ctrl
+
+    def stage(self, setpoints: Float64Array) -> None:
+        """Write the controls."""
+        self._ctrl[:, self._ctrl_ids] = setpoints
+
+    def apply(self) -> None:
+        """Nothing: the controls stand."""
+
+
 class PassthroughController(Controller, kind="passthrough"):
     """Setpoints are actuator signals as they are. It has no params."""
 
     follows_state: ClassVar[bool] = False
 
     def __init__(self, articulation: CompiledArticulation, params: Mapping[str, Any]) -> None:
-        self._ctrl = index_of([control.id for control in articulation.controls])
+        self._ids = [control.id for control in articulation.controls]
+        self._ctrl = index_of(self._ids)
         self.configure(params)
 
     def params(self) -> dict[str, Any]:
@@ -140,3 +158,7 @@ class PassthroughController(Controller, kind="passthrough"):
     def apply(self, model: Any, data: Any, setpoints: Float64Array) -> None:  # noqa: ARG002
         """Copy the setpoints to ``data.ctrl``."""
         data.ctrl[self._ctrl] = setpoints
+
+    def for_batch(self, batch: SimulationBatch) -> BatchLaw:
+        """The same for many simulations."""
+        return RawBatchLaw(self._ids, batch)

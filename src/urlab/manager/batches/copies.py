@@ -9,7 +9,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
-from urlab.control.controller import BatchLaw
+from urlab.control.controller import BatchLaw, RawBatchLaw
 from urlab.errors import BadValue
 from urlab.manager.articulation import RunningArticulation
 from urlab.manager.batches.randomisation import BatchRandomisation
@@ -114,23 +114,7 @@ def row_bytes(manager: Manager) -> int:
     return 8 * int(mujoco.mj_stateSize(model, FULL_STATE) + model.nsensordata)
 
 
-class _RawControl:
-    """Setpoints are MuJoCo's controls."""
-
-    follows_state = False
-
-    def __init__(self, ids: Sequence[int], batch: SimulationBatch) -> None:
-        self.width = len(ids)
-        self._ids, self._ctrl = np.asarray(ids, dtype=np.intp), batch.ctrl
-
-    def stage(self, setpoints: Float64Array) -> None:
-        self._ctrl[:, self._ids] = setpoints
-
-    def apply(self) -> None:
-        pass
-
-
 def _law(robot: RunningArticulation, batch: SimulationBatch) -> BatchLaw:
-    if robot.controller is not None and robot.follows_state:
-        return robot.controller.for_batch(batch)
-    return _RawControl([control.id for control in robot.compiled.controls], batch)
+    if robot.controller is None or robot.bypass_controller:
+        return RawBatchLaw([control.id for control in robot.compiled.controls], batch)
+    return robot.controller.for_batch(batch)
