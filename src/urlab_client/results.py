@@ -6,6 +6,10 @@ from enum import Enum
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin
 
+Vec3 = tuple[float, float, float]
+Vec4 = tuple[float, float, float, float]
+Vec6 = tuple[float, float, float, float, float, float]
+
 IDENTITY_XYZW = (0.0, 0.0, 0.0, 1.0)
 IDENTITY_WXYZ = (1.0, 0.0, 0.0, 0.0)
 

@@ -28,8 +28,8 @@ client.scene.spawn_actor("panda", "p0", location=(0, 0, 1))
 client.runtime.set_sim_options(timestep=0.001, gravity=(0, 0, -9.81))
 joint = client.articulations["arm"].joints["waist"]
 reveal_type(joint.range)  # tuple[float, float] | None
-reveal_type(client.sim.status())  # urlab_client.types.PIEStatus
-reveal_type(client.runtime.list_keyframes())  # list[urlab_client.types.KeyframeInfo]
+reveal_type(client.sim.status())  # urlab_client.types.running.PIEStatus
+reveal_type(client.runtime.list_keyframes())  # list[urlab_client.types.running.KeyframeInfo]
 client.stp()  # "URLabClient" has no attribute "stp"
 client.step(steps=2)  # Unexpected keyword argument "steps"
 client.step(include_cameras=3)  # incompatible type "int"
@@ -47,7 +47,7 @@ URLabClient(step_mod="direct")  # Unexpected keyword argument "step_mod"
 async def main() -> None:
     async with AsyncURLabClient("tcp://localhost", step_mode="live") as client:
         await client.discover()
-        reveal_type(await client.sim.status())  # urlab_client.types.PIEStatus
+        reveal_type(await client.sim.status())  # urlab_client.types.running.PIEStatus
         reveal_type(await client.scene.current_level())  # str
         await client.step(2, observations="full")
         await client.step(steps=2)  # Unexpected keyword argument "steps"
