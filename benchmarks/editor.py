@@ -26,7 +26,7 @@ from benchmarks.scenes import scene_targets
 from tests.browser import Browser, Page, find_browser
 from tests.editor_page import FLAGS
 
-FULL = Plan(("arm",), 30, SampleCounts(2000, 20, 100, 5), watch_s=10.0)
+FULL = Plan(("arm",), 30, SampleCounts(5000, 20, 100, 5), watch_s=10.0)
 QUICK = Plan(("arm",), 3, SampleCounts(100, 10, 50, 5), watch_s=2.0, quick=True)
 
 MAX_CLOSED, MAX_OPEN, MAX_CORES, MIN_RATE_HZ, MAX_DELIVERY_S, MAX_DRAWN_S = 1.01, 1.05, 1.0, 20.0, 3.0, 10.0
