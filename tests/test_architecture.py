@@ -19,7 +19,7 @@ MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 50
 MAX_MODULES_PER_FOLDER = 16
 SMALL_MODULE_LINES = 40
-REGISTRIES = {"urlab.ops.handlers", "urlab.control", "urlab.cameras.modes", "urlab.importing.formats"}
+REGISTRIES = {"urlab.ops.handlers", "urlab.control", "urlab.cameras.modes", "urlab.cli", "urlab.importing.formats"}
 """Where one file may declare one member of a family; such a file may be short."""
 
 PEOPLE = re.compile(r"\b(somebody|nobody|whoever|anybody|everybody|someone|anyone)\b", re.IGNORECASE)

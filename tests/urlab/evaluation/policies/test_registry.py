@@ -140,7 +140,7 @@ def test_cameras_that_cannot_be_meant_are_refused(tmp_path: Path, stated: str):
 @pytest.mark.parametrize(
     ("word", "says"),
     [
-        ("banana", "there is no policy 'banana'; there are: .*random, or module:Class"),
+        ("banana", "there is no policy 'banana'; there are: .*random.*, or module:Class"),
         ("Oracle", r"did you mean 'oracle'\?"),
         ("own.py", "for this file: own.py:Class"),
         ("http://127.0.0.1:8000", "asked over a websocket: ws://127.0.0.1:8000"),
