@@ -93,6 +93,7 @@ def test_the_last_who_says_hello_drives(connect_over: Any, first: str, second: s
     latter.ok("step")
 
 
+@pytest.mark.every_transport
 @pytest.mark.parametrize("size", [(1 << 20) - 200, (1 << 20) + 200, 5 << 20])
 def test_a_request_of_any_size_is_answered(wire: Any, size: int) -> None:
     assert wire.ok("pie_status", padding=b"x" * size)["state"] == "ready"

@@ -38,7 +38,7 @@ def set_mode(context: Context, request: wire.SetModeRequest) -> wire.SetModeRepl
 def _say(mode: StepMode, word: str) -> str:
     """A mode in the vocabulary that the caller used."""
     if word in _LATER_WORDS:
-        return next(later for later, meaning in _LATER_WORDS.items() if meaning is mode)
+        return next((later for later, meaning in _LATER_WORDS.items() if meaning is mode), str(mode))
     return str(mode)
 
 

@@ -123,6 +123,7 @@ def test_who_does_not_want_to_wait_is_told_so_and_the_work_goes_on(decomposer: D
     with pytest.raises(OpTimeout, match=r"cells.obj is still being cut up"):
         decomposer.hulls(u_shape, AT, timeout_s=0.0)
     assert decomposer.progress(u_shape, AT).state in ("waiting", "running")
+    assert len(decomposer.hulls(u_shape, AT)) > 1
 
 
 @pytest.mark.parametrize("text", ["garbage\n", "v 0 0 0\nv 1 0 0\nv 2 0 0\nv 3 0 0\nf 1 2 3\nf 2 3 4\n", "v nan 0 0\n"])
