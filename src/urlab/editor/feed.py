@@ -21,12 +21,12 @@ from urlab_wire.errors import ErrorCode
 
 log = logging.getLogger("urlab.editor")
 
-RATE_HZ, FAST_RATE_HZ = 30.0, 15.0
-_FAST = 2.0
-"""From this real-time factor on a client steps as fast as it can: each view takes time from it where cores are scarce,
-and so fast a scene does not look smoother with more of them."""
-
+RATE_HZ = 30.0
 _STATUS_PERIOD_S = 0.2
+_FAST, _LESS_OFTEN = 2.0, 2.0
+"""From this real-time factor on a client steps as fast as it can. What is read takes time from it where cores are
+scarce, and so fast a scene does not look smoother with more of it: all is read so many times less often."""
+
 _RETRY_S = 0.5
 _EMPTY = WorldView("", False, b"", (-3.0, 0.0, 2.0), (0.0, 0.25, 0.0, 0.97), 70.0, False, "lit", {})
 """What is shown before anything was."""
@@ -141,14 +141,14 @@ class WorldFeed:
                     log.exception("the editor's view failed")
                 self._show_problem(failed)
                 pause_s = _RETRY_S
-            due_s = max(due_s + 1 / self._rate_hz(), time.monotonic() + pause_s)
+            due_s = max(due_s + self._slowed() / RATE_HZ, time.monotonic() + pause_s)
             self._wake.wait(max(0.0, due_s - time.monotonic()))
             if self._wake.is_set():
                 self._wake.clear()
                 due_s = time.monotonic()
 
-    def _rate_hz(self) -> float:
-        return FAST_RATE_HZ if self.world is not None and self.world.realtime_factor > _FAST else RATE_HZ
+    def _slowed(self) -> float:
+        return _LESS_OFTEN if self.world is not None and self.world.realtime_factor > _FAST else 1.0
 
     def _show_problem(self, failed: Exception) -> None:
         """Say why nothing new is shown; whatever happens, the thread goes on, as every page depends on it."""
@@ -193,7 +193,7 @@ class WorldFeed:
         world.realtime_factor = self._pace.factor(view.sim_time)
         self._on_state(world)
         if time.monotonic() >= self._status_due_s:
-            self._status_due_s = time.monotonic() + _STATUS_PERIOD_S
+            self._status_due_s = time.monotonic() + self._slowed() * _STATUS_PERIOD_S
             world.status = self._link.read(lambda client: client.sim.status())
             self._on_status(world)
 
