@@ -28,6 +28,25 @@ OPS = {
         draw_marker draw_line draw_box draw_arrow draw_axes clear_markers set_overlay_text""",
     ("viewport", EDITOR): "set_camera get_camera frame_actor set_viewport_mode track_actor untrack",
 }
+EXTENSIONS = {
+    ("runtime", MANAGER): """
+        perturb(body) release_perturbation() set_ui_controls(target) save_state() restore_state() list_states()
+        delete_state(name) set_equality(name,active) set_model_params(changes) set_camera_mode(camera,mode)
+        set_camera_streaming(cameras)""",
+    ("batch", MANAGER): "batch_open(num) batch_step(batch_id) batch_reset(batch_id) batch_close(batch_id)",
+    ("recording", MANAGER): "recording_status()",
+    ("recording", NEITHER): """
+        list_recordings() recording_export(path,format) export_status() export_cancel(export_id)""",
+    ("replay", MANAGER): "replay_seek()",
+    ("scene", EDITOR): "upload_asset(name,data) list_levels() undo() redo()",
+    ("sim", EDITOR): "recent_log()",
+    ("outliner", EDITOR): "blueprint_picture(blueprint_path)",
+    ("debug", EDITOR): "set_overlay_choice(name)",
+    ("viewport", EDITOR): """
+        look_through(camera) set_viewport_overlays() read_view() editor_address() viewport_screenshot()""",
+}
+"""Ops of ours, with the fields that a request must have."""
+
 LOOKING = """
     hello meta step read_mocap_pose get_contacts list_keyframes replay_list_sessions current_level
     actor_hierarchy snapshot pie_status list_actors list_blueprints find_actors get_actor_bounds get_camera"""
@@ -40,6 +59,15 @@ def test_the_ops_of_the_reference_are_in_their_places() -> None:
     assert listed == {(one.name, one.namespace, one.category) for one in CATALOGUE.values() if one.name in REFERENCE}
     categories = [category for _, _, category in listed]
     assert (categories.count(MANAGER), categories.count(EDITOR)) == (24, 38)
+
+
+def test_our_extensions_are_in_their_places_and_meta_tells_what_they_need() -> None:
+    told: dict[tuple[str, OpCategory], set[str]] = {}
+    for one in meta_ops():
+        if one.name not in REFERENCE:
+            needs = ",".join(one.required_fields or [])
+            told.setdefault((one.namespace, one.category), set()).add(f"{one.name}({needs})")
+    assert told == {place: set(ops.split()) for place, ops in EXTENSIONS.items()}
 
 
 def test_meta_lists_every_op_but_hello_and_meta() -> None:
