@@ -432,7 +432,7 @@ def test_a_job_that_somebody_works_on_is_not_ended_unasked(server: dict[str, Any
     at = ("--url", server["url"], "--token", TOKEN)
     here("submit", "hurried", "--episodes", "1", "--run-id", "theirs", "--force", *at)
     with EvalClient(server["url"], token=TOKEN) as client:
-        client.reset()
+        assert client.reset()["0"]["actions_without_is_rel"] == "relative", "without --absolute"
         for words in (("submit", "hurried"), ("run", "--policy", "own:Still", "--tasks", "hurried")):
             refused = here(*words, *at)
             assert refused.returncode != 0
