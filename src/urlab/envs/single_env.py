@@ -24,7 +24,7 @@ from urlab.envs.pictures import RENDER_SIZE, STATE, CameraObserver, Cameras, ren
 from urlab.envs.scene_states import Array, ClientStates, SceneLayout, States, write_setpoints
 from urlab.envs.start import RESET_OPTIONS, EpisodeStart, Randomize, check_options
 from urlab.envs.task import EnvTask, PlainTask
-from urlab.mujoco_versions import has_batches
+from urlab.physics.batch import can_be_batched
 from urlab_client import URLabClient
 
 
@@ -89,7 +89,8 @@ class URLabEnv(gymnasium.Env[Any, Any]):
             self.interface = EnvInterface(self._layout, self.task, space_mode=space_mode, normalised=normalised)
             self._cameras = CameraObserver(self._client, include_cameras)
             asks_more = self._cameras.names or randomize or reward_fn is not None or termination_fn is not None
-            can_be_own = self._is_own and not asks_more and has_batches() and BatchControl.knows(self._client)
+            can_be_own = self._is_own and not asks_more and can_be_batched(self._layout.model)
+            can_be_own = can_be_own and BatchControl.knows(self._client)
             self._own = OwnSimulation(self._client, self._layout) if can_be_own else None
         except BaseException:
             self.close()

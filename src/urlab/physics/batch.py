@@ -14,12 +14,18 @@ from numpy.typing import NDArray
 from urlab.errors import ConfigError, PhysicsError
 from urlab.mujoco_versions import has_batches
 from urlab.physics.engine import RESET_WARNINGS
+from urlab.physics.sleeping import may_sleep
 
 Float64Array = NDArray[np.float64]
 Ids = NDArray[np.intp]
 
 _NUMBER = 1
 """Of a warning's two numbers, the one that counts."""
+
+
+def can_be_batched(model: Any) -> bool:
+    """Whether there are batches of a model: not of one whose bodies may sleep, and not in every MuJoCo."""
+    return has_batches() and not may_sleep(model)
 
 
 class SubStepWork(Protocol):
@@ -52,6 +58,11 @@ class SimulationBatch:
             raise ConfigError("batches of simulations need MuJoCo 4 or newer: pip install --upgrade mujoco")
         from mujoco.batch import Batch, SimulationError
 
+        if may_sleep(model):
+            raise ConfigError(
+                "bodies may sleep in this scene, and not in a batch: switch it off with "
+                "set_sim_options(enable_sleep=False), or enable_sleep in the level"
+            )
         if count < 1:
             raise ValueError(f"a batch has at least one simulation, not {count}")
         self.model = model

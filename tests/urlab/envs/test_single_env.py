@@ -32,6 +32,24 @@ def test_without_a_task_it_is_a_plain_mujoco_loop(cart: Path, tmp_path: Path) ->
         assert info == {"step_count": 3, "sim_time": data.time}
 
 
+def test_bodies_that_sleep_do_so_as_in_a_plain_mujoco_loop(cart: Path, tmp_path: Path) -> None:
+    crate = '<geom type="plane" size="9 9 1"/><body pos="0 4 .11"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+    text = cart.read_text().replace("<worldbody>", f'<option><flag sleep="enable"/></option><worldbody>{crate}')
+    cart.write_text(text.replace('type="slide" axis="1 0 0"/>', 'type="slide" axis="1 0 0" damping="1"/>'))
+    model = mujoco.MjModel.from_xml_path(str(cart))
+    data = mujoco.MjData(model)
+    with closing(URLabEnv(cart, n_steps=5, project=tmp_path)) as env:
+        for _ in range(2):
+            env.reset()
+            mujoco.mj_resetData(model, data)
+            for index in range(100):
+                data.ctrl[:] = push = 0.1 * (index % 3)
+                mujoco.mj_step(model, data, nstep=5)
+                observation = env.step(np.array([push]))[0]
+                assert observation.tolist() == [*data.qpos, *data.qvel, *data.sensordata]
+            assert (data.tree_asleep >= 0).any()
+
+
 def test_spaces_are_those_of_the_actuators_and_of_what_is_observed(cart: Path, tmp_path: Path) -> None:
     with closing(URLabEnv(cart, project=tmp_path)) as env:
         assert env.action_space == gymnasium.spaces.Box(-1.0, 1.0, (1,), np.float64)

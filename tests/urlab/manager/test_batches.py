@@ -55,6 +55,17 @@ DISTURBED = {
 }
 
 
+def test_a_scene_whose_bodies_sleep_is_told_how_it_can_be_batched(tmp_path: Path) -> None:
+    sleepy = '<option timestep=".01"><flag sleep="enable"/></option>'
+    (tmp_path / "cart.xml").write_text(CART.replace('<option timestep=".01"/>', sleepy))
+    with urlab.launch(tmp_path / "cart.xml", project=tmp_path) as client:
+        with pytest.raises(URLabRPCError, match=r"set_sim_options\(enable_sleep=False\)") as refused:
+            client.batch(2)
+        assert refused.value.code == "bad_value"
+        client.runtime.set_sim_options(enable_sleep=False)
+        client.batch(2).close()
+
+
 def test_gains_are_drawn_as_in_the_scene_and_taken_back(tmp_path: Path) -> None:
     (tmp_path / "cart.xml").write_text(CART)
     (tmp_path / "cart.urlab.toml").write_text(PD)
