@@ -189,7 +189,7 @@ def _is_open(file: int) -> bool:
 
 def _import_everything() -> None:
     for name in MODULES:
-        with contextlib.suppress(ModuleNotFoundError):  # an extra that is not installed
+        with contextlib.suppress(ImportError):  # an extra that is not installed
             importlib.import_module(name)
     for name in ("urlab.__main__", "urlab.evaluation.workers.worker", CHECK):
         sys.modules.pop(name, None)
