@@ -40,19 +40,17 @@ def test_a_restored_state_goes_on_bit_for_bit(wire: Any, engine: Any, full_state
     assert np.array_equal(*futures)
 
 
-def dominoes(awake: str) -> str:
-    """A ball drops onto boxes that lie still, and wakes them; an arm nearby swings on."""
-    boxes = "".join(
-        f'<body name="b{i}" pos="{0.05 * (i % 3)} {0.22 * i} .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
-        for i in range(4)
-    )
-    return f"""
-<mujoco model="dominoes"><option timestep=".002"><flag sleep="enable"/></option><worldbody>
-  <geom type="plane" size="5 5 .1"/>{boxes}
-  <body name="ball" pos="{awake}"><freejoint/><geom size=".1"/></body>
+BOXES = "".join(
+    f'<body name="b{i}" pos="{0.05 * (i % 3)} {0.22 * i} .1"><freejoint/><geom type="box" size=".1 .1 .1"/></body>'
+    for i in range(4)
+)
+SLEEPERS = f"""
+<mujoco model="sleepers"><option timestep=".002"><flag sleep="enable"/></option><worldbody>
+  <geom type="plane" size="5 5 .1"/>{BOXES}
+  <body name="ball" pos="0.02 0.3 3"><freejoint/><geom size=".1"/></body>
   <body name="arm" pos="3 0 1"><joint name="swing" axis="0 1 0"/><geom type="capsule" fromto="0 0 0 .5 0 0" size=".05"/>
   </body></worldbody><actuator><motor name="push" joint="swing"/></actuator></mujoco>"""
-
+"""A ball drops onto boxes that lie still, and wakes them; an arm nearby swings on."""
 
 DELAYED = """
 <mujoco model="late"><option timestep=".002"/><worldbody><body name="arm"><joint name="j" axis="0 1 0"/>
@@ -62,11 +60,11 @@ DELAYED = """
 
 
 @pytest.mark.parametrize("before", [400, 1500])
-@pytest.mark.parametrize("model", ["dominoes", "late"])
+@pytest.mark.parametrize("model", ["sleepers", "late"])
 def test_sleep_and_delays_are_part_of_a_state(
     make_server: Callable[..., Any], connect: Any, tmp_path: Path, before: int, model: str
 ) -> None:
-    (tmp_path / f"{model}.xml").write_text(dominoes("0.02 0.3 3") if model == "dominoes" else DELAYED)
+    (tmp_path / f"{model}.xml").write_text(SLEEPERS if model == "sleepers" else DELAYED)
     server = make_server(str(tmp_path / f"{model}.xml"))
     wire = connect(server)
     wire.hello()
@@ -81,7 +79,7 @@ def test_sleep_and_delays_are_part_of_a_state(
 
     wire.ok("step", n_steps=before)
     asleep = np.count_nonzero(server.play.manager.engine.data.tree_asleep >= 0)
-    assert (asleep > 0) == (model == "dominoes"), "some bodies sleep, or nothing is tested"
+    assert (asleep > 0) == (model == "sleepers"), "some bodies sleep, or nothing is tested"
     state = wire.ok("save_state")["state"]
     first = future()
     wire.ok("restore_state", state=state)
@@ -96,8 +94,8 @@ def test_sleep_and_delays_are_part_of_a_state(
 def test_rings_of_sleepers_that_cannot_be_are_refused(
     make_server: Callable[..., Any], connect: Any, tmp_path: Path
 ) -> None:
-    (tmp_path / "dominoes.xml").write_text(dominoes("0.02 0.3 3"))
-    server = make_server(str(tmp_path / "dominoes.xml"))
+    (tmp_path / "sleepers.xml").write_text(SLEEPERS)
+    server = make_server(str(tmp_path / "sleepers.xml"))
     wire = connect(server)
     wire.hello()
     wire.ok("set_mode", mode="direct")

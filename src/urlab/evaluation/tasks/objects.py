@@ -46,7 +46,7 @@ class PlacementRange:
 
 @dataclass(frozen=True)
 class ObjectSpec:
-    """One object. Its origin is the middle of the base (handles apart), +Z up.
+    """One object. Its origin is the middle of its base link, handles apart, +Z up.
 
     A fixed object does not move, whatever touches it; only its joints do. ``friction`` is that of sliding.
     """
