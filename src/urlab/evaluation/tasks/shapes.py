@@ -26,7 +26,7 @@ __all__ = ["SHAPES", "Shape"]
 class Shape(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="shape"):
     """A shape with its measures in metres. Declaring one with a ``tag`` makes it known to task files.
 
-    The frame of an object: its origin is the middle of its base link, handles apart, +Z is up, +X is away from the robot.
+    The frame of an object: the origin is the middle of its base link, handles apart; +Z is up, +X away from the robot.
     """
 
     condim: ClassVar[int] = 4
